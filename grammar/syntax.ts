@@ -1,0 +1,112 @@
+/**
+ * The tree of a policy. Every node has its span: offsets into the text in UTF-16 units, `end` exclusive.
+ * Chains of `and` / `or` are flat: `a and b and c` has three items; parentheses make a nested node only where the kind differs or were written.
+ */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type CompareOp =
+  | '='
+  | '!='
+  | '<'
+  | '<='
+  | '>'
+  | '>='
+  | 'in'
+  | 'not in'
+  | 'contains'
+  | 'starts with'
+  | 'ends with';
+
+/** A condition: true, false or unknown for one record and one request. */
+export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth;
+
+export interface Logic {
+  readonly kind: 'and' | 'or';
+  readonly items: readonly Expr[];
+  readonly span: Span;
+}
+export interface Not {
+  readonly kind: 'not';
+  readonly item: Expr;
+  readonly span: Span;
+}
+export interface Compare {
+  readonly kind: 'compare';
+  readonly op: CompareOp;
+  readonly opSpan: Span;
+  readonly left: Operand;
+  readonly right: Operand;
+  readonly span: Span;
+}
+export interface IsNull {
+  readonly kind: 'is null';
+  readonly negated: boolean;
+  readonly operand: Operand;
+  readonly span: Span;
+}
+export type Quantifier = 'any' | 'all' | 'none';
+export interface Quantified {
+  readonly kind: 'quantified';
+  readonly quantifier: Quantifier;
+  readonly path: Path;
+  readonly variable: Name;
+  readonly condition: Expr;
+  readonly span: Span;
+}
+/** A bool path, `true` or `false` standing as a condition. */
+export interface Truth {
+  readonly kind: 'truth';
+  readonly operand: Operand;
+  readonly span: Span;
+}
+
+export type Operand = Path | Text | Numeral | Bool | Null | List | Now;
+export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
+export interface Name {
+  readonly name: string;
+  readonly span: Span;
+}
+/** `@record.team.owner`, `@request.auth.id`, `m.user`, `m`. `variable` is given with the root 'variable' only. */
+export interface Path {
+  readonly kind: 'path';
+  readonly root: Root;
+  readonly variable?: Name;
+  readonly steps: readonly Name[];
+  readonly span: Span;
+}
+export interface Text {
+  readonly kind: 'text';
+  readonly value: string;
+  readonly span: Span;
+}
+/** A JSON number; `source` is what was written, because a literal is never rounded. */
+export interface Numeral {
+  readonly kind: 'number';
+  readonly source: string;
+  readonly span: Span;
+}
+export interface Bool {
+  readonly kind: 'bool';
+  readonly value: boolean;
+  readonly span: Span;
+}
+/** `null` is read, so that the checker can offer `is null`. */
+export interface Null {
+  readonly kind: 'null';
+  readonly span: Span;
+}
+export interface List {
+  readonly kind: 'list';
+  readonly items: readonly (Text | Numeral | Bool | Null)[];
+  readonly span: Span;
+}
+/** `@now`, `@now - 24h`, `@now + 7d`. `seconds` is signed; `amount` and `unit` are as written. */
+export interface Now {
+  readonly kind: 'now';
+  readonly seconds: number;
+  readonly offset?: { readonly sign: '+' | '-'; readonly amount: number; readonly unit: 's' | 'm' | 'h' | 'd' | 'w' };
+  readonly span: Span;
+}

@@ -1,0 +1,218 @@
+/**
+ * The shapes that pass between the stages of the policy compiler. Pure: no Node, no database.
+ * text → Expr (grammar) → Checked (check.ts) → specialised and lowered → predicate and where.
+ */
+import type { CompareOp, Quantifier, Span } from '../../grammar/syntax.ts';
+import type { Sql } from '../sql.ts';
+
+export type ScalarType = 'string' | 'bool' | 'int' | 'float' | 'datetime';
+export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
+export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
+
+/** What a policy may know of the schema. The schema room's model satisfies it. */
+export interface Catalog {
+  readonly collections: ReadonlyMap<string, CatalogCollection>;
+  readonly roles: ReadonlyMap<string, unknown>;
+}
+export interface CatalogCollection {
+  readonly name: string;
+  readonly table: string;
+  /** Scalar fields of every record, `created_at` and `updated_at` included; `id` is not among them. */
+  readonly fields: ReadonlyMap<string, CatalogField>;
+  readonly relations: ReadonlyMap<string, CatalogRelation>;
+}
+export interface CatalogField {
+  readonly name: string;
+  readonly type: ScalarType;
+  /** Not null in every stored row. */
+  readonly required: boolean;
+  readonly column: string;
+  readonly unique: boolean;
+  readonly index: boolean;
+  readonly enum?: readonly (string | number)[];
+}
+export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
+export interface BelongsTo {
+  readonly kind: 'belongs_to';
+  readonly name: string;
+  readonly collection: string;
+  readonly required: boolean;
+  /** `<name>_id` */
+  readonly column: string;
+}
+/** The unique belongs_to `via` of the other collection points here. */
+export interface HasOne {
+  readonly kind: 'has_one';
+  readonly name: string;
+  readonly collection: string;
+  readonly via: string;
+  readonly viaColumn: string;
+}
+export interface HasMany {
+  readonly kind: 'has_many';
+  readonly name: string;
+  readonly collection: string;
+  readonly via: string;
+  readonly viaColumn: string;
+}
+export interface ManyToMany {
+  readonly kind: 'many_to_many';
+  readonly name: string;
+  readonly collection: string;
+  readonly linkTable: string;
+  /** The column of the link table that holds this side's id, and the other side's. */
+  readonly sourceColumn: string;
+  readonly targetColumn: string;
+}
+
+// ---------------------------------------------------------------- checked tree
+
+/** `{ id: name }` is an identifier of that collection. */
+export type ValueType = 'string' | 'bool' | 'int' | 'float' | 'datetime' | { readonly id: string };
+
+/** Where a record comes from: the stored one, the resulting one, or a quantifier's element. */
+export type Scope = { readonly kind: 'record' } | { readonly kind: 'next' } | { readonly kind: 'variable'; readonly name: string };
+
+/** A belongs_to or has_one that is walked. `from` is the collection walked from. */
+export interface ToOneStep {
+  readonly from: string;
+  readonly relation: BelongsTo | HasOne;
+}
+
+/** A value. `nullable`: may be absent for some record or request. */
+export type CheckedOperand = ColumnOperand | RequestOperand | LiteralOperand | NowOperand;
+
+/** A scalar field, an `id`, or a to-one relation's id, behind zero or more to-one steps. */
+export interface ColumnOperand {
+  readonly kind: 'column';
+  readonly scope: Scope;
+  /** The collection of the scope's record. */
+  readonly collection: string;
+  readonly steps: readonly ToOneStep[];
+  /** In the collection after the steps. A has_one's id is always expressed as a step of its own followed by `id`. */
+  readonly column: { readonly kind: 'id' } | { readonly kind: 'field'; readonly field: CatalogField } | { readonly kind: 'belongs_to'; readonly relation: BelongsTo };
+  readonly type: ValueType;
+  readonly nullable: boolean;
+  readonly span: Span;
+}
+/**
+ * A value that the request decides. `type` is the type it is read as, by the strict parsers of `values.ts`; what cannot be read is absent.
+ * `list: true` for `@request.auth.roles`, and for a query parameter on the list side of `in` / `contains`.
+ * A name that is no own field of `@request.auth` is an error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
+ */
+export interface RequestOperand {
+  readonly kind: 'request';
+  readonly source: 'auth' | 'query' | 'data';
+  readonly name: string;
+  readonly type: ValueType;
+  readonly list: boolean;
+  readonly nullable: boolean;
+  readonly span: Span;
+}
+/**
+ * A literal already of its final type. int: number; float: number; datetime: canonical `YYYY-MM-DDTHH:MM:SS.ffffffZ`; id: lower-case uuid.
+ * A number literal that is no whole number and meets an int keeps type 'float': comparison is by value, never rounded. A numeral outside what doubles hold exactly
+ * has `exact` (its decimal source), and comparison is against that exact decimal value.
+ */
+export interface LiteralOperand {
+  readonly kind: 'literal';
+  readonly value: string | number | boolean | readonly (string | number | boolean)[];
+  readonly exact?: string | readonly string[];
+  readonly type: ValueType;
+  readonly list: boolean;
+  readonly span: Span;
+}
+export interface NowOperand {
+  readonly kind: 'now';
+  readonly seconds: number;
+  readonly type: 'datetime';
+  readonly span: Span;
+}
+
+/** A to-many relation behind zero or more to-one steps. */
+export interface ToManyPath {
+  readonly scope: Scope;
+  readonly collection: string;
+  readonly steps: readonly ToOneStep[];
+  /** In the collection after the steps. */
+  readonly from: string;
+  readonly relation: HasMany | ManyToMany;
+  readonly span: Span;
+}
+
+export type Checked =
+  | { readonly kind: 'const'; readonly value: boolean; readonly span: Span }
+  | { readonly kind: 'and' | 'or'; readonly items: readonly Checked[]; readonly span: Span }
+  | { readonly kind: 'not'; readonly item: Checked; readonly span: Span }
+  | CheckedCompare
+  /** `x is null` / `is not null`; two-valued. */
+  | { readonly kind: 'is null'; readonly negated: boolean; readonly operand: CheckedOperand; readonly span: Span }
+  | CheckedQuantified;
+
+/**
+ * `=`…`>=`: both sides scalar. A bool path as a condition is `path = true`.
+ * `in`/`not in`: left scalar, right a list operand. `contains`: left a list operand (element test) or a scalar string (part of a text).
+ * `starts with`/`ends with`: scalar strings. `contains` over a to-many relation is a `quantified` any with `element.id = right`.
+ */
+export interface CheckedCompare {
+  readonly kind: 'compare';
+  readonly op: CompareOp;
+  readonly left: CheckedOperand;
+  readonly right: CheckedOperand;
+  readonly span: Span;
+}
+export interface CheckedQuantified {
+  readonly kind: 'quantified';
+  readonly quantifier: Quantifier;
+  readonly path: ToManyPath;
+  /** Unique in the whole expression (made so by the checker). */
+  readonly variable: string;
+  readonly condition: Checked;
+  readonly span: Span;
+}
+
+// ---------------------------------------------------------------- values at run time
+
+/**
+ * A record as policies see it: the flat record of the API. Keys: `id`, field names, belongs_to names (id or null).
+ * string, bool, number; datetime canonical text; ids lower-case uuid text; null or undefined is absent.
+ */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers that no route lets in. */
+export interface PolicyRequest {
+  readonly auth: Row | null;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly now: string;
+}
+
+/** Rows that a predicate walks to. Answers only for what `needs` declared. */
+export interface Related {
+  one(collection: string, id: string): Row | undefined;
+  /** The element rows of a to-many, or the at most one row of a has_one, of the record `id` of `collection`. */
+  many(collection: string, relation: string, id: string): readonly Row[];
+}
+export const NO_RELATED: Related = { one: () => undefined, many: () => [] };
+
+/** Which related rows a predicate reads: a tree of relation names from the record (or from `@next`). */
+export interface Need {
+  readonly relation: string;
+  readonly needs: readonly Need[];
+}
+
+/** What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean "definitely true". */
+export interface Residual {
+  readonly verdict: 'allow' | 'deny' | 'depends';
+  /** A SQL condition over the stored record, whose table is `alias` in the statement. Throws an invariant error if the policy names `@next`. */
+  where(alias: string): Sql;
+  /** `next` is needed where the policy names `@next`. */
+  test(record: Row, related: Related, next?: Row, nextRelated?: Related): boolean;
+  readonly needs: { readonly record: readonly Need[]; readonly next: readonly Need[] };
+}
+export interface Policy {
+  readonly text: string;
+  readonly checked: Checked;
+  readonly namesNext: boolean;
+  specialise(request: PolicyRequest): Residual;
+}
