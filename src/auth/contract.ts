@@ -1,0 +1,10 @@
+/** Who is asking. Made by the auth room only. */
+import type { Row } from '../policy/types.ts';
+
+export interface Caller {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly by: 'bearer' | 'cookie';
+  /** The user's record as `@request.auth`: id, email, email_verified, roles (with the included ones), and the fields and belongs_to that the schema adds. Policies read this. */
+  readonly auth: Row & { readonly roles: readonly string[] };
+}

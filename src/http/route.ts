@@ -1,0 +1,21 @@
+/** A route is data: the list of routes is the manual, the gate is told by `door`, and a test lists all doors. */
+import type { Context } from 'koa';
+import type { Action } from '../policy/types.ts';
+import type { App } from './app.ts';
+
+/**
+ * Who may come in. `public`: no credential is looked at. `session`: a valid caller. `optional`: a caller where a valid credential is sent.
+ * An action: a valid caller, and the permit of that action on the collection that the path names (or on `collection`), made by the gate before the handler runs.
+ */
+export type Door = 'public' | 'optional' | 'session' | { readonly action: Action; readonly collection?: string };
+
+export interface Route {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE';
+  /** As @koa/router reads it. */
+  readonly path: string;
+  readonly door: Door;
+  /** One sentence for the OpenAPI document. */
+  readonly summary: string;
+  readonly body?: 'json' | 'multipart' | 'none';
+  readonly handle: (ctx: Context, app: App) => Promise<void> | void;
+}

@@ -1,0 +1,102 @@
+/** The schema as the program knows it: checked, complete, with every default filled in. Satisfies the policy room's `Catalog`. */
+import type { Action, CatalogCollection, CatalogField, Policy, ScalarType } from '../policy/types.ts';
+import type { BelongsTo as CatalogBelongsTo, HasMany, HasOne, ManyToMany } from '../policy/types.ts';
+
+export interface Schema {
+  /** The path as it was given, for messages. */
+  readonly file: string;
+  readonly roles: ReadonlyMap<string, Role>;
+  readonly register: { readonly roles: readonly string[] };
+  /** In the order of the file; `users` and `files` are always there. */
+  readonly collections: ReadonlyMap<string, Collection>;
+  readonly oauth: ReadonlyMap<string, OAuthProvider>;
+  /** Seconds. */
+  readonly sessions: { readonly access: number; readonly refresh: number; readonly idle: number };
+  readonly limits: Limits;
+  readonly uploads: Uploads;
+  /** Exact origins (`https://app.example`). */
+  readonly origins: readonly string[];
+  /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
+  readonly proxies: readonly string[];
+}
+
+export interface Role {
+  readonly name: string;
+  readonly assigns: readonly string[];
+  /** Transitively closed, without itself. */
+  readonly includes: readonly string[];
+}
+
+export interface Collection extends CatalogCollection {
+  readonly kind: 'plain' | 'users' | 'files';
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly relations: ReadonlyMap<string, Relation>;
+  /** The union of rules of each action; an empty list denies everyone. */
+  readonly access: Readonly<Record<Action, readonly Policy[]>>;
+}
+
+export interface Field extends CatalogField {
+  readonly type: ScalarType;
+  /** A constant, or what the request decides: `@now`, `@request.auth.id`. Already of the field's type. */
+  readonly default?: Default;
+  /** string: code points of the length; int, float: the value; datetime: canonical text. */
+  readonly min?: number | string;
+  readonly max?: number | string;
+  readonly was?: string;
+  /** Never written through the API (`created_at`, `email`, `size`…). */
+  readonly readOnly: boolean;
+}
+export type Default =
+  | { readonly kind: 'constant'; readonly value: string | number | boolean }
+  | { readonly kind: 'now' }
+  | { readonly kind: 'auth'; readonly name: string };
+
+export type Relation = BelongsTo | HasOne | HasMany | ManyToMany;
+export interface BelongsTo extends CatalogBelongsTo {
+  readonly onDelete: 'cascade' | 'restrict' | 'set_null';
+  /** Also because a has_one names it by `via`. */
+  readonly unique: boolean;
+  readonly default?: Default;
+  readonly was?: string;
+  readonly readOnly: boolean;
+}
+export type { HasMany, HasOne, ManyToMany };
+
+export interface OAuthProvider {
+  readonly name: string;
+  readonly issuer?: string;
+  readonly preset?: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes: readonly string[];
+  readonly clientAuth: 'basic' | 'post';
+}
+
+/** `points` in `window` seconds. */
+export interface Rate {
+  readonly points: number;
+  readonly window: number;
+}
+export interface Limits {
+  /** Failed logins an account, an address. */
+  readonly loginAccount: Rate;
+  readonly loginAddress: Rate;
+  readonly register: Rate;
+  readonly refresh: Rate;
+  readonly reset: Rate;
+  /** Bytes of a JSON body. */
+  readonly body: number;
+}
+export interface Uploads {
+  /** Bytes. */
+  readonly maxSize: number;
+  /** Media types or `image/*`; empty: all. */
+  readonly types: readonly string[];
+  /** Bytes by role name; `default` for everyone. The largest of a user's roles counts. */
+  readonly quota: ReadonlyMap<string, number>;
+  /** Sizes that variants may have. */
+  readonly images: { readonly widths: readonly number[]; readonly heights: readonly number[]; readonly maxPixels: number };
+}
+
+export const RESERVED_NAMES: readonly string[] = ['id', 'created_at', 'updated_at', 'expand', 'limit', 'offset'];
+export const BUILT_IN: readonly string[] = ['users', 'files'];
