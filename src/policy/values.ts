@@ -1,0 +1,157 @@
+/**
+ * The strict, total readers of what a request sends. Whatever they cannot read is absent (`undefined`): no value of a request ever
+ * reaches a cast of the database. Datetimes are RFC 3339 with an offset; all else is in language.md, "Meaning".
+ */
+import type { ValueType } from './types.ts';
+
+export type Scalar = string | number | boolean;
+
+const INT = /^-?(?:0|[1-9][0-9]*)$/;
+const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+const UUID = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
+const DATETIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])(\d\d):(\d\d))$/;
+
+const FIRST_INSTANT = '0001-01-01T00:00:00.000000Z';
+const LAST_INSTANT = '9999-12-31T23:59:59.999999Z';
+const FIRST_SECOND = -62135596800;
+const LAST_SECOND = 253402300799;
+
+// Adding zero turns −0, which PostgreSQL's int8 does not have and which float columns store as 0, into 0.
+const withoutNegativeZero = (value: number): number => value + 0;
+
+export function parseInt53(text: string): number | undefined {
+  if (text.length > 17 || !INT.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? withoutNegativeZero(value) : undefined;
+}
+
+export function parseFloatText(text: string): number | undefined {
+  if (!JSON_NUMBER.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
+}
+
+export function parseBool(text: string): boolean | undefined {
+  if (text === 'true') return true;
+  return text === 'false' ? false : undefined;
+}
+
+/** In any letter case, with dashes; the answer is lower case. */
+export function parseUuid(text: string): string | undefined {
+  return text.length === 36 && UUID.test(text) ? text.toLowerCase() : undefined;
+}
+
+/** What PostgreSQL can keep: no NUL, no lone surrogate. */
+export function parseString(text: string): string | undefined {
+  return text.isWellFormed() && !text.includes('\0') ? text : undefined;
+}
+
+const LONG_MONTHS = new Set([1, 3, 5, 7, 8, 10, 12]);
+
+function daysOf(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return LONG_MONTHS.has(month) ? 31 : 30;
+}
+
+interface CivilTime {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+  readonly hour: number;
+  readonly minute: number;
+  readonly second: number;
+}
+
+function exists({ year, month, day, hour, minute, second }: CivilTime): boolean {
+  return (
+    month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month) && hour <= 23 && minute <= 59 && second <= 59
+  );
+}
+
+function epochSeconds({ year, month, day, hour, minute, second }: CivilTime): number {
+  const date = new Date(0);
+  // Date.UTC would read the years 0…99 as 1900…1999.
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getTime() / 1000 + hour * 3600 + minute * 60 + second;
+}
+
+function canonicalOf(seconds: number, micros: string): string {
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${micros}Z`;
+}
+
+/** → `YYYY-MM-DDTHH:MM:SS.ffffffZ`; the years 0001 to 9999 in UTC, no leap second, no seventh decimal. */
+export function parseDatetime(text: string): string | undefined {
+  const match = text.length <= 32 ? DATETIME.exec(text) : null;
+  if (match === null) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const time: CivilTime = { year, month, day, hour, minute, second };
+  const offset = offsetSeconds(match[8], match[9], match[10]);
+  if (!exists(time) || offset === undefined) return undefined;
+  const seconds = epochSeconds(time) - offset;
+  if (seconds < FIRST_SECOND || seconds > LAST_SECOND) return undefined;
+  return canonicalOf(seconds, (match[7] ?? '').padEnd(6, '0'));
+}
+
+function offsetSeconds(sign: string | undefined, hours = '0', minutes = '0'): number | undefined {
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  const seconds = Number(hours) * 3600 + Number(minutes) * 60;
+  return sign === '-' ? -seconds : seconds;
+}
+
+/** Of canonical text. Total: what would leave the years 0001 to 9999 stops at their end. */
+export function addSeconds(canonical: string, seconds: number): string {
+  if (seconds === 0) return canonical;
+  const sum = Date.parse(`${canonical.slice(0, 19)}Z`) / 1000 + seconds;
+  if (sum < FIRST_SECOND) return FIRST_INSTANT;
+  return sum > LAST_SECOND ? LAST_INSTANT : canonicalOf(sum, canonical.slice(20, 26));
+}
+
+/** Text of a query parameter, read as `type`. */
+export function readText(type: ValueType, text: string): Scalar | undefined {
+  if (typeof type === 'object') return parseUuid(text);
+  switch (type) {
+    case 'string':
+      return parseString(text);
+    case 'int':
+      return parseInt53(text);
+    case 'float':
+      return parseFloatText(text);
+    case 'bool':
+      return parseBool(text);
+    case 'datetime':
+      return parseDatetime(text);
+  }
+}
+
+/** A value of a JSON body or of the caller's own record, read as `type`: `"5"` is no int here. */
+export function readJson(type: ValueType, value: unknown): Scalar | undefined {
+  switch (typeof value) {
+    case 'string':
+      return type === 'string' || type === 'datetime' || typeof type === 'object' ? readText(type, value) : undefined;
+    case 'number':
+      return readNumber(type, value);
+    case 'boolean':
+      return type === 'bool' ? value : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function readNumber(type: ValueType, value: number): number | undefined {
+  if (type === 'int' && Number.isSafeInteger(value)) return withoutNegativeZero(value);
+  return type === 'float' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
+}
+
+/**
+ * Query text or a JSON value, for places that hold either. Text is read as query text; use `readJson` where `"5"` must not be an int.
+ */
+export function readAs(type: ValueType, raw: unknown): Scalar | undefined {
+  return typeof raw === 'string' ? readText(type, raw) : readJson(type, raw);
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import {
+  addSeconds,
+  parseBool,
+  parseDatetime,
+  parseFloatText,
+  parseInt53,
+  parseUuid,
+  readAs,
+  readJson,
+} from '../../src/policy/values.ts';
+
+const read = <T>(parse: (text: string) => T, texts: readonly string[]) => texts.map((text) => [text, parse(text)]);
+
+describe('the readers of request values', () => {
+  it('reads whole numbers within 2^53', () => {
+    expect(read(parseInt53, ['0', '-7', '9007199254740991', '-9007199254740991', '-0'])).toEqual([
+      ['0', 0],
+      ['-7', -7],
+      ['9007199254740991', 9007199254740991],
+      ['-9007199254740991', -9007199254740991],
+      ['-0', 0],
+    ]);
+    const absent = [
+      '9007199254740992',
+      '01',
+      '+1',
+      ' 1',
+      '1 ',
+      '1.0',
+      '1e3',
+      '',
+      '-',
+      '0x1',
+      '１',
+      '1\n',
+      '1'.repeat(60000),
+    ];
+    expect(absent.filter((text) => parseInt53(text) !== undefined)).toEqual([]);
+  });
+
+  it('reads finite JSON numbers', () => {
+    expect(parseFloatText('-1.5e3')).toBe(-1500);
+    expect(Object.is(parseFloatText('-0'), 0)).toBe(true);
+    expect(
+      ['1e400', '.5', '5.', 'NaN', 'Infinity', '01', '1_0', ''].filter((t) => parseFloatText(t) !== undefined),
+    ).toEqual([]);
+  });
+
+  it('reads bools and identifiers', () => {
+    expect(['true', 'false', 'TRUE', '1', ''].map(parseBool)).toEqual([true, false, undefined, undefined, undefined]);
+    expect(parseUuid('0190A6C0-0000-7000-8000-00000000000F')).toBe('0190a6c0-0000-7000-8000-00000000000f');
+    expect(parseUuid('0190a6c000007000800000000000000f')).toBeUndefined();
+    expect(parseUuid('{0190a6c0-0000-7000-8000-00000000000f}')).toBeUndefined();
+  });
+
+  it.each([
+    ['2024-02-29T12:00:00Z', '2024-02-29T12:00:00.000000Z'],
+    ['2024-02-29T12:00:00.1+02:00', '2024-02-29T10:00:00.100000Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+    ['0000-12-31T23:30:00-01:00', '0001-01-01T00:30:00.000000Z'],
+    ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
+    ['0050-06-01T00:00:00-00:00', '0050-06-01T00:00:00.000000Z'],
+  ])('reads the datetime %s', (text, canonical) => {
+    expect(parseDatetime(text)).toBe(canonical);
+  });
+
+  it.each([
+    '2023-02-29T00:00:00Z',
+    '2024-02-30T00:00:00Z',
+    '1900-02-29T00:00:00Z',
+    '2024-13-01T00:00:00Z',
+    '2024-01-01T24:00:00Z',
+    '2024-01-01T00:00:60Z',
+    '2024-01-01T00:00:00',
+    '2024-01-01',
+    '2024-01-01t00:00:00z',
+    '2024-01-01 00:00:00Z',
+    '2024-01-01T00:00:00.1234567Z',
+    '2024-01-01T00:00:00.Z',
+    '2024-01-01T00:00:00+24:00',
+    '0001-01-01T00:00:00+01:00',
+    '9999-12-31T23:59:59-01:00',
+    '0000-01-01T00:00:00Z',
+    '2024-01-01T00:00:00Z\n',
+  ])('takes %j for absent', (text) => {
+    expect(parseDatetime(text)).toBeUndefined();
+  });
+
+  it('adds seconds, keeps microseconds, and stops at the ends of the calendar', () => {
+    expect(addSeconds('2024-02-28T23:59:59.000001Z', 2)).toBe('2024-02-29T00:00:01.000001Z');
+    expect(addSeconds('0099-12-31T23:59:59.000000Z', 1)).toBe('0100-01-01T00:00:00.000000Z');
+    expect(addSeconds('2024-01-01T00:00:00.000000Z', -1e12)).toBe('0001-01-01T00:00:00.000000Z');
+    expect(addSeconds('2024-01-01T00:00:00.000000Z', 1e12)).toBe('9999-12-31T23:59:59.999999Z');
+  });
+
+  it('reads JSON values by their JSON type and text by the query readers', () => {
+    expect(readJson('int', '5')).toBeUndefined();
+    expect(readAs('int', '5')).toBe(5);
+    expect([
+      readJson('int', 1.5),
+      readJson('int', 2 ** 53),
+      readJson('float', 1.5),
+      readJson('float', Number.NaN),
+    ]).toEqual([undefined, undefined, 1.5, undefined]);
+    expect([readJson('bool', true), readJson('bool', 1), readJson('string', 1), readJson('string', null)]).toEqual([
+      true,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([readAs('string', 'a\0'), readAs('string', '\ud800'), readAs('string', '😀')]).toEqual([
+      undefined,
+      undefined,
+      '😀',
+    ]);
+    expect(readAs('string', ['a'])).toBeUndefined();
+  });
+});
