@@ -1,0 +1,81 @@
+/** `npm run sample:movies [-- --url URL]`: loads the 3,201 films into a running service, or into one that it starts and leaves running. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { SingleBar } from 'cli-progress';
+import { call, loadFilms } from './client.ts';
+import { readFilms } from './films.ts';
+
+const { values } = parseArgs({
+  options: {
+    url: { type: 'string' },
+    data: { type: 'string', default: 'data/movies' },
+    port: { type: 'string', default: '8090' },
+    count: { type: 'string' },
+    exit: { type: 'boolean', default: false },
+  },
+});
+
+const PASSWORD = 'seven-samurai-1954';
+const users = ['ada', 'ben', 'cleo'].map((name) => ({ email: `${name}@movies.example`, password: PASSWORD }));
+
+/** Starts `bylaw serve` with the films' schema and resolves with its address. */
+async function startService(): Promise<{ url: string; stop: () => void }> {
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  const schema = fileURLToPath(new URL('./bylaw.yaml', import.meta.url));
+  const child = spawn(
+    process.execPath,
+    [main, 'serve', '--schema', schema, '--data', values.data, '--port', values.port],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      const match = /listening on (\S+)/.exec(chunk.toString());
+      if (match) resolve(match[1]!);
+    });
+    child.on('exit', (code) =>
+      reject(
+        new Error(
+          `the service ended with exit code ${code}; run \`npm start -- --schema bench/movies/bylaw.yaml\` to see why`,
+        ),
+      ),
+    );
+  });
+  return { url, stop: () => child.kill('SIGTERM') };
+}
+
+const service =
+  values.url === undefined ? await startService() : { url: values.url.replace(/\/$/, ''), stop: () => {} };
+const films = readFilms(users.length, values.count === undefined ? undefined : Number(values.count));
+const bar = new SingleBar({
+  format: 'films [{bar}] {value}/{total} · {duration_formatted} · {speed}/s',
+  noTTYOutput: true,
+  notTTYSchedule: 5000,
+});
+const started = performance.now();
+bar.start(films.length, 0, { speed: 0 });
+const loaded = await loadFilms({
+  baseUrl: service.url,
+  films,
+  users,
+  onProgress: (done) => bar.update(done, { speed: Math.round(done / ((performance.now() - started) / 1000)) }),
+});
+bar.stop();
+
+let kept = 0;
+for (const [owner, token] of loaded.tokens.entries()) {
+  const counted = await call(`${service.url}/api/films?limit=1&owner=${loaded.userIds[owner]}`, {
+    token,
+    headers: { prefer: 'count=exact' },
+  });
+  kept += counted.body.page.total;
+}
+console.log(
+  `${films.length} films sent, ${kept} kept, ${new Set(loaded.ids).size} distinct ids, ${((performance.now() - started) / 1000).toFixed(1)} s`,
+);
+console.log(`log in as ${users[0]!.email} with the password ${PASSWORD} at ${service.url}`);
+if (kept !== films.length) process.exitCode = 1;
+if (values.exit || process.exitCode === 1) service.stop();
+else if (values.url === undefined) console.log('the service goes on; Ctrl-C stops it');
