@@ -1,0 +1,98 @@
+/** What a policy may be at most, checked over its tokens before anything recurses. */
+import type { IToken } from 'chevrotain';
+import type { PolicyIssue } from './errors.ts';
+import type { Span } from './syntax.ts';
+import { And, Close, CloseList, Comma, Not, Open, OpenList, Or } from './tokens.ts';
+
+export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, steps: 3 } as const;
+
+const tooMuch = (code: string, message: string, span: Span): PolicyIssue => ({
+  code,
+  severity: 'error',
+  message,
+  span,
+});
+const spanOf = (token: IToken): Span => ({ start: token.startOffset, end: token.startOffset + token.image.length });
+
+export function overLength(text: string): PolicyIssue | undefined {
+  // A UTF-16 unit is at most three bytes of UTF-8.
+  if (text.length * 3 <= LIMITS.bytes) return undefined;
+  if (text.length <= LIMITS.bytes && new TextEncoder().encode(text).length <= LIMITS.bytes) return undefined;
+  const message = `the policy is longer than ${LIMITS.bytes} bytes; expected a shorter one, or several rules`;
+  return tooMuch('policy_too_long', message, { start: 0, end: text.length });
+}
+
+/** Levels are parentheses (a quantifier's too) and the `not`s that hold where a token stands. */
+class Levels {
+  #open: number[] = [];
+  #nots = 0;
+  #depth = 0;
+
+  /** The levels at the token, itself included. */
+  enter(token: IToken): number {
+    switch (token.tokenType) {
+      case Open:
+        this.#open.push(this.#nots);
+        this.#nots = 0;
+        return ++this.#depth;
+      case Close:
+        this.#endNots();
+        this.#nots = this.#open.pop() ?? 0;
+        return this.#open.length === 0 ? (this.#depth = this.#nots) : --this.#depth;
+      case Not:
+        this.#nots++;
+        return ++this.#depth;
+      case And:
+      case Or:
+      case Comma:
+        this.#endNots();
+        return this.#depth;
+      default:
+        return this.#depth;
+    }
+  }
+
+  #endNots(): void {
+    this.#depth -= this.#nots;
+    this.#nots = 0;
+  }
+}
+
+/** The first excess only: behind it nothing else is worth saying. */
+export function overLimit(tokens: readonly IToken[]): PolicyIssue | undefined {
+  const levels = new Levels();
+  let comparisons = 1;
+  let elements = 0;
+  let inList = false;
+  for (const token of tokens) {
+    const type = token.tokenType;
+    if (levels.enter(token) > LIMITS.levels) {
+      return tooMuch(
+        'too_deep',
+        `more than ${LIMITS.levels} levels of parentheses, \`not\` and quantifiers`,
+        spanOf(token),
+      );
+    }
+    if (type === And || type === Or) comparisons++;
+    else if (type === OpenList) inList = true;
+    else if (type === CloseList) inList = false;
+    else if (inList && type !== Comma) elements++;
+    if (comparisons > LIMITS.comparisons) {
+      return tooMuch(
+        'too_many_comparisons',
+        `more than ${LIMITS.comparisons} comparisons in one policy`,
+        spanOf(token),
+      );
+    }
+    if (elements > LIMITS.elements) {
+      return tooMuch('too_many_elements', `more than ${LIMITS.elements} list elements in one policy`, spanOf(token));
+    }
+  }
+  return undefined;
+}
+
+/** Paths that are walked: `@record…`, `@next…`, and those of a variable. */
+export function overSteps(steps: number, span: Span): PolicyIssue | undefined {
+  if (steps <= LIMITS.steps) return undefined;
+  return tooMuch('path_too_long', `a path of ${steps} steps; expected at most ${LIMITS.steps}`, span);
+}

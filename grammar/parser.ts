@@ -1,0 +1,230 @@
+/** Text → tree. Total: any text is answered by a tree or by issues, never by a throw. */
+import { EmbeddedActionsParser, type IToken, type ParserMethod } from 'chevrotain';
+import type { PolicyIssue } from './errors.ts';
+import { overLength, overLimit } from './limits.ts';
+import {
+  type Report,
+  readNow,
+  readNumeral,
+  readPath,
+  readText,
+  readVariable,
+  readVariableName,
+  type Shift,
+  spanOf,
+} from './read.ts';
+import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
+import type { CompareOp, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
+import { syntaxIssue } from './syntax-issue.ts';
+import * as t from './tokens.ts';
+
+type Literal = List['items'][number];
+type Tail =
+  | { readonly op: CompareOp; readonly right: Operand; readonly span: Span }
+  | { readonly op: 'is null' | 'is not null'; readonly span: Span };
+
+const reach = (from: Span, to: Span): Span => ({ start: from.start, end: to.end });
+
+function joined(kind: 'and' | 'or', items: readonly Expr[]): Expr {
+  return items.length === 1 ? items[0]! : { kind, items, span: reach(items[0]!.span, items.at(-1)!.span) };
+}
+
+function compared(left: Operand, tail: Tail | undefined): Expr {
+  if (tail === undefined) return { kind: 'truth', operand: left, span: left.span };
+  if ('right' in tail) {
+    const { op, right } = tail;
+    return { kind: 'compare', op, opSpan: tail.span, left, right, span: reach(left.span, right.span) };
+  }
+  return { kind: 'is null', negated: tail.op === 'is not null', operand: left, span: reach(left.span, tail.span) };
+}
+
+// Inside `ACTION`: what uses the answer of a subrule, which is a placeholder while chevrotain records the grammar.
+class PolicyParser extends EmbeddedActionsParser {
+  report: Report = { issues: [], broken: new Set() };
+
+  constructor() {
+    super([...t.TOKENS], { recoveryEnabled: false, maxLookahead: 1, skipValidations: true });
+    this.performSelfAnalysis();
+  }
+
+  readonly policy: ParserMethod<[], Expr> = this.RULE('policy', () => {
+    const items = [this.SUBRULE(this.conjunction)];
+    this.MANY(() => {
+      this.CONSUME(t.Or);
+      items.push(this.SUBRULE2(this.conjunction));
+    });
+    return this.ACTION(() => joined('or', items));
+  });
+
+  readonly conjunction: ParserMethod<[], Expr> = this.RULE('conjunction', () => {
+    const items = [this.SUBRULE(this.condition)];
+    this.MANY(() => {
+      this.CONSUME(t.And);
+      items.push(this.SUBRULE2(this.condition));
+    });
+    return this.ACTION(() => joined('and', items));
+  });
+
+  readonly condition: ParserMethod<[], Expr> = this.RULE('condition', () =>
+    this.OR<Expr>([
+      { ALT: () => this.SUBRULE(this.comparison) },
+      { ALT: () => this.SUBRULE(this.quantified) },
+      { ALT: () => this.SUBRULE(this.negation) },
+      { ALT: () => this.SUBRULE(this.group) },
+    ]),
+  );
+
+  readonly negation: ParserMethod<[], Expr> = this.RULE('negation', (): Expr => {
+    const span = spanOf(this.CONSUME(t.Not));
+    const item = this.SUBRULE(this.condition);
+    return this.ACTION(() => ({ kind: 'not', item, span: reach(span, item.span) }));
+  });
+
+  readonly group: ParserMethod<[], Expr> = this.RULE('group', (): Expr => {
+    const open = spanOf(this.CONSUME(t.Open));
+    const inner = this.SUBRULE(this.policy);
+    return { ...inner, span: reach(open, spanOf(this.CONSUME(t.Close))) };
+  });
+
+  readonly quantified: ParserMethod<[], Expr> = this.RULE('quantified', (): Expr => {
+    const word = this.CONSUME(t.Quantifier);
+    this.CONSUME(t.Open);
+    const path = this.SUBRULE(this.path);
+    this.CONSUME(t.As);
+    const name = this.CONSUME(t.Word);
+    this.CONSUME(t.Comma);
+    const condition = this.SUBRULE(this.policy);
+    const close = spanOf(this.CONSUME(t.Close));
+    const variable = readVariableName(name, this.report);
+    const quantifier = word.image.toLowerCase() as Quantifier;
+    return { kind: 'quantified', quantifier, path, variable, condition, span: reach(spanOf(word), close) };
+  });
+
+  readonly comparison: ParserMethod<[], Expr> = this.RULE('comparison', () => {
+    const left = this.SUBRULE(this.operand);
+    const tail = this.OPTION(() => this.SUBRULE(this.test));
+    return this.ACTION(() => compared(left, tail));
+  });
+
+  readonly test: ParserMethod<[], Tail> = this.RULE('test', () =>
+    this.OR<Tail>([
+      {
+        ALT: () => {
+          const op = this.CONSUME(t.Comparison);
+          const right = this.SUBRULE(this.operand);
+          return { op: t.comparisonOf(op.image), right, span: spanOf(op) };
+        },
+      },
+      { ALT: () => ({ op: 'is null', span: spanOf(this.CONSUME(t.IsNull)) }) },
+      { ALT: () => ({ op: 'is not null', span: spanOf(this.CONSUME(t.IsNotNull)) }) },
+    ]),
+  );
+
+  readonly operand: ParserMethod<[], Operand> = this.RULE('operand', () =>
+    this.OR<Operand>([
+      { ALT: () => this.SUBRULE(this.path) },
+      { ALT: () => this.SUBRULE(this.literal) },
+      { ALT: () => this.SUBRULE(this.list) },
+      { ALT: () => this.SUBRULE(this.instant) },
+    ]),
+  );
+
+  readonly path: ParserMethod<[], Path> = this.RULE('path', () =>
+    this.OR<Path>([
+      { ALT: () => readPath(this.CONSUME(t.AtPath), this.report) },
+      { ALT: () => readVariable(this.CONSUME(t.Word), this.report) },
+    ]),
+  );
+
+  readonly literal: ParserMethod<[], Literal> = this.RULE('literal', () =>
+    this.OR<Literal>([
+      { ALT: () => readText(this.CONSUME(t.Text), this.report) },
+      { ALT: () => readNumeral(this.CONSUME(t.Numeral), this.report) },
+      {
+        ALT: () => {
+          const token = this.CONSUME(t.Truth);
+          return { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
+        },
+      },
+      { ALT: () => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
+    ]),
+  );
+
+  readonly list: ParserMethod<[], Operand> = this.RULE('list', (): Operand => {
+    const open = spanOf(this.CONSUME(t.OpenList));
+    const items: Literal[] = [];
+    this.OPTION(() => {
+      items.push(this.SUBRULE(this.literal));
+      this.MANY(() => {
+        this.CONSUME(t.Comma);
+        items.push(this.SUBRULE2(this.literal));
+      });
+    });
+    return { kind: 'list', items, span: reach(open, spanOf(this.CONSUME(t.CloseList))) };
+  });
+
+  readonly instant: ParserMethod<[], Operand> = this.RULE('instant', () => {
+    const now = this.CONSUME(t.Now);
+    const shift = this.OPTION(() => this.SUBRULE(this.shift));
+    return this.ACTION(() => readNow(now, shift, this.report));
+  });
+
+  readonly shift: ParserMethod<[], Shift> = this.RULE('shift', () => {
+    const sign = this.OR<'+' | '-'>([
+      { ALT: () => (this.CONSUME(t.Plus), '+') },
+      { ALT: () => (this.CONSUME(t.Minus), '-') },
+    ]);
+    return { sign, duration: this.CONSUME(t.Duration) };
+  });
+
+  /** `undefined` where the tokens are no policy; `errors` then holds the first place that is wrong. */
+  read(tokens: IToken[], report: Report): Expr | undefined {
+    this.report = report;
+    this.input = tokens;
+    const expr = this.policy();
+    return this.errors.length === 0 ? expr : undefined;
+  }
+}
+
+// One instance: making the parser takes milliseconds, and nothing survives between two inputs.
+const parser = new PolicyParser();
+/** What `policy.ebnf` and `railroad.html` are made from. */
+export const serializedGrammar = () => parser.getSerializedGastProductions();
+
+export interface Parsed {
+  /** Given where there is no error at all. */
+  readonly expr?: Expr;
+  /** The tree as far as it could be read, for finding the errors behind the first; never to be run. */
+  readonly tree?: Expr;
+  /** Operands of `tree` that `issues` speak of already. */
+  readonly broken: ReadonlySet<Operand>;
+  readonly issues: readonly PolicyIssue[];
+}
+
+const byPlace = (a: PolicyIssue, b: PolicyIssue): number => a.span.start - b.span.start;
+
+export function parse(text: string): Parsed {
+  const report: Report = { issues: [], broken: new Set() };
+  const { issues, broken } = report;
+  const tooLong = overLength(text);
+  if (tooLong !== undefined) return { issues: [tooLong], broken };
+  const { tokens, groups, errors } = t.lexer.tokenize(text);
+  const excess = overLimit(tokens);
+  if (excess !== undefined) return { issues: [excess], broken };
+  checkSpelling(tokens, report);
+  const wrong = groups['wrong'] ?? [];
+  if (wrong.length > 0) checkWrong(wrong, report);
+  if (errors.length > 0) checkStray(errors, text, report);
+  const tree = parser.read(tokens, report);
+  // A text or comment that never ends has swallowed what follows: that the rest is missing is no second error.
+  if (tree === undefined && !swallowed(wrong)) issues.push(syntaxIssue(parser.errors[0]!, tokens, text));
+  if (tree === undefined || issues.length > 0)
+    return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST), broken };
+  return { expr: tree, tree, issues, broken };
+}
+
+/** More errors than this in one policy help nobody. */
+const MOST = 32;
+
+const swallowed = (wrong: readonly IToken[]): boolean =>
+  wrong.some((token) => token.tokenType === t.OpenText || token.tokenType === t.OpenComment);

@@ -1,0 +1,292 @@
+/** From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading goes on with what was meant. */
+import type { IToken } from 'chevrotain';
+import type { Fix, PolicyIssue } from './errors.ts';
+import { overSteps } from './limits.ts';
+import { nearest } from './suggest.ts';
+import type { Name, Now, Numeral, Operand, Path, Root, Span, Text } from './syntax.ts';
+import { JSON_NUMBER, RESERVED } from './tokens.ts';
+
+export interface Report {
+  readonly issues: PolicyIssue[];
+  /** Operands that are reported already, so that the checker asks nothing of them. */
+  readonly broken: Set<Operand>;
+}
+
+export const spanOf = (token: IToken): Span => ({
+  start: token.startOffset,
+  end: token.startOffset + token.image.length,
+});
+
+interface Fault {
+  readonly code: string;
+  readonly message: string;
+  readonly span: Span;
+  readonly fix?: Fix;
+  readonly suggestion?: string;
+}
+export const fault = (report: Report, given: Fault): void => void report.issues.push({ severity: 'error', ...given });
+
+/** Faults of a spelling: the fix is one word for another, right by construction. */
+export function respell(report: Report, found: IToken, right: string, code: string, message: string): void {
+  const span = spanOf(found);
+  fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
+}
+
+// ---------------------------------------------------------------- paths
+
+const ROOTS: ReadonlyMap<string, Root> = new Map([
+  ['@record', 'record'],
+  ['@next', 'next'],
+]);
+const SOURCES: ReadonlyMap<string, Root> = new Map([
+  ['auth', 'auth'],
+  ['query', 'query'],
+  ['data', 'data'],
+]);
+/** What the same thing is called elsewhere. */
+const FOREIGN: ReadonlyMap<string, string> = new Map([
+  ['@user', '@request.auth'],
+  ['@me', '@request.auth'],
+  ['@auth', '@request.auth'],
+  ['@principal', '@request.auth'],
+  ['@query', '@request.query'],
+  ['@params', '@request.query'],
+  ['@data', '@request.data'],
+  ['@body', '@request.data'],
+  ['@input', '@request.data'],
+  ['@resource', '@record'],
+  ['@row', '@record'],
+  ['@old', '@record'],
+  ['@new', '@next'],
+  ['@request.user', '@request.auth'],
+  ['@request.token', '@request.auth'],
+  ['@request.params', '@request.query'],
+  ['@request.body', '@request.data'],
+  ['@request.input', '@request.data'],
+]);
+
+function namesOf(text: string, offset: number): Name[] {
+  const names: Name[] = [];
+  let start = 0;
+  while (start <= text.length) {
+    const dot = text.indexOf('.', start);
+    const end = dot === -1 ? text.length : dot;
+    names.push({ name: text.slice(start, end), span: { start: offset + start, end: offset + end } });
+    start = end + 1;
+  }
+  return names;
+}
+
+function broken(report: Report, path: Path): Path {
+  report.broken.add(path);
+  return path;
+}
+
+/** `@record…`, `@next…`, `@request.auth…`, … */
+export function readPath(token: IToken, report: Report): Path {
+  const names = namesOf(token.image, token.startOffset);
+  const span = spanOf(token);
+  const root = ROOTS.get(names[0]!.name);
+  if (root !== undefined) return finish({ kind: 'path', root, steps: names.slice(1), span }, report);
+  const source = names[0]!.name === '@request' && names.length > 1 ? SOURCES.get(names[1]!.name) : undefined;
+  if (source !== undefined) return finish({ kind: 'path', root: source, steps: names.slice(2), span }, report);
+  unknownRoot(names, report);
+  return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
+}
+
+/** `m`, `m.user`. Whether `m` is bound is the checker's to say. */
+export function readVariable(token: IToken, report: Report): Path {
+  const [variable, ...steps] = namesOf(token.image, token.startOffset);
+  return finish({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
+}
+
+/** The name that a quantifier binds. */
+export function readVariableName(token: IToken, report: Report): Name {
+  const span = spanOf(token);
+  const name = token.image;
+  if (name.includes('.'))
+    fault(report, { code: 'variable_malformed', message: 'a variable is one name, without dots', span });
+  else if (RESERVED.has(name)) {
+    fault(report, {
+      code: 'word_reserved',
+      message: `\`${name}\` is a word of the language; expected another name`,
+      span,
+    });
+  }
+  return { name, span };
+}
+
+function finish(path: Path, report: Report): Path {
+  const empty = path.steps.find((step) => step.name === '');
+  if (empty !== undefined) {
+    const span = { start: empty.span.start - 1, end: empty.span.end };
+    fault(report, { code: 'name_expected', message: 'a dot without a name; expected a name after it', span });
+    return broken(report, path);
+  }
+  if (path.steps.length === 0 && path.root !== 'variable') {
+    fault(report, incomplete(path));
+    return broken(report, path);
+  }
+  const walked = path.root === 'record' || path.root === 'next' || path.root === 'variable';
+  const excess = walked ? overSteps(path.steps.length, path.span) : undefined;
+  if (excess !== undefined) {
+    report.issues.push(excess);
+    return broken(report, path);
+  }
+  return path;
+}
+
+function incomplete({ root, span }: Path): Fault {
+  const text = root === 'record' || root === 'next' ? `@${root}` : `@request.${root}`;
+  const message = `\`${text}\` alone is no value; expected a name after it`;
+  if (root === 'query' || root === 'data') return { code: 'path_incomplete', message, span };
+  const right = `${text}.id`;
+  const fix = { span, replacement: right };
+  return { code: 'path_incomplete', message: `${message}, such as \`${right}\``, span, suggestion: right, fix };
+}
+
+const ROOT_TEXTS = ['@record', '@next', '@now', '@request.auth', '@request.query', '@request.data'];
+
+function unknownRoot(names: readonly Name[], report: Report): void {
+  const [first, second] = names as readonly [Name, Name?];
+  const nested = first.name === '@request' && second !== undefined;
+  const found = nested ? `@request.${second.name}` : first.name;
+  const span = { start: first.span.start, end: nested ? second.span.end : first.span.end };
+  const expected = ROOT_TEXTS.map((text) => `\`${text}\``).join(', ');
+  if (found === '@request') {
+    const message =
+      '`@request` alone is no value; expected `@request.auth`, `@request.query` or `@request.data` and a name';
+    return fault(report, { code: 'path_incomplete', message, span });
+  }
+  if (found === '@now') {
+    return fault(report, { code: 'path_unknown', message: '`@now` is an instant and has no parts', span });
+  }
+  const near = FOREIGN.get(found.toLowerCase()) ?? nearest(found, ROOT_TEXTS) ?? rejoined(first, second);
+  if (near === undefined) {
+    return fault(report, { code: 'path_unknown', message: `no \`${found}\` exists; expected ${expected}`, span });
+  }
+  const message = `no \`${found}\` exists; did you mean \`${near}\`?`;
+  fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
+}
+
+/** `@requst.auth`: the first name is off, the second is not. */
+function rejoined(first: Name, second: Name | undefined): string | undefined {
+  if (second === undefined || !SOURCES.has(second.name)) return undefined;
+  return nearest(first.name, ['@request']);
+}
+
+// ---------------------------------------------------------------- literals
+
+const ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
+);
+
+export function readText(token: IToken, report: Report): Text {
+  const { image } = token;
+  const quote = image[0];
+  const inner = image.slice(1, -1);
+  if (quote !== '"' && quote !== "'") {
+    const message = 'texts stand between straight quotes, `"…"` or `\'…\'`';
+    respell(report, token, JSON.stringify(inner), 'curly_quotes', message);
+    return { kind: 'text', value: inner, span: spanOf(token) };
+  }
+  const value = /[\\\u0000-\u001f]/.test(inner) ? unescaped(inner, token.startOffset + 1, report) : inner;
+  if (!value.isWellFormed() || value.includes('\0')) {
+    const message = 'a text with a NUL or half of a surrogate pair cannot be stored, so nothing equals it';
+    fault(report, { code: 'text_unstorable', message, span: spanOf(token) });
+  }
+  return { kind: 'text', value, span: spanOf(token) };
+}
+
+function unescaped(inner: string, offset: number, report: Report): string {
+  return inner.replaceAll(/\\(u[0-9a-fA-F]{4}|[^])|[\u0000-\u001f]/g, (whole, code: string | undefined, at: number) => {
+    const span = { start: offset + at, end: offset + at + whole.length };
+    if (code === undefined) {
+      const replacement = JSON.stringify(whole).slice(1, -1);
+      const message = `a control character in a text; expected \`${replacement}\``;
+      fault(report, { code: 'control_character', message, span, suggestion: replacement, fix: { span, replacement } });
+      return whole;
+    }
+    if (code.length === 5) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    const meant = ESCAPES.get(code);
+    if (meant !== undefined) return meant;
+    const replacement = `\\${whole}`;
+    const message = `\`${whole}\` is no escape; expected one of JSON's, or \`\\\\\` for a backslash`;
+    fault(report, { code: 'escape_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+    return code;
+  });
+}
+
+export function readNumeral(token: IToken, report: Report): Numeral {
+  const source = token.image;
+  const span = spanOf(token);
+  if (JSON_NUMBER.test(source)) return { kind: 'number', source, span };
+  const plain = source.replaceAll('_', '');
+  const value = /^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$/.test(plain) ? String(Number(plain)) : String(Number(plain || 'x'));
+  const right = JSON_NUMBER.test(value) && Number.isSafeInteger(Math.trunc(Number(value))) ? value : undefined;
+  const message = `\`${source.slice(0, 40)}\` is no number as JSON writes it`;
+  if (right === undefined) fault(report, { code: 'number_malformed', message, span });
+  else respell(report, token, right, 'number_malformed', `${message}; did you mean \`${right}\`?`);
+  const numeral: Numeral = { kind: 'number', source: right ?? '0', span };
+  if (right === undefined) report.broken.add(numeral);
+  return numeral;
+}
+
+// ---------------------------------------------------------------- instants
+
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
+type Unit = keyof typeof SECONDS;
+/** A thousand years: whatever is added to an instant of today stays within the years that are kept. */
+const LONGEST = 365_250 * SECONDS.d;
+const UNIT_WORDS: ReadonlyMap<string, Unit> = new Map([
+  ['sec', 's'],
+  ['secs', 's'],
+  ['second', 's'],
+  ['seconds', 's'],
+  ['min', 'm'],
+  ['mins', 'm'],
+  ['minute', 'm'],
+  ['minutes', 'm'],
+  ['hr', 'h'],
+  ['hrs', 'h'],
+  ['hour', 'h'],
+  ['hours', 'h'],
+  ['day', 'd'],
+  ['days', 'd'],
+  ['wk', 'w'],
+  ['week', 'w'],
+  ['weeks', 'w'],
+  ['S', 's'],
+  ['H', 'h'],
+  ['D', 'd'],
+  ['W', 'w'],
+]); // prettier-ignore
+
+export interface Shift {
+  readonly sign: '+' | '-';
+  readonly duration: IToken;
+}
+
+export function readNow(token: IToken, shift: Shift | undefined, report: Report): Now {
+  const span = spanOf(token);
+  if (shift === undefined) return { kind: 'now', seconds: 0, span };
+  const { amount, unit } = readDuration(shift.duration, report);
+  const seconds = amount * SECONDS[unit] * (shift.sign === '-' ? -1 : 1) + 0;
+  if (Math.abs(seconds) > LONGEST) {
+    const message = 'a duration of more than a thousand years; expected a shorter one';
+    fault(report, { code: 'duration_too_long', message, span: spanOf(shift.duration) });
+  }
+  const whole = { start: span.start, end: spanOf(shift.duration).end };
+  return { kind: 'now', seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
+}
+
+function readDuration(token: IToken, report: Report): { readonly amount: number; readonly unit: Unit } {
+  const digits = /^[0-9]*/.exec(token.image)![0];
+  const word = token.image.slice(digits.length);
+  if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };
+  const unit = UNIT_WORDS.get(word);
+  const message = `\`${word}\` is no unit of time; expected s, m, h, d or w`;
+  if (unit === undefined) fault(report, { code: 'duration_malformed', message, span: spanOf(token) });
+  else respell(report, token, `${digits}${unit}`, 'duration_malformed', message);
+  return { amount: 0, unit: unit ?? 's' };
+}

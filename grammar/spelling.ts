@@ -1,0 +1,89 @@
+/** Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own error and fix; reading goes on. */
+import type { ILexingError, IToken } from 'chevrotain';
+import { fault, type Report, respell, spanOf } from './read.ts';
+import {
+  And,
+  As,
+  Comparison,
+  comparisonOf,
+  IsNotNull,
+  IsNull,
+  LineComment,
+  Not,
+  Null,
+  OpenComment,
+  Or,
+  Quantifier,
+  Truth,
+} from './tokens.ts';
+
+const RIGHT: ReadonlySet<string> = new Set('and or not && || ! any all none as true false null'.split(' '));
+const FIXED: ReadonlySet<string> = new Set(['is null', 'is not null']);
+const WORDS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotNull]);
+
+const spaced = (image: string): string => image.replaceAll(/(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)+/g, ' ');
+
+/** How the token is written here, if it is written otherwise. */
+function rightSpelling(token: IToken): string | undefined {
+  const { image, tokenType } = token;
+  if (tokenType === Comparison) {
+    const op = comparisonOf(image);
+    return image === op || spaced(image) === op ? undefined : op;
+  }
+  if (!WORDS.has(tokenType) || RIGHT.has(image)) return undefined;
+  if (image === '&') return 'and';
+  if (image === '|') return 'or';
+  const words = spaced(image);
+  return FIXED.has(words) ? undefined : words.toLowerCase();
+}
+
+export function checkSpelling(tokens: readonly IToken[], report: Report): void {
+  for (const token of tokens) {
+    const right = rightSpelling(token);
+    if (right === undefined) continue;
+    if (/[a-z]/i.test(token.image)) {
+      respell(report, token, right, 'word_case', `words are lower case here; expected \`${right}\``);
+    } else {
+      respell(report, token, right, 'operator_foreign', `\`${token.image}\` is written \`${right}\` here`);
+    }
+  }
+}
+
+/** What the lexer set aside: comments and texts without an end, `//`. */
+export function checkWrong(tokens: readonly IToken[], report: Report): void {
+  for (const token of tokens) {
+    const span = spanOf(token);
+    if (token.tokenType === LineComment) {
+      const inner = token.image.slice(2).replaceAll('*/', '* /').trim();
+      const message = 'no comment begins with `//`, because YAML may fold lines into one; expected `/* … */`';
+      fault(report, { code: 'line_comment', message, span, fix: { span, replacement: `/* ${inner} */` } });
+    } else if (token.tokenType === OpenComment) {
+      fault(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
+    } else {
+      const quote = token.image[0]!;
+      fault(report, { code: 'text_unclosed', message: `a text without an end; expected another \`${quote}\``, span });
+    }
+  }
+}
+
+const ARITHMETIC = '*/%^~';
+
+export function checkStray(errors: readonly ILexingError[], text: string, report: Report): void {
+  for (const { offset, length } of errors) {
+    const span = { start: offset, end: offset + length };
+    const found = text.slice(offset, offset + Math.min(length, 20));
+    if (ARITHMETIC.includes(found)) {
+      fault(report, {
+        code: 'no_arithmetic',
+        message: `\`${found}\` means nothing here: there is no arithmetic and no pattern`,
+        span,
+      });
+    } else if (found === ';') {
+      const message = 'a policy is one expression, without `;`';
+      fault(report, { code: 'character_unknown', message, span, fix: { span, replacement: '' } });
+    } else {
+      const message = `\`${found}\` means nothing here; expected a path, a literal, an operator or a parenthesis`;
+      fault(report, { code: 'character_unknown', message, span });
+    }
+  }
+}

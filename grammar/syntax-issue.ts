@@ -1,0 +1,356 @@
+/** The one syntax error of a text, said in the words of its author: what stands there, what could, and a fix where one is plain. */
+import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
+import type { Fix, PolicyIssue } from './errors.ts';
+import { spanOf } from './read.ts';
+import { nearest } from './suggest.ts';
+import * as t from './tokens.ts';
+
+interface Found {
+  readonly tokens: readonly IToken[];
+  readonly text: string;
+  /** The place of the first token that does not fit; `tokens.length` at the end. */
+  readonly at: number;
+}
+
+const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
+const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.CloseList, t.Now, t.Duration]);
+const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.OpenList, t.Now]);
+
+/** What the operators are called elsewhere. */
+const FOREIGN: ReadonlyMap<string, string> = new Map([
+  ['eq', '='],
+  ['equals', '='],
+  ['is', '='],
+  ['ne', '!='],
+  ['neq', '!='],
+  ['lt', '<'],
+  ['lte', '<='],
+  ['le', '<='],
+  ['gt', '>'],
+  ['gte', '>='],
+  ['ge', '>='],
+  ['has', 'contains'],
+  ['includes', 'contains'],
+  ['include', 'contains'],
+  ['contain', 'contains'],
+  ['startswith', 'starts with'],
+  ['starts_with', 'starts with'],
+  ['starts', 'starts with'],
+  ['endswith', 'ends with'],
+  ['ends_with', 'ends with'],
+  ['ends', 'ends with'],
+  ['isnull', 'is null'],
+  ['is_null', 'is null'],
+  ['notnull', 'is not null'],
+  ['exists', 'is not null'],
+  ['nin', 'not in'],
+  ['not_in', 'not in'],
+]); // prettier-ignore
+const PATTERNS = new Set(['like', 'ilike', 'matches', 'match', 'regex', 'regexp', 'rlike', 'similar']);
+const OPERATOR_WORDS = ['contains', 'starts with', 'ends with', 'is null', 'is not null', 'not in', 'in', 'and', 'or'];
+
+const describe = (token: IToken | undefined): string =>
+  token === undefined ? 'the end' : `\`${token.image.slice(0, 40)}\``;
+
+type Given = Omit<PolicyIssue, 'severity'>;
+const withFix = (given: Given, fix: Fix | undefined, suggestion = fix?.replacement): Given => ({
+  ...given,
+  ...(fix && { fix }),
+  ...(suggestion !== undefined && { suggestion }),
+});
+
+export function syntaxIssue(error: IRecognitionException, tokens: readonly IToken[], text: string): PolicyIssue {
+  const at = error.token.tokenType === EOF ? tokens.length : tokens.indexOf(error.token);
+  return { severity: 'error', ...diagnose({ tokens, text, at }) };
+}
+
+function diagnose(found: Found): Given {
+  const { tokens, at } = found;
+  if (tokens.length === 0) return empty(found);
+  const before = tokens[at - 1];
+  if (before === undefined) return missingOperand(found);
+  if (tokens[at]?.tokenType === t.Close && opens(found) === 0) return tooManyCloses(found);
+  const inHead = quantifierHead(found);
+  if (inHead !== undefined) return inHead;
+  if (inList(found)) return badList(found);
+  if (before.tokenType === t.Now || before.tokenType === t.Plus || before.tokenType === t.Minus)
+    return badDuration(found);
+  if (ENDS_OPERAND.has(before.tokenType)) return afterOperand(found);
+  if (before.tokenType === t.Close || before.tokenType === t.IsNull || before.tokenType === t.IsNotNull)
+    return afterCondition(found);
+  return missingOperand(found);
+}
+
+// ---------------------------------------------------------------- places
+
+const endOf = ({ text }: Found) => ({ start: text.length, end: text.length });
+
+function placeOf(found: Found) {
+  const token = found.tokens[found.at];
+  return token === undefined ? endOf(found) : spanOf(token);
+}
+
+/** How many parentheses are open before the place. */
+function opens({ tokens, at }: Found): number {
+  let open = 0;
+  for (const { tokenType } of tokens.slice(0, at)) open += tokenType === t.Open ? 1 : tokenType === t.Close ? -1 : 0;
+  return open;
+}
+
+function lastOpen({ tokens, at }: Found): IToken | undefined {
+  let closed = 0;
+  for (const token of tokens.slice(0, at).reverse()) {
+    if (token.tokenType === t.Close) closed++;
+    else if (token.tokenType === t.Open && closed-- === 0) return token;
+  }
+  return undefined;
+}
+
+function inList({ tokens, at }: Found): boolean {
+  const types = tokens.slice(0, at).map((token) => token.tokenType);
+  return types.lastIndexOf(t.OpenList) > types.lastIndexOf(t.CloseList);
+}
+
+// ---------------------------------------------------------------- the errors
+
+function empty(found: Found): Given {
+  const message =
+    'an empty policy; expected a condition, such as `@record.owner = @request.auth.id`, or `false`, which denies all';
+  return { code: 'policy_empty', message, span: { start: 0, end: found.text.length } };
+}
+
+function tooManyCloses(found: Found): Given {
+  const span = placeOf(found);
+  return withFix(
+    { code: 'parenthesis_unopened', message: '`)` without a `(` before it', span },
+    { span, replacement: '' },
+  );
+}
+
+function unclosed(found: Found, open: IToken): Given {
+  const fix = { span: endOf(found), replacement: ')' };
+  return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: spanOf(open) }, fix);
+}
+
+/** `any(<path> as <name>, …)`: the parts before the condition. */
+function quantifierHead(found: Found): Given | undefined {
+  const { tokens, at } = found;
+  const span = placeOf(found);
+  const wanted = (what: string): Given => ({
+    code: 'quantifier_malformed',
+    message: `found ${describe(tokens[at])}, expected ${what}; a quantifier is \`any(@record.members as m, m.user = @request.auth.id)\``,
+    span,
+  });
+  const back = (n: number): TokenType | undefined => tokens[at - n]?.tokenType;
+  if (back(1) === t.Quantifier) return wanted('`(`');
+  if (back(2) === t.Quantifier) return wanted('the path of a to-many relation');
+  if (back(3) === t.Quantifier) return wanted('`as` and a name');
+  if (back(4) === t.Quantifier && back(1) === t.As) return reserved(found) ?? wanted('a name');
+  if (back(5) === t.Quantifier && back(2) === t.As) return wanted('`,` and a condition');
+  return undefined;
+}
+
+function reserved({ tokens, at }: Found): Given | undefined {
+  const token = tokens[at];
+  if (token === undefined || !t.RESERVED.has(token.image.toLowerCase())) return undefined;
+  const message = `\`${token.image}\` is a word of the language; expected another name`;
+  return { code: 'word_reserved', message, span: spanOf(token) };
+}
+
+function badList(found: Found): Given {
+  const { tokens, at } = found;
+  const token = tokens[at];
+  const span = placeOf(found);
+  const before = tokens[at - 1]!;
+  if (token === undefined) {
+    const fix = { span, replacement: ']' };
+    return withFix({ code: 'list_unclosed', message: 'a list without an end; expected `]`', span }, fix);
+  }
+  if (token.tokenType === t.CloseList && before.tokenType === t.Comma) {
+    const fix = { span: { start: before.startOffset, end: token.startOffset }, replacement: '' };
+    return withFix({ code: 'list_malformed', message: 'a comma with nothing after it', span: spanOf(before) }, fix);
+  }
+  if (token.tokenType === t.Word && !token.image.includes('.')) {
+    const fix = { span, replacement: JSON.stringify(token.image) };
+    return withFix(
+      { code: 'text_unquoted', message: `\`${token.image}\` without quotes; expected ${fix.replacement}`, span },
+      fix,
+    );
+  }
+  const isPath = token.tokenType === t.AtPath || token.tokenType === t.Word || token.tokenType === t.Now;
+  if (isPath) return { code: 'list_malformed', message: `a list holds literals only, found ${describe(token)}`, span };
+  return {
+    code: 'list_malformed',
+    message: `found ${describe(token)} in a list, expected a literal, \`,\` or \`]\``,
+    span,
+  };
+}
+
+function badDuration(found: Found): Given {
+  const { tokens, at } = found;
+  const [before, token, next] = [tokens[at - 1]!, tokens[at], tokens[at + 1]];
+  const code = 'duration_malformed';
+  if (before.tokenType === t.Now && token?.tokenType !== t.Numeral) return afterOperand(found);
+  const message = `found ${describe(token)}, expected a duration with its unit, such as \`24h\` or \`7d\``;
+  if (token?.tokenType !== t.Numeral || next?.tokenType !== t.Word || !/^-?[0-9]+$/.test(token.image)) {
+    return { code, message, span: placeOf(found) };
+  }
+  const span = { start: token.startOffset, end: spanOf(next).end };
+  return withFix({ code, message, span }, { span, replacement: `${token.image}${next.image}` });
+}
+
+function afterCondition(found: Found): Given {
+  const { tokens, at } = found;
+  const token = tokens[at];
+  const before = tokens[at - 1]!;
+  if (token === undefined) return unclosed(found, lastOpen(found) ?? before);
+  const span = spanOf(token);
+  if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
+    return {
+      code: 'operand_in_parentheses',
+      message: 'parentheses hold conditions, not values',
+      span: groupBefore(found),
+    };
+  }
+  const message = `found ${describe(token)}, expected \`and\`, \`or\` or ${opens(found) > 0 ? '`)`' : 'the end'}`;
+  return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
+}
+
+function groupBefore({ tokens, at }: Found) {
+  const end = spanOf(tokens[at - 1]!).end;
+  const open = lastOpen({ tokens, text: '', at: at - 1 });
+  return { start: open?.startOffset ?? tokens[at - 1]!.startOffset, end };
+}
+
+function afterOperand(found: Found): Given {
+  const { tokens, at } = found;
+  const token = tokens[at];
+  if (token === undefined) {
+    const open = lastOpen(found);
+    return open === undefined ? missingOperand(found) : unclosed(found, open);
+  }
+  if (token.tokenType === t.Comparison || token.tokenType === t.IsNull || token.tokenType === t.IsNotNull)
+    return chained(found);
+  if (token.tokenType === t.Not) return notInside(found);
+  if (token.tokenType === t.Word) return wordAsOperator(found);
+  const before = tokens[at - 1]!;
+  if (token.tokenType === t.Open && before.tokenType === t.Word) return call(before);
+  if (
+    token.tokenType === t.Plus ||
+    token.tokenType === t.Minus ||
+    (token.tokenType === t.Numeral && token.image.startsWith('-'))
+  ) {
+    const message = `${describe(token)}: there is no arithmetic, but for a duration after \`@now\``;
+    return { code: 'no_arithmetic', message, span: spanOf(token) };
+  }
+  const what = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
+  const code = isCompared(found) ? 'connective_expected' : 'operator_expected';
+  return { code, message: `found ${describe(token)}, expected ${what}`, span: spanOf(token) };
+}
+
+/** Whether the operand before the place is the right side of a comparison. */
+function isCompared({ tokens, at }: Found): boolean {
+  let start = at - 1;
+  if (tokens[start]!.tokenType === t.CloseList) while (start > 0 && tokens[start]!.tokenType !== t.OpenList) start--;
+  if (tokens[start]!.tokenType === t.Duration) start -= 2;
+  return tokens[start - 1]?.tokenType === t.Comparison;
+}
+
+function chained(found: Found): Given {
+  const { tokens, at } = found;
+  const span = spanOf(tokens[at]!);
+  const before = tokens[at - 1]!;
+  const message = 'comparisons do not chain; expected `and` and the operand again';
+  const again = before.tokenType === t.AtPath || before.tokenType === t.Word;
+  const fix = again ? { span: { start: span.start, end: span.start }, replacement: `and ${before.image} ` } : undefined;
+  return withFix({ code: 'comparison_chained', message, span }, fix);
+}
+
+function notInside(found: Found): Given {
+  const { tokens, text, at } = found;
+  const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
+  const message = '`not` stands before a comparison, not within it; `not in` and `is not null` are the exceptions';
+  const given = { code: 'not_within', message, span: spanOf(not) };
+  const single = op?.tokenType === t.Comparison && right !== undefined && STARTS_OPERAND.has(right.tokenType);
+  if (!single || before.tokenType === t.CloseList || right.tokenType === t.OpenList || right.tokenType === t.Now)
+    return given;
+  const span = { start: before.startOffset, end: spanOf(right).end };
+  const rest = text.slice(op.startOffset, span.end);
+  return withFix(given, { span, replacement: `not (${before.image} ${rest})` });
+}
+
+function wordAsOperator(found: Found): Given {
+  const { tokens, at } = found;
+  const token = tokens[at]!;
+  const word = token.image.toLowerCase();
+  const span = spanOf(token);
+  if (PATTERNS.has(word)) return pattern(found);
+  if (word === 'between') {
+    const message = '`between` is written `x >= a and x <= b` here';
+    return { code: 'operator_foreign', message, span };
+  }
+  if (word === 'is' && tokens[at + 1]?.tokenType === t.Not) {
+    const both = { start: span.start, end: spanOf(tokens[at + 1]!).end };
+    const given = { code: 'operator_foreign', message: '`is not` takes `null` only; expected `!=`', span: both };
+    return withFix(given, { span: both, replacement: '!=' });
+  }
+  const right = isCompared(found) ? nearest(word, ['and', 'or']) : (FOREIGN.get(word) ?? near(token));
+  const expected = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
+  if (right === undefined) {
+    return {
+      code: 'operator_unknown',
+      message: `\`${token.image.slice(0, 40)}\` is no operator; expected ${expected}`,
+      span,
+    };
+  }
+  const message = `\`${token.image}\` is no operator; did you mean \`${right}\`?`;
+  return withFix({ code: 'operator_unknown', message, span }, { span, replacement: right });
+}
+
+const near = (token: IToken): string | undefined =>
+  token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
+
+/** `like "draft%"` is `starts with "draft"`, and so on, where the pattern says no more than that. */
+function pattern({ tokens, at }: Found): Given {
+  const token = tokens[at]!;
+  const right = tokens[at + 1];
+  const span = spanOf(token);
+  const message = `no pattern as \`${token.image}\` has it; expected \`contains\`, \`starts with\` or \`ends with\``;
+  const given = { code: 'operator_pattern', message, span };
+  const parts =
+    right?.tokenType === t.Text && /i?like/i.test(token.image)
+      ? /^(["'])(%?)([^%_\\]+)(%?)\1$/.exec(right.image)
+      : null;
+  if (parts === null) return withFix(given, undefined, 'contains');
+  const op = parts[2] ? (parts[4] ? 'contains' : 'ends with') : parts[4] ? 'starts with' : '=';
+  const whole = { start: span.start, end: spanOf(right!).end };
+  return withFix(given, { span: whole, replacement: `${op} ${parts[1]}${parts[3]}${parts[1]}` }, op);
+}
+
+function call(name: IToken): Given {
+  const right = /^(?:some|exists|every|each|no)$/i.test(name.image)
+    ? undefined
+    : nearest(name.image, ['any', 'all', 'none']);
+  const message = `\`${name.image}(…)\`: there are no functions; expected \`any\`, \`all\` or \`none\``;
+  const span = spanOf(name);
+  return withFix(
+    { code: 'function_unknown', message, span },
+    right === undefined ? undefined : { span, replacement: right },
+  );
+}
+
+function missingOperand(found: Found): Given {
+  const { tokens, at } = found;
+  const before = tokens[at - 1];
+  const token = tokens[at];
+  const span = token === undefined && before !== undefined ? spanOf(before) : placeOf(found);
+  const after = before === undefined ? '' : ` after ${describe(before)}`;
+  const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
+  if (token?.tokenType === t.Duration) {
+    return { code: 'duration_misplaced', message: `a duration stands after \`@now +\` or \`@now -\` only`, span };
+  }
+  if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
+    return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };
+  }
+  return { code: 'operand_expected', message: `found ${describe(token)}${after}, expected ${what}`, span };
+}

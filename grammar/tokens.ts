@@ -1,0 +1,151 @@
+/**
+ * The words of the language. A pattern also takes the spellings that other languages have (`==`, `AND`, `<>`, curly quotes), so that
+ * the parser can go on and say what is written here instead; `SPELLING` says what is right.
+ */
+import { createToken, Lexer, type TokenType } from 'chevrotain';
+import type { CompareOp } from './syntax.ts';
+
+const COMMENT = String.raw`/\*(?:[^*]|\*(?!/))*\*/`;
+const GAP = `(?:[ \\t\\r\\n]|${COMMENT})+`;
+// After a dot every name is a name: `all.user` is the path of a variable.
+const END = '(?![A-Za-z0-9_.])';
+const words = (...parts: readonly string[]): string => parts.join(GAP) + END;
+const pattern = (source: string): RegExp => new RegExp(source, 'i');
+
+/** How each comparison is read. The first pattern that fits wins, so the longer ones come first. */
+const COMPARISONS: Readonly<Record<CompareOp, string>> = {
+  '!=': '!==?|<>|≠',
+  '<=': '<=|=<|≤',
+  '>=': '>=|=>|≥',
+  '<': '<',
+  '>': '>',
+  '=': '={1,3}',
+  'not in': words('not', 'in'),
+  in: words('in'),
+  contains: words('contains'),
+  'starts with': words('starts', 'with'),
+  'ends with': words('ends', 'with'),
+};
+export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
+
+export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
+export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: Lexer.SKIPPED });
+/** What cannot stand anywhere: kept apart from the parser's input, and reported one by one. */
+const wrong = (name: string, source: RegExp): TokenType => createToken({ name, pattern: source, group: 'wrong' });
+export const LineComment = wrong('LineComment', /\/\/[^\n]*/);
+export const OpenComment = wrong('OpenComment', /\/\*[^]*/);
+export const OpenText = wrong('OpenText', /["'][^]*/);
+
+export const Comparison = createToken({
+  name: 'Comparison',
+  pattern: pattern(Object.values(COMPARISONS).join('|')),
+  label: 'a comparison',
+});
+export const IsNotNull = createToken({
+  name: 'IsNotNull',
+  pattern: pattern(words('is', 'not', 'null')),
+  label: 'is not null',
+});
+export const IsNull = createToken({ name: 'IsNull', pattern: pattern(words('is', 'null')), label: 'is null' });
+export const And = createToken({ name: 'And', pattern: pattern(`${words('and')}|&&?`), label: 'and' });
+export const Or = createToken({ name: 'Or', pattern: pattern(`${words('or')}|\\|\\|?`), label: 'or' });
+export const Not = createToken({ name: 'Not', pattern: pattern(`${words('not')}|!`), label: 'not' });
+export const Quantifier = createToken({
+  name: 'Quantifier',
+  pattern: pattern(words('(?:any|all|none)')),
+  label: 'a quantifier',
+});
+export const As = createToken({ name: 'As', pattern: pattern(words('as')), label: 'as' });
+export const Truth = createToken({
+  name: 'Truth',
+  pattern: pattern(words('(?:true|false)')),
+  label: '`true` or `false`',
+});
+export const Null = createToken({ name: 'Null', pattern: pattern(words('null')), label: 'null' });
+export const Now = createToken({ name: 'Now', pattern: /@now(?![A-Za-z0-9_.])/, label: '@now' });
+export const AtPath = createToken({
+  name: 'AtPath',
+  pattern: /@[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
+  label: 'a path',
+});
+export const Word = createToken({
+  name: 'Word',
+  pattern: /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
+  label: 'a name',
+});
+export const Text = createToken({
+  name: 'Text',
+  pattern: /"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
+  label: 'a text',
+});
+export const Duration = createToken({
+  name: 'Duration',
+  pattern: /[0-9]+[A-Za-z]+(?![A-Za-z0-9_.])/,
+  label: 'a duration',
+});
+export const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+/** Also takes what other languages write: `01`, `.5`, `5.`, `0x1F`, `1_000`. But `-24h` is a minus and a duration. */
+export const Numeral = createToken({
+  name: 'Numeral',
+  pattern:
+    /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_.])|(?:-(?![0-9]+[A-Za-z]+(?![A-Za-z0-9_.])))?\.?[0-9][A-Za-z0-9_.]*/,
+  label: 'a number',
+});
+export const Plus = createToken({ name: 'Plus', pattern: '+', label: '+' });
+export const Minus = createToken({ name: 'Minus', pattern: '-', label: '-' });
+export const Open = createToken({ name: 'Open', pattern: '(', label: '(' });
+export const Close = createToken({ name: 'Close', pattern: ')', label: ')' });
+export const OpenList = createToken({ name: 'OpenList', pattern: '[', label: '[' });
+export const CloseList = createToken({ name: 'CloseList', pattern: ']', label: ']' });
+export const Comma = createToken({ name: 'Comma', pattern: ',', label: ',' });
+
+/** In the order in which they are tried. */
+export const TOKENS: readonly TokenType[] = [
+  WhiteSpace,
+  Now,
+  AtPath,
+  Comparison,
+  IsNotNull,
+  IsNull,
+  And,
+  Or,
+  Not,
+  Quantifier,
+  As,
+  Truth,
+  Null,
+  Word,
+  Text,
+  Duration,
+  Numeral,
+  Comment,
+  LineComment,
+  Plus,
+  Minus,
+  Open,
+  Close,
+  OpenList,
+  CloseList,
+  Comma,
+  OpenComment,
+  OpenText,
+];
+
+/** Words with a meaning of their own, which therefore name no variable. */
+export const RESERVED: ReadonlySet<string> = new Set(
+  'and or not in contains starts ends with is null any all none as true false'.split(' '),
+);
+
+const RIGHT: ReadonlyMap<string, CompareOp> = new Map(COMPARE_OPS.map((op) => [op, op]));
+const READERS = COMPARE_OPS.map((op) => [op, new RegExp(`^(?:${COMPARISONS[op]})$`, 'i')] as const);
+
+/** Which comparison a token's text is, however it was spelt. */
+export function comparisonOf(image: string): CompareOp {
+  return RIGHT.get(image) ?? READERS.find(([, reader]) => reader.test(image))?.[0] ?? '=';
+}
+
+export const lexer = new Lexer([...TOKENS], {
+  positionTracking: 'onlyOffset',
+  ensureOptimizations: true,
+  skipValidations: true,
+});
