@@ -156,7 +156,9 @@ function findBinaries(): string | undefined {
     ...(process.env.PATH ?? '').split(delimiter),
     ...versions.sort((a, b) => Number(b) - Number(a)).map((version) => join(distribution, version, 'bin')),
   ];
-  return folders.find((folder) => folder !== '' && ['initdb', 'postgres'].every((name) => existsSync(join(folder, name))));
+  return folders.find(
+    (folder) => folder !== '' && ['initdb', 'postgres'].every((name) => existsSync(join(folder, name))),
+  );
 }
 
 /** PostgreSQL refuses to run as root. */
