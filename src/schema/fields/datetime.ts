@@ -1,0 +1,34 @@
+import { parseDatetime } from '../../policy/values.ts';
+import { type Constraints, type FieldKind, outsideBounds, type Read, refuse } from './kind.ts';
+
+const EXPECTED = 'expected RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
+
+function fromJson(value: unknown, constraints: Constraints): Read {
+  const canonical = typeof value === 'string' ? parseDatetime(value) : undefined;
+  if (canonical === undefined) return refuse('wrong_type', EXPECTED);
+  return outsideBounds(canonical, constraints) ?? { value: canonical };
+}
+
+/**
+ * `2026-01-31 09:30:00.5+00`, as PostgreSQL prints under DateStyle ISO and TimeZone UTC → `2026-01-31T09:30:00.500000Z`.
+ * INVARIANT: columns hold the years 0001 to 9999 only (every writer reads through `parseDatetime`), so there is no `BC` and no fifth digit.
+ */
+export function canonicalOfCell(cell: string): string {
+  const decimals = cell.length > 22 ? cell.slice(20, -3) : '';
+  return `${cell.slice(0, 10)}T${cell.slice(11, 19)}.${decimals.padEnd(6, '0')}Z`;
+}
+
+export const datetime: FieldKind = {
+  name: 'datetime',
+  column: 'timestamptz',
+  sqlType: 'timestamptz',
+  listType: 'timestamptz[]',
+  bounds: 'value',
+  hasEnum: false,
+  fromJson,
+  fromQuery: parseDatetime,
+  toJson: (cell) => `"${canonicalOfCell(cell)}"`,
+  fromCell: canonicalOfCell,
+  jsonSchema: () => ({ type: 'string', format: 'date-time' }),
+  typescript: () => 'string',
+};
