@@ -1,0 +1,205 @@
+/**
+ * THE table of operators. An entry holds all that an operator is: its type rule, its complement, its meaning in JavaScript and in SQL,
+ * and its documentation. The stages look an entry up and use it; none of them knows an operator by name.
+ */
+import type { CompareOp } from '../../grammar/syntax.ts';
+import { join, raw, type Sql, sql } from '../sql.ts';
+import { compareText } from './collation.ts';
+import type { Operand, Scalar } from './lowered.ts';
+import type { ValueType } from './types.ts';
+
+/** What may stand on the two sides. `same`: types that can be equal; `ordered`: texts, numbers, datetimes; `element`: a value and a list; `holder`: a list and a value, or two texts; `text`: two texts. */
+export type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
+
+/** The two sides of a test as SQL. `render` prints a side, `successor` the least text above all texts that start with a value. */
+export interface SqlSides {
+  readonly left: Operand;
+  readonly right: Operand;
+  readonly negated: boolean;
+  render(operand: Operand): Sql;
+  successor(operand: Operand): Sql | undefined;
+}
+
+export interface Operator {
+  readonly symbol: CompareOp;
+  readonly sides: SideRule;
+  /** `not (a op b)` for present sides. Without one, the printers negate the test itself. */
+  readonly complement?: CompareOp;
+  /** `a op b` is `b mirror a`. */
+  readonly mirror?: CompareOp;
+  /** For present sides. */
+  holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
+  /** An expression over two JavaScript expressions whose values are present. `rank(a, b)` and the sides are all it may name. */
+  js(left: string, right: string, type: ValueType): string;
+  sql(sides: SqlSides): Sql;
+  readonly doc: string;
+  /** What absence does to it. */
+  readonly nullMeaning: string;
+  readonly examples: readonly string[];
+}
+
+const COMPARISON_OF_ABSENT = 'unknown when a side is absent, and so is its negation';
+// Explicit on an ordering: the statement then means the same under every default collation, and an index on a "C" column still serves it.
+const CODE_POINTS = raw(' COLLATE "C"');
+
+const ordersText = (type: ValueType): boolean => type === 'string';
+
+function plain(symbol: string, { left, right, render }: SqlSides): Sql {
+  return join([render(left), render(right)], ` ${symbol} `);
+}
+
+function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
+  const { left, right, render } = sides;
+  if (right.kind !== 'literal' || typeof right.value !== 'boolean') return undefined;
+  // The bare column is what a boolean index is matched with.
+  return right.value === wanted ? render(left) : sql`NOT ${render(left)}`;
+}
+
+function ordering(
+  symbol: '<' | '<=' | '>' | '>=',
+  rest: Pick<Operator, 'complement' | 'mirror' | 'doc' | 'examples' | 'holds'>,
+): Operator {
+  return {
+    symbol,
+    sides: 'ordered',
+    js: (left, right, type) =>
+      ordersText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`,
+    sql: (sides) => (ordersText(sides.left.type) ? sql`${plain(symbol, sides)}${CODE_POINTS}` : plain(symbol, sides)),
+    nullMeaning: COMPARISON_OF_ABSENT,
+    ...rest,
+  };
+}
+
+/** Orders two present values of one type: numbers by value, texts by code point (datetimes and identifiers are ASCII). */
+export function rank(left: Scalar, right: Scalar): number {
+  if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+const textOf = (value: Scalar | readonly Scalar[]): string => value as string;
+const listOf = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
+const not = (negated: boolean, condition: Sql): Sql => (negated ? sql`NOT ${condition}` : condition);
+
+export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
+  '=': {
+    symbol: '=',
+    sides: 'same',
+    complement: '!=',
+    mirror: '=',
+    holds: (left, right) => left === right,
+    js: (left, right) => `${left} === ${right}`,
+    sql: (sides) => boolean(sides, true) ?? plain('=', sides),
+    doc: 'equal: texts by code point, numbers by value, datetimes to the microsecond, identifiers in lower case',
+    nullMeaning: COMPARISON_OF_ABSENT,
+    examples: ['@record.owner = @request.auth.id', '@record.status = "published"'],
+  },
+  '!=': {
+    symbol: '!=',
+    sides: 'same',
+    complement: '=',
+    mirror: '!=',
+    holds: (left, right) => left !== right,
+    js: (left, right) => `${left} !== ${right}`,
+    sql: (sides) => boolean(sides, false) ?? plain('<>', sides),
+    doc: 'both present, and not equal',
+    nullMeaning: COMPARISON_OF_ABSENT,
+    examples: ['@record.status != "draft"'],
+  },
+  '<': ordering('<', {
+    complement: '>=',
+    mirror: '>',
+    holds: (left, right) => rank(left, right as Scalar) < 0,
+    doc: 'less: texts by code point, numbers by value, datetimes earlier',
+    examples: ['@record.due_at < @now', '@record.score < 10'],
+  }),
+  '<=': ordering('<=', {
+    complement: '>',
+    mirror: '>=',
+    holds: (left, right) => rank(left, right as Scalar) <= 0,
+    doc: 'less or equal',
+    examples: ['@record.score <= 10'],
+  }),
+  '>': ordering('>', {
+    complement: '<=',
+    mirror: '<',
+    holds: (left, right) => rank(left, right as Scalar) > 0,
+    doc: 'greater: texts by code point, numbers by value, datetimes later',
+    examples: ['@record.created_at > @now - 24h'],
+  }),
+  '>=': ordering('>=', {
+    complement: '<',
+    mirror: '<=',
+    holds: (left, right) => rank(left, right as Scalar) >= 0,
+    doc: 'greater or equal; a literal is never rounded: `n >= 1.5` over whole numbers is `n >= 2`',
+    examples: ['@record.rating >= 4.5'],
+  }),
+  in: {
+    symbol: 'in',
+    sides: 'element',
+    complement: 'not in',
+    holds: (left, right) => listOf(right).includes(left),
+    js: (left, right) => `${right}.includes(${left})`,
+    sql: ({ left, right, render }) => sql`${render(left)} = ANY(${render(right)})`,
+    doc: 'equal to an element of a literal list, of `@request.auth.roles`, or of a query parameter',
+    nullMeaning: 'unknown when the left side or the list is absent; false over an empty list',
+    examples: ['@record.status in ["draft", "published"]', '@record.status in @request.query.status'],
+  },
+  'not in': {
+    symbol: 'not in',
+    sides: 'element',
+    complement: 'in',
+    holds: (left, right) => !listOf(right).includes(left),
+    js: (left, right) => `!${right}.includes(${left})`,
+    sql: ({ left, right, render }) => sql`${render(left)} <> ALL(${render(right)})`,
+    doc: 'equal to no element of the list',
+    nullMeaning: 'unknown when the left side, the list or an element is absent; true over an empty list',
+    examples: ['@record.status not in ["archived", "deleted"]'],
+  },
+  contains: {
+    symbol: 'contains',
+    sides: 'holder',
+    holds: (left, right) => (Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right))),
+    js: (left, right) => `${left}.includes(${right})`,
+    // Not LIKE: nothing in a value is a wildcard.
+    sql: ({ left, right, negated, render }) =>
+      sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`,
+    doc: 'an element of a list or of a to-many relation, or a part of a text; every text contains the empty text',
+    nullMeaning: 'unknown when a side is absent; false over an empty list',
+    examples: [
+      '@request.auth.roles contains "admin"',
+      '@record.tags contains @request.query.tag',
+      '@record.title contains "draft"',
+    ],
+  },
+  'starts with': {
+    symbol: 'starts with',
+    sides: 'text',
+    holds: (left, right) => textOf(left).startsWith(textOf(right)),
+    js: (left, right) => `${left}.startsWith(${right})`,
+    sql: startsWith,
+    doc: 'a text that begins with the other; an index on the field serves it',
+    nullMeaning: COMPARISON_OF_ABSENT,
+    examples: ['@record.title starts with "RFC "'],
+  },
+  'ends with': {
+    symbol: 'ends with',
+    sides: 'text',
+    holds: (left, right) => textOf(left).endsWith(textOf(right)),
+    js: (left, right) => `${left}.endsWith(${right})`,
+    sql: ({ left, right, negated, render }) =>
+      sql`right(${render(left)}, char_length(${render(right)})) ${raw(negated ? '<>' : '=')} ${render(right)}`,
+    doc: 'a text that ends with the other',
+    nullMeaning: COMPARISON_OF_ABSENT,
+    examples: ['@request.auth.email ends with "@example.com"'],
+  },
+};
+
+/** Sargable: a range of the "C" order, which holds exactly the texts with that prefix, rechecked by the function. */
+function startsWith({ left, right, negated, render, successor }: SqlSides): Sql {
+  const test = sql`starts_with(${render(left)}, ${render(right)})`;
+  if (negated || left.kind !== 'column' || right.kind === 'column') return not(negated, test);
+  const low = sql`${render(left)} >= ${render(right)}${CODE_POINTS}`;
+  const above = successor(right);
+  const high = above && sql`${render(left)} < ${above}${CODE_POINTS}`;
+  return sql`(${join(high ? [low, high, test] : [low, test], ' AND ')})`;
+}

@@ -1,0 +1,229 @@
+/**
+ * Conditions are put together through `and`, `or` and `existsOf`, which keep them small: constants go, chains are flat, nothing stands twice,
+ * and alternatives of one column become one list. Every step holds for three-valued leaves read as "definitely true".
+ */
+import type { CompareOp } from '../../grammar/syntax.ts';
+import {
+  type ColumnRef,
+  type Cond,
+  type Exists,
+  FALSE,
+  type Junction,
+  type NullTest,
+  type Operand,
+  type Scalar,
+  type Source,
+  type Test,
+  TRUE,
+} from './lowered.ts';
+import { OPERATORS, rank } from './operators.ts';
+
+type Kind = Junction['kind'];
+const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
+
+export const and = (items: readonly Cond[]): Cond => junction('and', items);
+export const or = (items: readonly Cond[]): Cond => junction('or', items);
+
+export function isPresent(column: ColumnRef): Cond {
+  return column.nullable ? { kind: 'null', negated: true, column } : TRUE;
+}
+
+/** A belongs_to whose record is only asked to be there is its foreign key; constants leave no semi-join. */
+export function existsOf(exists: Exists): Cond {
+  const { negated, condition, relation, key } = exists;
+  if (condition.kind !== 'const') return exists;
+  if (!condition.value) return negated ? TRUE : FALSE;
+  if (relation.kind !== 'belongs_to') return exists;
+  if (key.nullable) return { kind: 'null', negated: !negated, column: key };
+  return negated ? FALSE : TRUE;
+}
+
+function junction(kind: Kind, given: readonly Cond[]): Cond {
+  const absorbing = kind === 'and' ? FALSE : TRUE;
+  const items: Cond[] = [];
+  for (const item of given) {
+    if (item.kind === kind) items.push(...item.items);
+    else if (item.kind !== 'const') items.push(item);
+    else if (item.value === absorbing.value) return absorbing;
+  }
+  if (items.length === 0) return kind === 'and' ? TRUE : FALSE;
+  if (items.length === 1) return items[0]!;
+  const smaller = combine(kind, items);
+  if (smaller !== undefined) return junction(kind, smaller);
+  // What costs no visit to another table comes first.
+  return { kind, items: items.toSorted((a, b) => costOf(a) - costOf(b)) };
+}
+
+function costOf(cond: Cond): number {
+  if (cond.kind === 'exists') return 2;
+  return cond.kind === 'and' || cond.kind === 'or' ? 1 + Math.max(...cond.items.map(costOf)) : 0;
+}
+
+/** One step towards fewer items, or nothing. */
+function combine(kind: Kind, items: readonly Cond[]): readonly Cond[] | undefined {
+  const keys = items.map((item) => keyOf(item));
+  const known = new Set(keys);
+  if (known.size < items.length) return items.filter((_, i) => keys.indexOf(keys[i]!) === i);
+  const kept = items.filter((item) => !isAbsorbed(kind, { item, known }));
+  if (kept.length < items.length) return kept;
+  for (let i = 0; i < items.length; i++) {
+    for (let j = i + 1; j < items.length; j++) {
+      const merged = mergeOf(kind, items[i]!, items[j]!);
+      if (merged !== undefined) return [...items.slice(0, i), merged, ...items.slice(i + 1, j), ...items.slice(j + 1)];
+    }
+  }
+  return undefined;
+}
+
+/** `a or (a and b)` is `a`, `a and (a or b)` is `a`. */
+function isAbsorbed(
+  kind: Kind,
+  { item, known }: { readonly item: Cond; readonly known: ReadonlySet<string> },
+): boolean {
+  return item.kind === other(kind) && item.items.some((part) => known.has(keyOf(part)));
+}
+
+function mergeOf(kind: Kind, a: Cond, b: Cond): Cond | undefined {
+  if (a.kind === 'exists' && b.kind === 'exists') return mergeWalks(kind, a, b);
+  if (a.kind === 'null') return mergeNull(kind, a, b);
+  if (b.kind === 'null') return mergeNull(kind, b, a);
+  return a.kind === 'test' && b.kind === 'test' ? mergeTests(kind, a, b) : undefined;
+}
+
+// ---------------------------------------------------------------- walks
+
+/** There is at most one row behind a to-one step, so two questions to it are one. */
+function mergeWalks(kind: Kind, a: Exists, b: Exists): Cond | undefined {
+  const toOne = a.relation.kind === 'belongs_to' || a.relation.kind === 'has_one';
+  if (!toOne || a.relation !== b.relation || a.negated !== b.negated || !isSameColumn(a.key, b.key)) return undefined;
+  const second = renamed(b.condition, { from: b.source.id, to: a.source });
+  return existsOf({ ...a, condition: junction(a.negated ? other(kind) : kind, [a.condition, second]) });
+}
+
+interface Renaming {
+  readonly from: number;
+  readonly to: Source;
+}
+
+function renamed(cond: Cond, renaming: Renaming): Cond {
+  const column = (ref: ColumnRef): ColumnRef =>
+    ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
+  const operand = (side: Operand): Operand => (side.kind === 'column' ? column(side) : side);
+  switch (cond.kind) {
+    case 'const':
+      return cond;
+    case 'and':
+    case 'or':
+      return { ...cond, items: cond.items.map((item) => renamed(item, renaming)) };
+    case 'test':
+      return { ...cond, left: operand(cond.left), right: operand(cond.right) };
+    case 'null':
+      return { ...cond, column: column(cond.column) };
+    case 'exists':
+      return { ...cond, key: column(cond.key), condition: renamed(cond.condition, renaming) };
+  }
+}
+
+// ---------------------------------------------------------------- leaves of one column
+
+const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.source.id && a.column === b.column;
+
+function mergeNull(kind: Kind, a: NullTest, b: Cond): Cond | undefined {
+  if (b.kind === 'null') return isSameColumn(a.column, b.column) ? (kind === 'and' ? FALSE : TRUE) : undefined;
+  const implied = b.kind === 'test' ? [b.left, b.right] : b.kind === 'exists' && !b.negated ? [b.key] : [];
+  if (!implied.some((side) => side.kind === 'column' && isSameColumn(side, a.column))) return undefined;
+  // A test that holds has both its sides: beside it "present" says nothing in `and`, and says all in `or`.
+  if (a.negated) return kind === 'and' ? b : a;
+  return kind === 'and' ? FALSE : undefined;
+}
+
+interface ColumnTest extends Test {
+  readonly left: ColumnRef;
+}
+const isOnColumn = (test: Test): test is ColumnTest => test.left.kind === 'column' && !test.negated;
+
+function mergeTests(kind: Kind, a: Test, b: Test): Cond | undefined {
+  if (!isOnColumn(a) || !isOnColumn(b) || !isSameColumn(a.left, b.left)) return undefined;
+  if (OPERATORS[a.op].complement === b.op && operandKey(a.right) === operandKey(b.right))
+    return kind === 'and' ? FALSE : bothPresent(a);
+  if (a.right.kind !== 'literal' || b.right.kind !== 'literal' || a.right.type !== b.right.type) return undefined;
+  return mergeLists(kind, a, b) ?? mergeBounds(kind, a, b);
+}
+
+function bothPresent(test: Test): Cond {
+  return and([test.left, test.right].map((side) => (side.kind === 'column' ? isPresent(side) : TRUE)));
+}
+
+const IN_LIST: ReadonlySet<CompareOp> = new Set(['=', 'in']);
+const OUT_OF_LIST: ReadonlySet<CompareOp> = new Set(['!=', 'not in']);
+
+const elementsOf = ({ right }: Test): readonly Scalar[] => {
+  const value = right.kind === 'literal' ? right.value : [];
+  return typeof value === 'object' ? value : [value];
+};
+
+/** `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one list, what `=` and `in` both allow is another. */
+function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Cond | undefined {
+  const [x, y] = [elementsOf(a), elementsOf(b)];
+  if (IN_LIST.has(a.op) && IN_LIST.has(b.op)) {
+    return kind === 'or'
+      ? listed(a, { elements: [...new Set([...x, ...y])], member: true })
+      : listed(a, { elements: x.filter((value) => y.includes(value)), member: true });
+  }
+  if (!OUT_OF_LIST.has(a.op) || !OUT_OF_LIST.has(b.op)) return undefined;
+  return kind === 'and'
+    ? listed(a, { elements: [...new Set([...x, ...y])], member: false })
+    : listed(a, { elements: x.filter((value) => y.includes(value)), member: false });
+}
+
+function listed(
+  test: ColumnTest,
+  { elements, member }: { readonly elements: readonly Scalar[]; readonly member: boolean },
+): Cond {
+  const [first] = elements;
+  if (first === undefined) return member ? FALSE : isPresent(test.left);
+  const type = (test.right as { readonly type: Test['left']['type'] }).type;
+  if (elements.length > 1)
+    return { ...test, op: member ? 'in' : 'not in', right: { kind: 'literal', type, value: elements } };
+  return { ...test, op: member ? '=' : '!=', right: { kind: 'literal', type, value: first } };
+}
+
+/** Two bounds of one direction: `and` keeps the narrower, `or` the wider. */
+function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Cond | undefined {
+  const isLower = (op: CompareOp): boolean => op === '>' || op === '>=';
+  const isUpper = (op: CompareOp): boolean => op === '<' || op === '<=';
+  if (!(isLower(a.op) && isLower(b.op)) && !(isUpper(a.op) && isUpper(b.op))) return undefined;
+  const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
+  const order = rank(x, y);
+  const aIsStrict = a.op === '<' || a.op === '>';
+  const aIsNarrower = order === 0 ? aIsStrict : isLower(a.op) ? order > 0 : order < 0;
+  return aIsNarrower === (kind === 'and') ? a : b;
+}
+
+// ---------------------------------------------------------------- identity
+
+/** Equal for conditions that say the same of the same rows; the rows that an `exists` binds are named by their depth. */
+export function keyOf(cond: Cond, bound: readonly number[] = []): string {
+  switch (cond.kind) {
+    case 'const':
+      return String(cond.value);
+    case 'and':
+    case 'or':
+      return `${cond.kind}(${cond.items.map((item) => keyOf(item, bound)).join()})`;
+    case 'test':
+      return `${cond.negated ? '!' : ''}${cond.op}(${operandKey(cond.left, bound)},${operandKey(cond.right, bound)})`;
+    case 'null':
+      return `${cond.negated ? '!' : ''}null(${operandKey(cond.column, bound)})`;
+    case 'exists': {
+      const inner = keyOf(cond.condition, [...bound, cond.source.id]);
+      return `${cond.negated ? '!' : ''}exists(${cond.from}.${cond.relation.name},${operandKey(cond.key, bound)},${inner})`;
+    }
+  }
+}
+
+function operandKey(operand: Operand, bound: readonly number[] = []): string {
+  if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
+  if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
+  const depth = bound.indexOf(operand.source.id);
+  return `${depth < 0 ? `#${operand.source.id}` : `^${depth}`}.${operand.column}`;
+}
