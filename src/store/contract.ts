@@ -20,10 +20,16 @@ export interface Transaction extends Queryable {
 
 export interface Database extends Queryable {
   readonly kind: 'embedded' | 'postgres';
+  /** For reads that may lag behind by what a replica lags; this database itself where there is none. */
+  readonly replica: Queryable;
   /** READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are tried again up to 3 times. Never ask the pool inside for another connection: use the given one. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** LISTEN; `onMessage` gets the payload, `onState(false)` when the channel is lost, `onState(true)` when it is back. */
-  listen(channel: string, onMessage: (payload: string) => void, onState: (up: boolean) => void): Promise<() => Promise<void>>;
+  listen(
+    channel: string,
+    onMessage: (payload: string) => void,
+    onState: (up: boolean) => void,
+  ): Promise<() => Promise<void>>;
   notify(channel: string, payload: string): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;

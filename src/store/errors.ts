@@ -1,0 +1,59 @@
+/** What PostgreSQL and the driver report, as the three kinds that callers act on. The one place that reads SQLSTATE. */
+import { StoreError } from './contract.ts';
+
+const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
+// PostgreSQL 18 reports `ON DELETE RESTRICT` with a code of its own.
+const RESTRICT_VIOLATION = '23001';
+/** Connection, authorization, no such database, resources, shut-down, system, read-only after a fail-over, idle in transaction. */
+const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
+const QUERY_CANCELED = '57014';
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
+
+interface ServerError extends Error {
+  readonly code: string;
+  readonly constraint?: string;
+}
+
+/** By its shape: the embedded database brings an error class of its own. */
+function isServerError(error: unknown): error is ServerError {
+  if (!(error instanceof Error) || !('severity' in error)) return false;
+  return 'code' in error && typeof error.code === 'string' && error.code.length === 5;
+}
+
+function sqlState(error: unknown): string | undefined {
+  return isServerError(error) ? error.code : undefined;
+}
+
+/** A StoreError where it is one of the three kinds, else the error itself. */
+export function toStoreError(error: unknown): unknown {
+  if (error instanceof StoreError) return error;
+  if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
+  const { code: state, constraint } = error;
+  if (state === UNIQUE_VIOLATION) return new StoreError('unique', constraint, error);
+  if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
+    return new StoreError('foreign_key', constraint, error);
+  }
+  return state === QUERY_CANCELED || UNAVAILABLE.test(state) ? new StoreError('unavailable', undefined, error) : error;
+}
+
+/** The connection is gone, or never was: nothing can be known of a statement that was under way. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (isServerError(error)) return UNAVAILABLE.test(error.code);
+  if (!(error instanceof Error)) return false;
+  const { syscall } = error as NodeJS.ErrnoException;
+  return syscall !== undefined || DRIVER_LOST.test(error.message);
+}
+
+/** Trying the whole transaction again may succeed. */
+export function isTransient(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === SERIALIZATION_FAILURE || state === DEADLOCK || isStalePlan(error);
+}
+
+/** A prepared statement that a migration has overtaken; it stays broken on its connection. */
+export function isStalePlan(error: unknown): boolean {
+  return sqlState(error) === '0A000' && (error as Error).message.startsWith('cached plan must not change');
+}

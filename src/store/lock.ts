@@ -1,0 +1,136 @@
+/**
+ * One process at a time in a data folder: a second one would silently lose rows. The file `lock` names its holder by process id and the
+ * time that process started, so that a holder that was killed is known to be gone, also when its id is in use again.
+ */
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export class FolderInUse extends Error {
+  readonly folder: string;
+  readonly pid: number;
+  constructor(folder: string, holder: Holder) {
+    const where = holder.host === hostname() ? '' : ` on ${holder.host}`;
+    super(`the data folder ${folder} is in use by process ${holder.pid}${where}; stop it, or take another folder`);
+    this.name = 'FolderInUse';
+    this.folder = folder;
+    this.pid = holder.pid;
+  }
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly started: string;
+  readonly host: string;
+}
+export interface FolderLock {
+  release(): Promise<void>;
+}
+
+const HEARTBEAT_MS = 2_000;
+
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, 'lock');
+  const text = JSON.stringify({ pid: process.pid, started: startOf(process.pid), host: hostname() });
+  for (let attempt = 0; attempt < 5; attempt++) {
+    if (await createOnce(path, text)) return hold(path, text);
+    const found = await readFile(path, 'utf8').catch(() => undefined);
+    if (found === undefined) continue;
+    const holder = parseHolder(found);
+    if (holder && (await isAlive(holder, path))) throw new FolderInUse(folder, holder);
+    await removeDead(path, found);
+  }
+  throw new Error(`the lock ${path} changes hands too fast`);
+}
+
+async function createOnce(path: string, text: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`;
+  const file = await open(draft, 'wx', 0o600);
+  await file.writeFile(text);
+  await file.close();
+  try {
+    // A link appears with its content, or not at all.
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Two processes may find the same dead holder: the lock is moved aside, and put back when it was already another's. */
+async function removeDead(path: string, dead: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  if ((await readFile(aside, 'utf8')) !== dead) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const value = JSON.parse(text) as Holder;
+    return typeof value.pid === 'number' && typeof value.started === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isAlive(holder: Holder, path: string): Promise<boolean> {
+  if (holder.host !== hostname()) return beats(path);
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  const started = startOf(holder.pid);
+  return started === '' || started === holder.started;
+}
+
+/** Another host's processes cannot be seen; their heartbeat can. */
+async function beats(path: string): Promise<boolean> {
+  const touched = async () => (await stat(path).catch(() => undefined))?.mtimeMs;
+  const before = await touched();
+  await sleep(HEARTBEAT_MS * 3);
+  return (await touched()) !== before;
+}
+
+/** Something that no other process of this id has: the boot and the tick of its start on Linux. Empty where it cannot be told. */
+function startOf(pid: number): string {
+  try {
+    if (process.platform === 'linux') return linuxStartOf(pid);
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+  } catch {
+    return '';
+  }
+}
+
+function linuxStartOf(pid: number): string {
+  const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name, in parentheses, may hold anything; the start is the 20th field after it.
+  const ticks = line.slice(line.lastIndexOf(')') + 2).split(' ')[19];
+  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
+}
+
+function hold(path: string, text: string): FolderLock {
+  const beat = setInterval(
+    () => void utimes(path, new Date(), new Date()).catch(() => undefined),
+    HEARTBEAT_MS,
+  ).unref();
+  return {
+    async release() {
+      clearInterval(beat);
+      if ((await readFile(path, 'utf8').catch(() => undefined)) === text) await rm(path, { force: true });
+    },
+  };
+}

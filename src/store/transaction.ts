@@ -1,0 +1,87 @@
+/** Transactions over one connection, the same on both databases. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Sql } from '../sql.ts';
+import type { Cells, Transaction } from './contract.ts';
+import { isStalePlan, isTransient, toStoreError } from './errors.ts';
+import { toQuery } from './statements.ts';
+
+const ATTEMPTS = 4;
+
+/** A connection that is this transaction's alone until `release`; `release(true)` throws the connection away. */
+export interface Lease {
+  readonly client: Pick<pg.ClientBase, 'query'>;
+  release(destroy: boolean): void;
+}
+
+const inside = new AsyncLocalStorage<{ open: boolean }>();
+
+/** INVARIANT: nobody waits for a second connection while holding one; with a pool that is used up, all would wait for ever. */
+export function mustNotHoldConnection(): void {
+  if (inside.getStore()?.open) throw new Error('inside a transaction, only the transaction itself may be asked');
+}
+
+export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  mustNotHoldConnection();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await attemptOnce(lease, work);
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isTransient(error)) throw toStoreError(error);
+      await sleep(Math.random() * 10 * 2 ** attempt);
+    }
+  }
+}
+
+async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const held = await lease();
+  const scope = { open: true };
+  let clean = false;
+  try {
+    await held.client.query('BEGIN');
+    const result = await inside.run(scope, () => work(transactionOn(held.client)));
+    const end = await held.client.query('COMMIT');
+    clean = true;
+    // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
+    if (end.command !== 'COMMIT') throw new Error('the transaction went on after a statement of it had failed');
+    return result;
+  } catch (error) {
+    clean = (clean || (await rollBack(held.client))) && !isStalePlan(error);
+    throw error;
+  } finally {
+    scope.open = false;
+    held.release(!clean);
+  }
+}
+
+/** False when the connection cannot be used any more. */
+async function rollBack(client: Lease['client']): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function transactionOn(client: Lease['client']): Transaction {
+  return {
+    inTransaction: true,
+    async rows(statement: Sql): Promise<readonly Cells[]> {
+      return (await query(client, statement)).rows;
+    },
+    async run(statement: Sql): Promise<number> {
+      return (await query(client, statement)).rowCount ?? 0;
+    },
+  };
+}
+
+/** Transient errors keep their own shape, so that the loop above sees them. */
+async function query(client: Lease['client'], statement: Sql): Promise<pg.QueryArrayResult<(string | null)[]>> {
+  try {
+    return (await client.query(toQuery(statement))) as pg.QueryArrayResult<(string | null)[]>;
+  } catch (error) {
+    throw isTransient(error) ? error : toStoreError(error);
+  }
+}
