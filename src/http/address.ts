@@ -1,0 +1,37 @@
+/** Where a request comes from. `X-Forwarded-For` is believed only as far as configured proxies have written it. */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+export type AddressReader = (request: IncomingMessage) => string;
+
+/** `proxies`: addresses or CIDR ranges. */
+export function addressReader(proxies: readonly string[]): AddressReader {
+  const trusted = new BlockList();
+  for (const proxy of proxies) add(trusted, proxy);
+  const isTrusted = (address: string): boolean => isIP(address) !== 0 && trusted.check(address, family(address));
+  return (request) => {
+    const peer = plain(request.socket.remoteAddress ?? '');
+    if (!isTrusted(peer)) return peer;
+    const hops = forwardedFor(request);
+    // From the near end: the first hop that is no proxy of ours is the client as our own proxies saw it.
+    const client = hops.findLast((hop) => !isTrusted(hop)) ?? hops[0];
+    return client !== undefined && isIP(client) !== 0 ? client : peer;
+  };
+}
+
+function forwardedFor(request: IncomingMessage): readonly string[] {
+  const header = request.headers['x-forwarded-for'];
+  const text = Array.isArray(header) ? header.join(',') : (header ?? '');
+  return text.split(',').map((hop) => plain(hop.trim())).filter((hop) => hop !== '');
+}
+
+/** `::ffff:10.0.0.1` is 10.0.0.1. */
+const plain = (address: string): string => (address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address);
+
+const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+function add(list: BlockList, proxy: string): void {
+  const [network, bits] = proxy.split('/') as [string, string | undefined];
+  if (bits === undefined) list.addAddress(network, family(network));
+  else list.addSubnet(network, Number(bits), family(network));
+}

@@ -1,0 +1,24 @@
+/** Everything a handler may need, made once at the start. */
+import type { Auth } from '../auth/auth.ts';
+import type { Config } from '../config.ts';
+import type { Schema } from '../schema/model.ts';
+import type { Database } from '../store/contract.ts';
+import type { Records } from '../store/records.ts';
+import type { BodyReader } from './body.ts';
+import type { AddressReader } from './address.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface App {
+  readonly config: Config;
+  readonly schema: Schema;
+  readonly db: Database;
+  readonly records: Records;
+  readonly auth: Auth;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** The client's address; `X-Forwarded-For` counts from configured proxies only. */
+  readonly addressOf: AddressReader;
+  /** Reads a JSON body strictly. */
+  readonly readJson: BodyReader;
+}

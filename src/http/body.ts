@@ -1,0 +1,86 @@
+/** The body of a request, read once and strictly: koa-body collects the bytes, json.ts reads them. */
+import type { Context } from 'koa';
+import { koaBody } from 'koa-body';
+import { Problem } from '../problem.ts';
+import { readJsonBody } from './json.ts';
+
+export type BodyReader = (ctx: Context) => Promise<unknown>;
+
+/** `limit` in bytes. Throws `unsupported_media_type`, `too_large`, `malformed_json`. */
+export function jsonBodyReader(limit: number): BodyReader {
+  // Latin-1 keeps every byte as it came; koa-body would decode UTF-8 leniently and take the last of two equal keys.
+  const collect = koaBody({
+    json: false,
+    urlencoded: false,
+    textTypes: ['application/json'],
+    textLimit: limit,
+    encoding: 'binary',
+  });
+  return async (ctx) => {
+    checkHeaders(ctx);
+    await collect(ctx, async () => {}).catch((error: unknown) => {
+      throw readingFailed(error, limit);
+    });
+    return readJsonBody(Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1'));
+  };
+}
+
+function checkHeaders(ctx: Context): void {
+  if (ctx.request.type.toLowerCase() !== 'application/json') {
+    throw unsupported('send the body as JSON, with `Content-Type: application/json`');
+  }
+  const charset = ctx.request.charset.toLowerCase();
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw unsupported('send the body in UTF-8');
+  const encoding = ctx.get('Content-Encoding').trim().toLowerCase();
+  if (encoding !== '') throw unsupported('send the body without a Content-Encoding');
+}
+
+function readingFailed(error: unknown, limit: number): unknown {
+  const { status, type } = error as { status?: number; type?: string };
+  if (status === 413) return new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
+  if (status === 400) return new Problem('malformed_json', 'the body ended before its announced length', { cause: type });
+  return error;
+}
+
+function unsupported(detail: string): Problem {
+  return new Problem('unsupported_media_type', detail, { headers: { 'Accept-Encoding': 'identity' } });
+}
+
+/**
+ * `{ "data": { … } }` and nothing else, as the body of a write is. Throws `validation_failed`.
+ */
+export function dataOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (!isObject(body)) {
+    throw new Problem('validation_failed', 'the body must be a JSON object with the key `data`', {
+      errors: [{ pointer: '', code: 'not_an_object', detail: 'send an object with the key `data`' }],
+    });
+  }
+  const errors = Object.keys(body)
+    .filter((key) => key !== 'data')
+    .map((key) => ({
+      pointer: `/${pointerPart(key)}`,
+      code: 'unknown_key',
+      detail: 'a body holds `data` and nothing beside it',
+    }));
+  const data = Object.hasOwn(body, 'data') ? body.data : undefined;
+  if (!isObject(data)) {
+    errors.push({
+      pointer: '/data',
+      code: data === undefined ? 'required' : 'not_an_object',
+      detail: 'the fields of the record stand in an object under `data`',
+    });
+  }
+  if (!isObject(data) || errors.length > 0) {
+    throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
+  }
+  return data;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** RFC 6901. */
+export function pointerPart(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}

@@ -1,0 +1,63 @@
+/**
+ * A strict reading of a JSON body: what two readers could take for two different things is an error. JSON.parse alone
+ * lets the last of two equal keys win, and a lenient UTF-8 decoder puts U+FFFD where bytes were wrong.
+ */
+import { Problem } from '../problem.ts';
+
+const MAX_DEPTH = 32;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Throws `malformed_json`. */
+export function readJsonBody(bytes: Uint8Array): unknown {
+  const text = decode(bytes);
+  if (text.startsWith('\uFEFF')) throw malformed('the body begins with a byte order mark; send plain UTF-8');
+  // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
+  const value = parse(text);
+  checkStructure(text);
+  return value;
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw malformed('the body is not valid UTF-8', cause);
+  }
+}
+
+function parse(text: string): unknown {
+  if (text === '') throw malformed('the body is empty; send a JSON object');
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const place = /position (\d+)/.exec(String((cause as Error).message))?.[1];
+    throw malformed(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
+  }
+}
+
+/** INVARIANT: the text is JSON, so every string that opens closes, and matching stays linear. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs;
+
+function checkStructure(text: string): void {
+  /** The keys so far of each open object; undefined for an array. */
+  const open: (Set<string> | undefined)[] = [];
+  let last = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '[') open.push(undefined);
+    else if (token === '}' || token === ']') open.pop();
+    else if (token === ':') addKey(open.at(-1), last);
+    if (open.length > MAX_DEPTH) throw malformed(`the body is nested more than ${MAX_DEPTH} levels deep`);
+    last = token;
+  }
+}
+
+function addKey(keys: Set<string> | undefined, token: string): void {
+  const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1);
+  if (keys?.has(key)) throw malformed(`the key ${JSON.stringify(key)} is given twice in one object`);
+  keys?.add(key);
+}
+
+function malformed(detail: string, cause?: unknown): Problem {
+  return new Problem('malformed_json', detail, { cause });
+}

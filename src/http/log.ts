@@ -1,0 +1,48 @@
+/** One JSON line a request on stderr: no tokens, passwords, cookies, bodies or query values. */
+import type { Context, Next } from 'koa';
+import { pino, type Logger } from 'pino';
+import { requestIdOf } from './request-id.ts';
+
+export type { Logger };
+
+/** `flush` before the process ends: lines are written without waiting for each. */
+export interface Log {
+  readonly logger: Logger;
+  flush(): void;
+}
+
+export function openLog(level = 'info'): Log {
+  const stderr = pino.destination({ dest: 2, sync: false });
+  const logger = pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    stderr,
+  );
+  return { logger, flush: () => stderr.flushSync() };
+}
+
+export function logRequests(log: Logger, addressOf: (ctx: Context) => string) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    const start = performance.now();
+    const write = (): void => {
+      log.info(
+        {
+          request_id: requestIdOf(ctx),
+          method: ctx.method,
+          path: ctx.path,
+          status: ctx.res.headersSent ? ctx.res.statusCode : 499,
+          ms: Math.round((performance.now() - start) * 10) / 10,
+          address: addressOf(ctx),
+          user: (ctx.state.caller as { id: string } | undefined)?.id,
+        },
+        'request',
+      );
+    };
+    ctx.res.once('close', write);
+    await next();
+  };
+}

@@ -1,0 +1,15 @@
+/** Every answer names its request: by the caller's own `X-Request-Id` where it is harmless in a log, else by a new one. */
+import { randomUUID } from 'node:crypto';
+import type { Context, Next } from 'koa';
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,128}$/;
+
+export async function giveRequestId(ctx: Context, next: Next): Promise<void> {
+  const given = ctx.get('X-Request-Id');
+  const id = VISIBLE_ASCII.test(given) ? given : randomUUID();
+  ctx.state.requestId = id;
+  ctx.set('X-Request-Id', id);
+  await next();
+}
+
+export const requestIdOf = (ctx: Context): string => ctx.state.requestId as string;
