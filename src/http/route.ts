@@ -17,5 +17,7 @@ export interface Route {
   /** One sentence for the OpenAPI document. */
   readonly summary: string;
   readonly body?: 'json' | 'multipart' | 'none';
+  /** `any`: the answer is not JSON, and Accept is the handler's own affair. */
+  readonly accepts?: 'any';
   readonly handle: (ctx: Context, app: App) => Promise<void> | void;
 }

@@ -1,0 +1,47 @@
+/** The query of an address, as it was sent: in order, repeated keys kept, nothing dropped and nothing guessed. */
+import type { Context } from 'koa';
+
+export interface QueryPair {
+  readonly key: string;
+  /** Undefined: the percent-encoding is no UTF-8. */
+  readonly value: string | undefined;
+}
+
+export function queryOf(ctx: Context): readonly QueryPair[] {
+  ctx.state.query ??= readQuery(ctx.querystring);
+  return ctx.state.query as readonly QueryPair[];
+}
+
+/** As HTML forms write it: `+` is a space. */
+export function readQuery(text: string): readonly QueryPair[] {
+  if (text === '') return [];
+  return text
+    .split('&')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const at = part.indexOf('=');
+      const [key, value] = at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)];
+      return { key: decode(key) ?? key, value: decode(value) };
+    });
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+/** As policies see it: one value is a text, several are a list, an unreadable one is absent. */
+export function policyQueryOf(pairs: readonly QueryPair[]): Readonly<Record<string, string | readonly string[]>> {
+  const query: Record<string, string | string[]> = Object.create(null);
+  for (const { key, value } of pairs) {
+    if (value === undefined) continue;
+    const before = query[key];
+    if (before === undefined) query[key] = value;
+    else if (typeof before === 'string') query[key] = [before, value];
+    else before.push(value);
+  }
+  return query;
+}

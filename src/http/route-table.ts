@@ -1,0 +1,56 @@
+/** Which route a request means. The first in the list that fits the path and the method; `Allow` is what all that fit the path take. */
+import Router from '@koa/router';
+import type { Route } from './route.ts';
+
+export interface Match {
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly route: Route | undefined;
+  /** The routes of this path, whatever their method. */
+  readonly candidates: readonly Route[];
+}
+
+interface Entry {
+  readonly route: Route;
+  readonly matches: (path: string) => boolean;
+  readonly params: (path: string) => Record<string, string>;
+}
+
+export class RouteTable {
+  readonly #entries: readonly Entry[];
+
+  constructor(routes: readonly Route[]) {
+    this.#entries = routes.map(entryOf);
+  }
+
+  match(method: string, path: string): Match {
+    const entries = this.#entries.filter((entry) => entry.matches(path));
+    const found = entries.find(({ route }) => takes(route, method)) ?? entries[0];
+    const candidates = entries.map(({ route }) => route);
+    const route = found !== undefined && takes(found.route, method) ? found.route : undefined;
+    return { path, params: found?.params(path) ?? {}, route, candidates };
+  }
+}
+
+/** Who takes GET answers HEAD. */
+const takes = (route: Route, method: string): boolean =>
+  route.method === method || (method === 'HEAD' && route.method === 'GET');
+
+export function allowOf(routes: readonly Route[]): string {
+  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return [...new Set(methods)].join(', ');
+}
+
+function entryOf(route: Route): Entry {
+  const layer = new Router({ sensitive: true, strict: true }).register(route.path, [route.method], () => {});
+  const fixed = !route.path.includes(':');
+  // `/api/auth/login` is no record `login` of a collection `auth`.
+  const namesCollection = route.path.startsWith('/api/:collection');
+  return {
+    route,
+    matches: fixed ? (path) => path === route.path : (path) => layer.match(path) && !(namesCollection && isAuth(path)),
+    params: (path) => layer.params(path, layer.captures(path)),
+  };
+}
+
+const isAuth = (path: string): boolean => path === '/api/auth' || path.startsWith('/api/auth/');

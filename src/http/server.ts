@@ -1,0 +1,68 @@
+/**
+ * Koa without endpoints: the list of routes comes in, a server comes out. A request passes, in this order, request id → log and metrics →
+ * the error door → CORS → the route → the gate → Accept → the handler.
+ */
+import { createServer as createHttpServer, type Server } from 'node:http';
+import Koa, { type Context, type Next } from 'koa';
+import { Problem } from '../problem.ts';
+import { StoreError } from '../store/contract.ts';
+import type { App } from './app.ts';
+import { errorDoor } from './errors.ts';
+import { enter } from './gate.ts';
+import { logRequests } from './log.ts';
+import { answerOrigins } from './origins.ts';
+import { giveRequestId } from './request-id.ts';
+import type { Route } from './route.ts';
+import { type Match, RouteTable } from './route-table.ts';
+
+/** Not listening yet. */
+export function createServer(app: App, routes: readonly Route[]): Server {
+  const table = new RouteTable(routes);
+  const koa = new Koa();
+  koa.silent = true;
+  koa
+    .use(giveRequestId)
+    .use(logRequests(app.log, (ctx) => app.addressOf(ctx.req)))
+    .use(app.metrics.measure)
+    .use(secure)
+    .use(errorDoor({ log: app.log, translate }))
+    .use(answerOrigins(app.schema.origins))
+    .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
+  const handle = koa.callback();
+  const server = createHttpServer({ requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000 }, (request, response) => {
+    // Koa resolves after the answer; what it could still throw has been answered by the door.
+    void handle(request, response);
+  });
+  return server;
+}
+
+async function answer(ctx: Context, app: App, match: Match): Promise<void> {
+  ctx.params = match.params;
+  const route = await enter({ ctx, app, match });
+  ctx.state.route = route;
+  if (route.accepts !== 'any') checkAccept(ctx);
+  await route.handle(ctx, app);
+}
+
+function checkAccept(ctx: Context): void {
+  if (ctx.accepts('application/json', 'application/problem+json') === false) {
+    throw new Problem('not_acceptable', 'this address answers with application/json; let Accept include it');
+  }
+}
+
+async function secure(ctx: Context, next: Next): Promise<void> {
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  ctx.set('X-Frame-Options', 'DENY');
+  ctx.set('Referrer-Policy', 'no-referrer');
+  ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
+  await next();
+}
+
+/** What other rooms throw, as a client is told. */
+function translate(error: unknown): Problem | undefined {
+  if (error instanceof StoreError && error.kind === 'unavailable') {
+    return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
+  }
+  if (error instanceof URIError) return new Problem('not_found', 'there is nothing at this address');
+  return undefined;
+}
