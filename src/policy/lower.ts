@@ -91,7 +91,7 @@ class Lowering {
       case 'compare':
         return this.#compare(node, place);
       case 'is null':
-        return this.#isNull(node.operand, { ...place, polarity: node.negated !== polarity });
+        return this.#isNull(node.operand, { ...place, polarity: node.negated === polarity });
       case 'quantified':
         return this.#quantified(node, place);
     }
