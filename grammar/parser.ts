@@ -171,8 +171,8 @@ class PolicyParser extends EmbeddedActionsParser {
 
   readonly shift: ParserMethod<[], Shift> = this.RULE('shift', () => {
     const sign = this.OR<'+' | '-'>([
-      { ALT: () => (this.CONSUME(t.Plus), '+') },
-      { ALT: () => (this.CONSUME(t.Minus), '-') },
+      { ALT: () => this.CONSUME(t.Plus) && '+' },
+      { ALT: () => this.CONSUME(t.Minus) && '-' },
     ]);
     return { sign, duration: this.CONSUME(t.Duration) };
   });
@@ -212,7 +212,7 @@ export function parse(text: string): Parsed {
   const excess = overLimit(tokens);
   if (excess !== undefined) return { issues: [excess], broken };
   checkSpelling(tokens, report);
-  const wrong = groups['wrong'] ?? [];
+  const wrong = groups.wrong ?? [];
   if (wrong.length > 0) checkWrong(wrong, report);
   if (errors.length > 0) checkStray(errors, text, report);
   const tree = parser.read(tokens, report);

@@ -1,0 +1,80 @@
+/** The canonical text of a tree: words for operators, double quotes, one space, no parentheses but those that the tree needs. */
+import type { Expr, List, Now, Operand, Path } from './syntax.ts';
+
+/** How tightly a condition binds; a looser one within a tighter one needs parentheses. */
+const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
+  or: 0,
+  and: 1,
+  not: 2,
+  compare: 3,
+  'is null': 3,
+  quantified: 3,
+  truth: 3,
+};
+
+export function print(expr: Expr): string {
+  switch (expr.kind) {
+    case 'and':
+    case 'or':
+      // Of the same kind too: chains are flat, so a nested one was written with parentheses.
+      return expr.items.map((item) => within(item, TIGHTNESS[expr.kind] + 1)).join(` ${expr.kind} `);
+    case 'not':
+      return `not ${within(expr.item, TIGHTNESS.not)}`;
+    case 'compare':
+      return `${printOperand(expr.left)} ${expr.op} ${printOperand(expr.right)}`;
+    case 'is null':
+      return `${printOperand(expr.operand)} ${expr.negated ? 'is not null' : 'is null'}`;
+    case 'quantified': {
+      const { quantifier, path, variable, condition } = expr;
+      return `${quantifier}(${printPath(path)} as ${variable.name}, ${print(condition)})`;
+    }
+    case 'truth':
+      return printOperand(expr.operand);
+  }
+}
+
+function within(expr: Expr, tightness: number): string {
+  const text = print(expr);
+  return TIGHTNESS[expr.kind] < tightness ? `(${text})` : text;
+}
+
+export function printOperand(operand: Operand): string {
+  switch (operand.kind) {
+    case 'path':
+      return printPath(operand);
+    case 'text':
+      return JSON.stringify(operand.value);
+    case 'number':
+      return operand.source;
+    case 'bool':
+      return String(operand.value);
+    case 'null':
+      return 'null';
+    case 'list':
+      return printList(operand);
+    case 'now':
+      return printNow(operand);
+  }
+}
+
+const printList = ({ items }: List): string => `[${items.map(printOperand).join(', ')}]`;
+
+function printNow({ offset }: Now): string {
+  return offset === undefined ? '@now' : `@now ${offset.sign} ${offset.amount}${offset.unit}`;
+}
+
+function rootOf({ root, variable }: Path): string {
+  switch (root) {
+    case 'record':
+    case 'next':
+      return `@${root}`;
+    case 'auth':
+    case 'query':
+    case 'data':
+      return `@request.${root}`;
+    case 'variable':
+      return variable!.name;
+  }
+}
+
+const printPath = (path: Path): string => [rootOf(path), ...path.steps.map((step) => step.name)].join('.');
