@@ -1,0 +1,180 @@
+/** The face of this room: everything that other rooms may ask of it. */
+import { Problem } from '../problem.ts';
+import type { Schema } from '../schema/model.ts';
+import { param, sql } from '../sql.ts';
+import type { Database } from '../store/contract.ts';
+import { type Accounts, createAccounts, findAccount } from './accounts.ts';
+import { type AuditQuery, type AuditRow, readAudit, record } from './audit.ts';
+import { type Authenticator, createAuthenticator } from './authenticate.ts';
+import type { Caller } from './contract.ts';
+import { createLimiter } from './limits.ts';
+import { createPasswordPool } from './passwords.ts';
+import { createSessions } from './sessions.ts';
+import { createTokens, type Tokens } from './tokens.ts';
+import { createUsers, normalEmail, type User } from './users.ts';
+
+export type { AuditRow, Client } from './audit.ts';
+export type { Credentials } from './authenticate.ts';
+export type { Caller } from './contract.ts';
+export type { User } from './users.ts';
+
+export interface AuthSettings {
+  /** Read at each use: with port 0 it is known only once the service listens. */
+  readonly baseUrl: string;
+  /** `BYLAW_RATE_LIMIT=off` is for load tests. Default: on. */
+  readonly rateLimit?: boolean;
+}
+
+export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'> {
+  readonly authenticate: Authenticator['authenticate'];
+  /** Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node within a second. */
+  readonly userChanged: Authenticator['userChanged'];
+  readonly jwks: Tokens['jwks'];
+  /** The caller as every route shows users, read now. */
+  me(caller: Caller): Promise<User>;
+  readonly admin: Administration;
+  close(): Promise<void>;
+}
+
+/** What the command line and the start may do: nobody is asked for a permission here. */
+export interface Administration {
+  /** At a start: makes the first admin where no such user exists. False: there is one, and nothing was changed. */
+  ensureAdmin(email: string, password: string): Promise<boolean>;
+  /** Throws `validation_failed`, `email_taken`. */
+  addUser(user: {
+    readonly email: string;
+    readonly password: string;
+    readonly roles: readonly string[];
+  }): Promise<User>;
+  /** Throws `not_found`, `validation_failed`. */
+  changeRoles(
+    email: string,
+    change: { readonly add: readonly string[]; readonly remove: readonly string[] },
+  ): Promise<User>;
+  /** Throws `not_found`. Ends all sessions. */
+  setDisabled(email: string, disabled: boolean): Promise<User>;
+  /** Returns the `kid` of the new key. */
+  rotateKeys(): Promise<string>;
+  audit(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
+const PRUNE_EVERY_MS = 600_000;
+
+export async function createAuth(parts: {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly config: AuthSettings;
+}): Promise<Auth> {
+  const { db, schema, config } = parts;
+  const users = createUsers(schema);
+  const sessions = createSessions(schema, users);
+  const tokens = await createTokens({ db, issuer: () => config.baseUrl, lifetime: schema.sessions.access });
+  const authenticator = await createAuthenticator({ db, tokens, sessions, users });
+  const passwords = createPasswordPool();
+  const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
+  const accounts = createAccounts({ db, schema, users, sessions, tokens, passwords, authenticator, limiter });
+
+  const prune = async (): Promise<void> => {
+    await sessions.prune(db);
+    await limiter.prune();
+    await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
+    await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
+  };
+  const pruning = setInterval(() => void prune().catch(() => undefined), PRUNE_EVERY_MS);
+  pruning.unref();
+
+  const checkRoles = (names: readonly string[]): void => {
+    const unknown = names.filter((name) => !schema.roles.has(name));
+    if (unknown.length === 0) return;
+    const known = [...schema.roles.keys()].join(', ');
+    throw new Problem(
+      'validation_failed',
+      `there is no role ${unknown.map((name) => `\`${name}\``).join(', ')}; the roles are ${known}`,
+    );
+  };
+  const addUser: Administration['addUser'] = async ({ email, password, roles }) => {
+    checkRoles(roles);
+    const fault = passwords.fault(password, email, '/password');
+    if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [fault] });
+    const passwordHash = await passwords.hash(password);
+    return db.transaction(async (tx) => {
+      const user = await users.insert(tx, { email, emailVerified: true, roles: [...new Set(roles)], passwordHash });
+      await record(tx, { event: 'user_added', userId: user.id, detail: { roles } });
+      return user;
+    });
+  };
+  const mustFind = async (email: string): Promise<User> => {
+    const user = await users.byEmail(db, email);
+    if (user === undefined) throw new Problem('not_found', `there is no user with the email \`${normalEmail(email)}\``);
+    return user;
+  };
+
+  const admin: Administration = {
+    async ensureAdmin(email, password) {
+      if ((await findAccount(db, email)) !== undefined) return false;
+      try {
+        await addUser({ email, password, roles: [...new Set(['admin', ...schema.register.roles])] });
+        return true;
+      } catch (error) {
+        // Another node was faster.
+        if (error instanceof Problem && error.code === 'email_taken') return false;
+        throw error;
+      }
+    },
+    addUser,
+    async changeRoles(email, { add, remove }) {
+      checkRoles(add);
+      const { id } = await mustFind(email);
+      const changed = await db.transaction(async (tx) => {
+        await tx.rows(sql`SELECT 1 FROM "users" WHERE id = ${param('uuid', id)} FOR UPDATE`);
+        const user = (await users.byId(tx, id))!;
+        const roles = [...new Set([...user.roles, ...add])].filter((name) => !remove.includes(name));
+        await users.setRoles(tx, id, roles);
+        await record(tx, { event: 'roles_changed', userId: id, detail: { from: user.roles, to: roles } });
+        return (await users.byId(tx, id))!;
+      });
+      await authenticator.userChanged(id);
+      return changed;
+    },
+    async setDisabled(email, disabled) {
+      const { id } = await mustFind(email);
+      const changed = await db.transaction(async (tx) => {
+        await tx.run(
+          sql`UPDATE "users" SET disabled = ${param('bool', disabled)}, updated_at = now() WHERE id = ${param('uuid', id)}`,
+        );
+        if (disabled) await sessions.endAll(tx, { userId: id });
+        await record(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
+        return (await users.byId(tx, id))!;
+      });
+      await authenticator.userChanged(id);
+      return changed;
+    },
+    async rotateKeys() {
+      const kid = await tokens.rotate();
+      await record(db, { event: 'key_rotated', detail: { kid } });
+      await authenticator.keysChanged();
+      return kid;
+    },
+    audit: (query) => readAudit(db, query),
+  };
+
+  return {
+    authenticate: authenticator.authenticate,
+    userChanged: authenticator.userChanged,
+    jwks: tokens.jwks,
+    register: accounts.register,
+    login: accounts.login,
+    refresh: accounts.refresh,
+    logout: accounts.logout,
+    async me(caller) {
+      const user = await users.byId(db, caller.id);
+      if (user === undefined) throw new Problem('unauthenticated', 'the user is gone');
+      return user;
+    },
+    admin,
+    async close() {
+      clearInterval(pruning);
+      await authenticator.close();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+/** Opaque tokens: 256 random bits, of which the database knows only the hash. A slow hash would add nothing to that much chance. */
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+
+const BYTES = 32;
+const SHAPE = /^[A-Za-z0-9_-]{43}$/;
+
+export const newSecret = (): string => randomBytes(BYTES).toString('base64url');
+
+export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+
+/** Whether a text can be a secret at all. */
+export const isSecret = (text: string): boolean => SHAPE.test(text);
+
+/**
+ * Hides `secret` under `key`, so that who presents the key gets the secret back and the database alone tells nothing.
+ * INVARIANT: a key hides one secret only (it is a one-time pad); the same call reveals it again.
+ */
+export function pad(key: string, secret: string): string {
+  const mask = createHmac('sha256', key).update('bylaw cookie pad').digest();
+  const bytes = Buffer.from(secret, 'base64url');
+  for (let i = 0; i < bytes.length; i++) bytes[i]! ^= mask[i]!;
+  return bytes.toString('base64url');
+}

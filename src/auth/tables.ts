@@ -1,0 +1,120 @@
+/**
+ * What the auth room keeps, in tables whose names no collection can take. Made after the collections (they refer to `users`), and only ever added to.
+ * No secret is stored: passwords as argon2id, tokens as SHA-256 of 256 random bits. The one exception is the private signing keys, which every node needs.
+ */
+import { raw, type Sql } from '../sql.ts';
+
+/** One for each user, made with it. No hash: the user has no password (came through a provider). */
+const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
+  user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
+  password_hash text,
+  password_changed_at timestamptz
+)`;
+
+/**
+ * `generation` counts refreshes; tokens of this generation are live, and `spent_hash` is the token of the generation before that was used to get here.
+ * A session that ended is deleted: what is not here is over.
+ */
+const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
+  id uuid PRIMARY KEY,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  cookie_hash text NOT NULL,
+  generation int8 NOT NULL DEFAULT 0,
+  spent_hash text,
+  rotated_at timestamptz,
+  created_at timestamptz NOT NULL,
+  last_used_at timestamptz NOT NULL,
+  method text NOT NULL,
+  user_agent text,
+  ip text
+)`;
+
+/** Spent tokens stay until their session goes, so that their reuse is known for what it is. */
+const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
+  hash text PRIMARY KEY,
+  session_id uuid NOT NULL REFERENCES "_auth_sessions" (id) ON DELETE CASCADE,
+  generation int8 NOT NULL,
+  cookie_pad text NOT NULL
+)`;
+
+/** Signs from `active_at` until a later key does; verifies until `retired_at`. */
+const KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
+  kid text PRIMARY KEY,
+  private_jwk text NOT NULL,
+  created_at timestamptz NOT NULL,
+  active_at timestamptz NOT NULL,
+  retired_at timestamptz
+)`;
+
+const IDENTITIES = `CREATE TABLE IF NOT EXISTS "_auth_identities" (
+  issuer text NOT NULL,
+  subject text NOT NULL,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (issuer, subject)
+)`;
+
+/** A started OAuth flow; `hash` is of the cookie that binds it to the browser. Deleted by its first use. */
+const FLOWS = `CREATE TABLE IF NOT EXISTS "_auth_flows" (
+  hash text PRIMARY KEY,
+  provider text NOT NULL,
+  grant_session text NOT NULL,
+  redirect_to text,
+  expires_at timestamptz NOT NULL
+)`;
+
+/** `email`: what the token proves; worthless once the user's address is another. Deleted by its use. */
+const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
+  hash text PRIMARY KEY,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  purpose text NOT NULL,
+  email text NOT NULL,
+  expires_at timestamptz NOT NULL
+)`;
+
+/** No foreign keys: what happened stays told when the user is gone. */
+const AUDIT = `CREATE TABLE IF NOT EXISTS "_auth_audit" (
+  id uuid PRIMARY KEY,
+  at timestamptz NOT NULL,
+  event text NOT NULL,
+  user_id uuid,
+  actor_id uuid,
+  session_id uuid,
+  ip text,
+  user_agent text,
+  request_id text,
+  detail text
+)`;
+
+/** As rate-limiter-flexible reads it. */
+const LIMITS = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
+  key varchar(255) PRIMARY KEY,
+  points int8 NOT NULL DEFAULT 0,
+  expire int8
+)`;
+
+const INDEXES: readonly string[] = [
+  'CREATE UNIQUE INDEX IF NOT EXISTS "_auth_sessions_cookie" ON "_auth_sessions" (cookie_hash)',
+  'CREATE INDEX IF NOT EXISTS "_auth_sessions_user" ON "_auth_sessions" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_sessions_created" ON "_auth_sessions" (created_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_refresh_tokens_session" ON "_auth_refresh_tokens" (session_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_identities_user" ON "_auth_identities" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_limits_expiry" ON "_auth_limits" (expire)',
+];
+
+export const authTables: readonly Sql[] = [
+  ACCOUNTS,
+  SESSIONS,
+  REFRESH_TOKENS,
+  KEYS,
+  IDENTITIES,
+  FLOWS,
+  EMAIL_TOKENS,
+  AUDIT,
+  LIMITS,
+  ...INDEXES,
+].map(raw);
