@@ -1,4 +1,5 @@
 /** The body of a request, read once and strictly: koa-body collects the bytes, json.ts reads them. */
+import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { koaBody } from 'koa-body';
 import { Problem } from '../problem.ts';
@@ -21,9 +22,15 @@ export function jsonBodyReader(limit: number): BodyReader {
     await collect(ctx, async () => {}).catch((error: unknown) => {
       throw readingFailed(error, limit);
     });
-    return readJsonBody(Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1'));
+    const bytes = Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
+    ctx.state.bodyBytes = bytes;
+    return readJsonBody(bytes);
   };
 }
+
+/** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
+export const bodyHashOf = (ctx: Context): string =>
+  createHash('sha256').update(ctx.state.bodyBytes as Uint8Array).digest('hex');
 
 function checkHeaders(ctx: Context): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') {

@@ -4,11 +4,15 @@ import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
+  readonly contentType: string;
+  /** In the text format of Prometheus: of this process, or of all workers where there are several. */
+  readonly read: () => Promise<string>;
   /** Counts and times the request under the route that `ctx.state.route` names. */
   readonly measure: (ctx: Context, next: Next) => Promise<void>;
 }
 
-export function createMetrics(): Metrics {
+/** `readAll`: the metrics of all workers. */
+export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const duration = new Histogram({
@@ -26,7 +30,7 @@ export function createMetrics(): Metrics {
     });
     await next();
   };
-  return { registry, measure };
+  return { registry, contentType: registry.contentType, read: readAll ?? (() => registry.metrics()), measure };
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT']);

@@ -1,0 +1,9 @@
+/** What a request shows to say who is asking. The auth room decides which of them counts. */
+import type { Context } from 'koa';
+import type { Credentials } from '../auth/authenticate.ts';
+
+export const SESSION_COOKIE = 'svc_session';
+
+export function credentialsOf(ctx: Context): Credentials {
+  return { authorization: ctx.req.headers.authorization, cookie: ctx.cookies.get(SESSION_COOKIE) };
+}

@@ -1,0 +1,99 @@
+/** The OpenAPI document as one page of HTML: no script, nothing from anywhere else. */
+
+/** Of OpenAPI 3.1, what the page shows. */
+export interface ApiDocument {
+  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
+}
+interface Operation {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses?: Readonly<Record<string, { readonly description?: string }>>;
+}
+interface Entry {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+export const STYLE = `
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{max-width:60rem;margin:2rem auto;padding:0 1rem}
+h2{margin-top:2.5rem;border-bottom:1px solid #8886}
+code,pre{font:0.9em/1.45 ui-monospace,monospace}
+pre{padding:.75rem;overflow:auto;background:#8881;border-radius:6px}
+details{margin:.5rem 0;padding:.4rem .8rem;border:1px solid #8884;border-radius:6px}
+summary{cursor:pointer}
+.method{display:inline-block;min-width:4.5em;font-weight:700}
+table{border-collapse:collapse;margin:.5rem 0}
+td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
+nav a{margin-right:1rem}`;
+
+const METHODS = ['get', 'head', 'post', 'patch', 'delete'];
+
+export function renderDocs(document: ApiDocument): string {
+  const { title, version, description } = document.info;
+  const groups = Map.groupBy(entriesOf(document), ({ path, operation }) => operation.tags?.[0] ?? groupOf(path));
+  const sections = [...groups].map(([name, entries]) => section(name, entries));
+  const schemas = Object.entries(document.components?.schemas ?? {});
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${text(title)}</title><style>${STYLE}</style></head>
+<body><h1>${text(title)} <small>${text(version)}</small></h1>
+${description === undefined ? '' : `<p>${text(description)}</p>`}
+<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a></p>
+<nav>${[...groups.keys()].map((name) => `<a href="#${attribute(name)}">${text(name)}</a>`).join('')}</nav>
+${sections.join('\n')}
+<h2 id="schemas">Schemas</h2>
+${schemas.map(([name, schema]) => `<details id="schema-${attribute(name)}"><summary><code>${text(name)}</code></summary>${json(schema)}</details>`).join('\n')}
+</body></html>
+`;
+}
+
+function entriesOf({ paths }: ApiDocument): readonly Entry[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
+      path,
+      method,
+      operation: item[method] as Operation,
+    })),
+  );
+}
+
+/** `/api/posts/{id}` → posts. */
+const groupOf = (path: string): string => /^\/api\/([^/]+)/.exec(path)?.[1] ?? 'system';
+
+function section(name: string, entries: readonly Entry[]): string {
+  return `<h2 id="${attribute(name)}">${text(name)}</h2>\n${entries.map(entry).join('\n')}`;
+}
+
+function entry({ path, method, operation }: Entry): string {
+  const { summary = '', description, parameters = [], requestBody, responses = {} } = operation;
+  const parts = [
+    description === undefined ? '' : `<p>${text(description)}</p>`,
+    parameters.length === 0 ? '' : `<h4>Parameters</h4><table>${parameters.map(parameter).join('')}</table>`,
+    requestBody === undefined ? '' : `<h4>Body</h4>${json(requestBody)}`,
+    `<h4>Answers</h4><table>${Object.entries(responses).map(answer).join('')}</table>`,
+  ];
+  return `<details><summary><span class="method">${text(method.toUpperCase())}</span> <code>${text(path)}</code> ${text(summary)}</summary>${parts.join('')}</details>`;
+}
+
+function parameter(given: unknown): string {
+  const { name, in: place, description, schema, $ref } = given as Readonly<Record<string, unknown>>;
+  if ($ref !== undefined) return `<tr><td colspan="3"><code>${text(String($ref))}</code></td></tr>`;
+  const type = JSON.stringify(schema ?? {});
+  return `<tr><td><code>${text(String(name))}</code></td><td>${text(String(place))}</td><td>${text(String(description ?? ''))} <code>${text(type)}</code></td></tr>`;
+}
+
+function answer([status, { description = '' }]: readonly [string, { readonly description?: string }]): string {
+  return `<tr><td><code>${text(status)}</code></td><td>${text(description)}</td></tr>`;
+}
+
+const json = (value: unknown): string => `<pre>${text(JSON.stringify(value, null, 2))}</pre>`;
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
+const attribute = (value: string): string => text(value.replaceAll(/\s/g, '-'));

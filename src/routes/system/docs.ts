@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import type { Route } from '../../http/route.ts';
+import { openapiOf } from './openapi.ts';
+import { type ApiDocument, renderDocs, STYLE } from './docs-page.ts';
+
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
+
+export const docs: Route = {
+  method: 'GET',
+  path: '/docs',
+  door: 'public',
+  accepts: 'any',
+  summary: 'The OpenAPI document for people',
+  handle(ctx, app) {
+    ctx.set('Content-Security-Policy', POLICY);
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = renderDocs(openapiOf(app) as ApiDocument);
+  },
+};

@@ -1,0 +1,124 @@
+/** Holds the rooms to the arrows between them, by reading every import, type imports included. */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const LEAVES = ['sql', 'problem'];
+
+/** From a room to the rooms that it may know, beside itself. A file right under src is a room of its own. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  grammar: [],
+  sql: [],
+  problem: [],
+  policy: ['grammar', 'sql'],
+  schema: ['policy', 'grammar', ...LEAVES],
+  store: ['schema', 'policy', ...LEAVES],
+  auth: ['store', 'schema', 'policy', ...LEAVES],
+  files: ['store', 'schema', 'policy', ...LEAVES],
+  config: ['schema', ...LEAVES],
+  http: ['config', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
+  routes: ['http', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
+  cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'schema', 'policy', 'grammar', ...LEAVES],
+  main: ['config', 'cli', ...LEAVES],
+};
+
+/** A package and the only places that may know it. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  chevrotain: ['grammar/'],
+  knex: ['src/store/'],
+  pg: ['src/store/'],
+  '@electric-sql/pglite': ['src/store/'],
+  jose: ['src/auth/tokens.ts'],
+  grant: ['src/auth/oauth'],
+};
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g;
+
+const files = globSync(['src/**/*.ts', 'grammar/**/*.ts'], { cwd: ROOT }).sort();
+const imports: readonly Import[] = files.flatMap((from) =>
+  [...readFileSync(join(ROOT, from), 'utf8').matchAll(IMPORT)].map((match) => ({
+    from,
+    to: targetOf(from, (match[1] ?? match[2] ?? match[3])!),
+  })),
+);
+const inside = imports.filter(({ to }) => to.startsWith('src/') || to.startsWith('grammar/'));
+
+function targetOf(from: string, specifier: string): string {
+  return specifier.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
+}
+
+/** `src/store/open.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
+function roomOf(file: string): string {
+  const [top, room] = file.split('/') as [string, string];
+  return top === 'src' ? room.replace(/\.ts$/, '') : top;
+}
+
+const say = ({ from, to }: Import): string => `${from} → ${to}`;
+
+describe('the rooms', () => {
+  test('there are imports to read', () => {
+    expect(inside.length).toBeGreaterThan(100);
+    expect([...new Set(files.map(roomOf))].filter((room) => !Object.hasOwn(ARROWS, room))).toEqual([]);
+  });
+
+  test('know only the rooms that the arrows lead to', () => {
+    const wrong = inside.filter(({ from, to }) => {
+      const [room, other] = [roomOf(from), roomOf(to)];
+      return room !== other && !ARROWS[room]!.includes(other);
+    });
+    expect(wrong.map(say)).toEqual([]);
+  });
+
+  test('keep their packages to themselves', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const places = Object.hasOwn(PACKAGES, to) ? PACKAGES[to]! : undefined;
+      return places !== undefined && !places.some((place) => from.startsWith(place));
+    });
+    expect(wrong.map(say)).toEqual([]);
+  });
+
+  test('policy and grammar run without Node', () => {
+    const pure = imports.filter(({ from }) => ['policy', 'grammar'].includes(roomOf(from)));
+    expect(pure.filter(({ to }) => to.startsWith('node:') || to === 'knex' || to === 'pg').map(say)).toEqual([]);
+  });
+
+  test('import no cycle', () => {
+    expect(cycles()).toEqual([]);
+  });
+
+  test('a route imports no route', () => {
+    const routes = new Set(inside.filter(({ from }) => from === 'src/routes/index.ts').map(({ to }) => to));
+    const wrong = inside.filter(
+      ({ from, to }) => from !== 'src/routes/index.ts' && from.startsWith('src/routes/') && routes.has(to) && !isList(from),
+    );
+    expect(wrong.map(say)).toEqual([]);
+  });
+
+  test('have no attic', () => {
+    expect(files.filter((file) => /(?:^|\/)(?:utils?|helpers?|services?|common)(?:\/|\.ts$)/.test(file))).toEqual([]);
+  });
+});
+
+/** `routes/auth/index.ts` names the routes of its folder. */
+const isList = (file: string): boolean => file.endsWith('/index.ts');
+
+/** Each as the files that import one another in a ring. */
+function cycles(): readonly string[] {
+  const targets = Map.groupBy(inside, ({ from }) => from);
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file].join(' → '));
+    if (done.has(file) || path.includes(file)) return;
+    for (const { to } of targets.get(file) ?? []) visit(to, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  return found;
+}
