@@ -3,17 +3,14 @@
  * with three values, by itself, so that what it says does not depend on the lowering that it explains.
  */
 
-import { holdsForNumber } from './numerals.ts';
-import { OPERATORS } from './operators.ts';
 import { own } from './predicate.ts';
-import { literalElements } from './specialise.ts';
+import { holdsOf, literalElements } from './specialise.ts';
 import type {
   Checked,
   CheckedCompare,
   CheckedOperand,
   CheckedQuantified,
   ColumnOperand,
-  LiteralOperand,
   Policy,
   PolicyRequest,
   Related,
@@ -168,9 +165,12 @@ class Evaluation {
     if (list?.value.length === 0) return { value: !member };
     if ('absent' in left) return { value: undefined, absent: left.absent };
     if ('absent' in right) return { value: undefined, absent: right.absent };
-    if (list === undefined) return { value: compares(node, left.value as Scalar, right.value as Scalar) };
+    if (list === undefined) return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
     const item = list === left ? right.value : left.value;
     const literal = list === left ? node.left : node.right;
+    const sides = [node.left, node.right];
+    if (sides.some((side) => side.kind === 'literal' && typeof side.exact === 'string'))
+      return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
     const elements = literal.kind === 'literal' ? literalElements(literal) : list.value;
     if (elements.includes(item as Scalar)) return { value: member };
     return elements.includes(undefined as never)
@@ -257,15 +257,4 @@ function kleene(kind: 'and' | 'or', parts: readonly Clause[]): Truth {
   const settling = kind === 'or';
   if (parts.some(({ value }) => value === settling)) return settling;
   return parts.some(({ value }) => value === undefined) ? undefined : !settling;
-}
-
-function compares({ op, left, right }: CheckedCompare, a: Scalar, b: Scalar): boolean {
-  const { holds, mirror } = OPERATORS[op];
-  const isExact = (operand: CheckedOperand): operand is LiteralOperand =>
-    operand.kind === 'literal' && operand.exact !== undefined;
-  if (isExact(right)) return holdsForNumber(op, a as number, { value: b as number, exact: right.exact as string });
-  if (isExact(left) && mirror !== undefined) {
-    return holdsForNumber(mirror, b as number, { value: a as number, exact: left.exact as string });
-  }
-  return holds(a, b);
 }

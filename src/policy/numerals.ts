@@ -119,19 +119,41 @@ export function holdsForNumber(
   literal: { readonly value: number; readonly exact?: string | undefined },
 ): boolean {
   const test = numberTest('float', op, literal);
-  if (typeof test === 'boolean') return test;
-  switch (test.op as Comparison) {
+  return typeof test === 'boolean' ? test : holdsBetween(test.op as Comparison, left, test.value);
+}
+
+function holdsBetween(op: Comparison, left: number, right: number): boolean {
+  switch (op) {
     case '=':
-      return left === test.value;
+      return left === right;
     case '!=':
-      return left !== test.value;
+      return left !== right;
     case '<':
-      return left < test.value;
+      return left < right;
     case '<=':
-      return left <= test.value;
+      return left <= right;
     case '>':
-      return left > test.value;
+      return left > right;
     case '>=':
-      return left >= test.value;
+      return left >= right;
   }
+}
+
+/** The sign of `left − right`, of two numerals as they were written. No power is raised, however large their exponents. */
+export function compareNumerals(left: string, right: string): number {
+  const [a, b] = [readDecimal(left), readDecimal(right)];
+  const sign = signOf(a.digits);
+  if (sign !== signOf(b.digits) || sign === 0) return sign - signOf(b.digits);
+  const [x, y] = [a, b].map(({ digits }) => String(digits < 0n ? -digits : digits)) as [string, string];
+  const [places, otherPlaces] = [x.length + a.exponent, y.length + b.exponent];
+  if (places !== otherPlaces) return places < otherPlaces ? -sign : sign;
+  const length = Math.max(x.length, y.length);
+  const [padded, otherPadded] = [x.padEnd(length, '0'), y.padEnd(length, '0')];
+  return padded === otherPadded ? 0 : padded < otherPadded ? -sign : sign;
+}
+
+/** Two numerals, by what was written. */
+export function holdsForNumerals(op: CompareOp, left: string, right: string): boolean {
+  if (!isComparison(op)) throw new TypeError(`${op} compares no numbers`);
+  return holdsBetween(op, compareNumerals(left, right), 0);
 }

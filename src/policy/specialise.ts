@@ -5,7 +5,7 @@
 import type { CompareOp, Quantifier } from '../../grammar/syntax.ts';
 import { successorOf } from './collation.ts';
 import type { Scalar } from './lowered.ts';
-import { holdsForNumber, numberTest } from './numerals.ts';
+import { compareNumerals, holdsForNumber, holdsForNumerals, numberTest } from './numerals.ts';
 import { OPERATORS } from './operators.ts';
 import type {
   Checked,
@@ -195,17 +195,35 @@ interface Reader {
 }
 type Holds = (left: Scalar | readonly Scalar[], right: Scalar | readonly Scalar[]) => boolean;
 
-function holdsOf({ op, left, right }: CheckedCompare): Holds {
-  const operator = OPERATORS[op];
-  if (right.kind === 'literal' && typeof right.value === 'number') {
-    const literal = { value: right.value, exact: right.exact as string | undefined };
-    if (left.kind !== 'literal') return (value) => holdsForNumber(op, value as number, literal);
-  }
-  if (left.kind === 'literal' && typeof left.value === 'number' && operator.mirror !== undefined) {
-    const literal = { value: left.value, exact: left.exact as string | undefined };
-    return (_, value) => holdsForNumber(operator.mirror!, value as number, literal);
-  }
-  return (a, b) => operator.holds(a as Scalar, b);
+/** The numeral as it was written, where no double is that number. */
+const exactOf = (operand: CheckedOperand): string | undefined =>
+  operand.kind === 'literal' && typeof operand.exact === 'string' ? operand.exact : undefined;
+
+const writtenOf = (operand: CheckedOperand): string | undefined =>
+  operand.kind === 'literal' && typeof operand.value === 'number'
+    ? (exactOf(operand) ?? String(operand.value))
+    : undefined;
+
+/** For present sides. Doubles settle all but a numeral that no double holds. */
+export function holdsOf({ op, left, right }: CheckedCompare): Holds {
+  const { holds, mirror } = OPERATORS[op];
+  const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
+  if (exactLeft === undefined && exactRight === undefined) return (a, b) => holds(a as Scalar, b);
+  if (isList(left) || isList(right)) return () => holdsInList({ op, left, right }, (exactLeft ?? exactRight)!);
+  const [writtenLeft, writtenRight] = [writtenOf(left), writtenOf(right)];
+  if (writtenLeft !== undefined && writtenRight !== undefined)
+    return () => holdsForNumerals(op, writtenLeft, writtenRight);
+  if (exactRight !== undefined)
+    return (a, b) => holdsForNumber(op, a as number, { value: b as number, exact: exactRight });
+  return (a, b) => holdsForNumber(mirror!, b as number, { value: a as number, exact: exactLeft });
+}
+
+/** No element that was read is such a numeral; one that was written beside it may be. */
+function holdsInList({ op, left, right }: Pick<CheckedCompare, 'op' | 'left' | 'right'>, numeral: string): boolean {
+  const list = isList(right) ? right : left;
+  const written = list.kind === 'literal' && Array.isArray(list.exact) ? list.exact : [];
+  const isElement = written.some((element) => compareNumerals(element, numeral) === 0);
+  return isElement !== (op === 'not in');
 }
 
 /** Without the numerals that no stored number equals. */
