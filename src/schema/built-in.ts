@@ -1,0 +1,76 @@
+/** What `users` and `files` are before the schema file extends them. */
+import type { Action } from '../policy/types.ts';
+import type { Collection, Field, Relation } from './model.ts';
+import type { RuleShape } from './shape.ts';
+
+type Given = Partial<Field> & Pick<Field, 'name' | 'type'>;
+
+export function fieldOf(given: Given): Field {
+  return { required: false, unique: false, index: false, readOnly: false, column: given.name, ...given };
+}
+
+/** `created_at` and `updated_at` of every record. Lists are ordered by `id`, so neither is indexed. */
+export const STAMPS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
+  fieldOf({ name, type: 'datetime', required: true, readOnly: true, default: { kind: 'now' } }),
+);
+
+/** RFC 5321, 4.5.3.1.3, less the angle brackets. */
+const EMAIL_LENGTH = 254;
+const SHA256_LENGTH = 64;
+
+const BUILT_IN_FIELDS: Readonly<Record<Collection['kind'], readonly Field[]>> = {
+  plain: [],
+  users: [
+    fieldOf({ name: 'email', type: 'string', required: true, unique: true, max: EMAIL_LENGTH, readOnly: true }),
+    fieldOf({
+      name: 'email_verified',
+      type: 'bool',
+      required: true,
+      readOnly: true,
+      default: { kind: 'constant', value: false },
+    }),
+  ],
+  files: [
+    fieldOf({ name: 'name', type: 'string', required: true, min: 1, max: 255 }),
+    fieldOf({ name: 'content_type', type: 'string', required: true, max: 255, readOnly: true }),
+    fieldOf({ name: 'size', type: 'int', required: true, min: 0, readOnly: true }),
+    fieldOf({ name: 'sha256', type: 'string', required: true, min: SHA256_LENGTH, max: SHA256_LENGTH, readOnly: true }),
+  ],
+};
+
+const OWNER: Relation = {
+  kind: 'belongs_to',
+  name: 'owner',
+  collection: 'users',
+  required: true,
+  column: 'owner_id',
+  onDelete: 'restrict',
+  unique: false,
+  default: { kind: 'auth', name: 'id' },
+  readOnly: true,
+};
+
+/** Names that the schema cannot give again. `roles` is no column; `password` would be mistaken for one. */
+const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
+  plain: [],
+  users: ['roles', 'password'],
+  files: ['file', 'content'],
+};
+
+const ITSELF: readonly RuleShape[] = [{ when: '@record.id = @request.auth.id' }];
+const OWNED: readonly RuleShape[] = [{ when: '@record.owner = @request.auth.id' }];
+const SEEN: readonly RuleShape[] = [{ roles: ['admin'] }, ...ITSELF];
+
+type Rules = Readonly<Partial<Record<Action, readonly RuleShape[]>>>;
+const ACCESS: Readonly<Record<Collection['kind'], Rules>> = {
+  plain: {},
+  users: { list: SEEN, read: SEEN, update: ITSELF },
+  files: { list: OWNED, read: OWNED, create: OWNED, update: OWNED, delete: OWNED },
+};
+
+export const kindOf = (collection: string): Collection['kind'] =>
+  collection === 'users' || collection === 'files' ? collection : 'plain';
+export const builtInFields = (kind: Collection['kind']): readonly Field[] => [...STAMPS, ...BUILT_IN_FIELDS[kind]];
+export const builtInRelations = (kind: Collection['kind']): readonly Relation[] => (kind === 'files' ? [OWNER] : []);
+export const takenNames = (kind: Collection['kind']): readonly string[] => TAKEN[kind];
+export const builtInAccess = (kind: Collection['kind']): Rules => ACCESS[kind];

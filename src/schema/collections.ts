@@ -1,0 +1,257 @@
+/** `collections` of the file → the collections of the model, still without their policies. */
+import { nearest } from '../../grammar/suggest.ts';
+import type { ScalarType } from '../policy/types.ts';
+import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
+import { type AuthTypes, readAuthDefault, readField, readFieldDefault } from './field-rules.ts';
+import type { Path, Report } from './issue.ts';
+import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
+import { collectionNameFault, linkTableOf, memberNameFault } from './names.ts';
+import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
+
+export type Bare = Omit<Collection, 'access'>;
+
+interface Draft {
+  readonly name: string;
+  readonly kind: Collection['kind'];
+  readonly shape: CollectionShape;
+  readonly path: Path;
+  readonly fields: Map<string, Field>;
+  readonly relations: Map<string, Relation>;
+}
+interface Declaring {
+  readonly report: Report;
+  readonly broken: ReadonlySet<string>;
+  readonly drafts: ReadonlyMap<string, Draft>;
+}
+
+export function declareCollections(
+  file: SchemaFile,
+  { report, broken }: { readonly report: Report; readonly broken: ReadonlySet<string> },
+): ReadonlyMap<string, Bare> {
+  const drafts = new Map<string, Draft>();
+  const context: Declaring = { report, broken, drafts };
+  for (const name of namesOf(file)) {
+    const path = ['collections', name];
+    const fault = collectionNameFault(name);
+    if (fault !== undefined) report({ ...fault, path, at: 'key' });
+    else drafts.set(name, draftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+  }
+  for (const draft of drafts.values()) addFields(draft, context);
+  for (const draft of drafts.values()) addBelongsTo(draft, context);
+  for (const draft of drafts.values()) addReverse(draft, context);
+  const auth = authTypes(drafts.get('users')!);
+  for (const draft of drafts.values()) addDefaults(draft, { ...context, auth });
+  for (const draft of drafts.values()) checkFormerNames(draft, context);
+  checkRegistration(drafts.get('users')!, context);
+  checkLinkTables(context);
+  return new Map([...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]));
+}
+
+function namesOf(file: SchemaFile): readonly string[] {
+  const declared = Object.keys(file.collections ?? {});
+  return [...declared, ...BUILT_IN.filter((name) => !declared.includes(name))];
+}
+
+function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
+  const kind = kindOf(given.name);
+  const fields = new Map(builtInFields(kind).map((field) => [field.name, field]));
+  return { ...given, kind, fields, relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])) };
+}
+
+/** Whatever answers to `name` already: a field, a relation, the `_id` of a belongs_to, the `_any` of a to-many. */
+function holderOf(name: string, { fields, relations, kind }: Draft): string | undefined {
+  if (fields.has(name) || relations.has(name)) return `\`${name}\` is a name of this collection already`;
+  if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
+  for (const relation of relations.values()) {
+    if (relation.kind === 'belongs_to' && relation.column === name) return `\`${name}\` is the belongs_to \`${relation.name}\` already`;
+    const many = relation.kind === 'has_many' || relation.kind === 'many_to_many';
+    if (many && `${relation.name}_any` === name) return `\`${name}\` is the filter of the relation \`${relation.name}\` already`;
+  }
+  return undefined;
+}
+
+/** `true` where the name is free; else the fault is reported. `also`: further names that it would answer to. */
+function claim(draft: Draft, { name, path, also = [] }: { readonly name: string; readonly path: Path; readonly also?: readonly string[] }, report: Report): boolean {
+  const fault = memberNameFault(name);
+  if (fault !== undefined) {
+    report({ ...fault, path, at: 'key' });
+    return false;
+  }
+  for (const taken of [name, ...also]) {
+    const holder = holderOf(taken, draft);
+    if (holder === undefined) continue;
+    const builtIn = draft.kind !== 'plain' && path[2] === 'fields' && draft.fields.has(name);
+    const hint = builtIn ? `, which \`${draft.kind}\` has by itself` : '';
+    report({ code: 'name_taken', message: `${holder}${hint}; choose another`, path, at: 'key' });
+    return false;
+  }
+  return true;
+}
+
+const fieldShapeOf = (shape: string | FieldShape): FieldShape => (typeof shape === 'string' ? { type: shape } : shape);
+
+function addFields(draft: Draft, { report }: Declaring): void {
+  for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
+    const path = [...draft.path, 'fields', name];
+    if (claim(draft, { name, path }, report)) draft.fields.set(name, readField(fieldShapeOf(shape), { name, path, report }));
+  }
+}
+
+function relationsOf(draft: Draft): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
+  const entries = Object.entries(draft.shape.relations ?? {});
+  return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
+}
+
+function targetExists(target: string, path: Path, { drafts, broken, report }: Declaring): boolean {
+  if (drafts.has(target)) return true;
+  if (broken.has(target)) return false;
+  const near = nearest(target, drafts.keys());
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  const replacement = near === undefined ? {} : { replacement: near };
+  report({ code: 'unknown_collection', message: `no collection \`${target}\`${hint}`, path: [...path, 'collection'], ...replacement });
+  return false;
+}
+
+function addBelongsTo(draft: Draft, context: Declaring): void {
+  for (const { name, shape, path } of relationsOf(draft)) {
+    if (shape.kind !== 'belongs_to') continue;
+    const free = claim(draft, { name, path, also: [`${name}_id`] }, context.report);
+    if (!targetExists(shape.collection, path, context) || !free) continue;
+    draft.relations.set(name, belongsToOf({ name, shape, path }, context.report));
+  }
+}
+
+function belongsToOf({ name, shape, path }: { readonly name: string; readonly shape: BelongsToShape; readonly path: Path }, report: Report): BelongsTo {
+  const { collection, required = false, unique = false, on_delete, was } = shape;
+  if (required && on_delete === 'set_null') {
+    const message = '`set_null` cannot be kept where the relation is required; expected `cascade` or `restrict`';
+    report({ code: 'set_null_required', message, path: [...path, 'on_delete'] });
+  }
+  return {
+    kind: 'belongs_to',
+    name,
+    collection,
+    required,
+    column: `${name}_id`,
+    onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
+    unique,
+    readOnly: false,
+    ...(was === undefined ? {} : { was }),
+  };
+}
+
+function addReverse(draft: Draft, context: Declaring): void {
+  for (const { name, shape, path } of relationsOf(draft)) {
+    if (shape.kind === 'belongs_to') continue;
+    const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
+    const free = claim(draft, { name, path, also }, context.report);
+    if (!targetExists(shape.collection, path, context)) continue;
+    const relation = reverseOf({ name, shape, path, draft }, context);
+    if (relation !== undefined && free) draft.relations.set(name, relation);
+  }
+}
+
+interface Reverse {
+  readonly name: string;
+  readonly shape: Exclude<RelationShape, BelongsToShape>;
+  readonly path: Path;
+  readonly draft: Draft;
+}
+
+function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): Relation | undefined {
+  const { kind, collection } = shape;
+  if (kind === 'many_to_many') {
+    return { kind, name, collection, linkTable: linkTableOf(draft.name, name), sourceColumn: 'record_id', targetColumn: 'member_id' };
+  }
+  const via = viaOf({ via: shape.via, path, draft, collection }, context);
+  if (via === undefined) return undefined;
+  // Two records that point here cannot both be the one.
+  if (kind === 'has_one') context.drafts.get(collection)!.relations.set(via.name, { ...via, unique: true });
+  return { kind, name, collection, via: via.name, viaColumn: via.column };
+}
+
+interface Via {
+  readonly via: string;
+  readonly path: Path;
+  readonly draft: Draft;
+  readonly collection: string;
+}
+
+function viaOf({ via, path, draft, collection }: Via, { drafts, broken, report }: Declaring): BelongsTo | undefined {
+  const { relations, fields } = drafts.get(collection)!;
+  const found = relations.get(via);
+  if (found?.kind === 'belongs_to' && found.collection === draft.name) return found;
+  if (broken.has(via)) return undefined;
+  const back = [...relations.values()].filter((relation) => relation.kind === 'belongs_to' && relation.collection === draft.name);
+  const near = nearest(via, back.map((relation) => relation.name)) ?? (back.length === 1 ? back[0]!.name : undefined);
+  const hint = near === undefined ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`, and it has none` : `did you mean \`${near}\`?`;
+  const hold = found?.kind === 'belongs_to' ? `belongs to \`${found.collection}\`, not to \`${draft.name}\`` : 'is no belongs_to';
+  const message = found || fields.has(via) ? `\`${collection}.${via}\` ${hold}; ${hint}` : `no relation \`${via}\` in \`${collection}\`; ${hint}`;
+  report({ code: 'invalid_via', message, path: [...path, 'via'], ...(near === undefined ? {} : { replacement: near }) });
+  return undefined;
+}
+
+function authTypes({ fields, relations }: Draft): AuthTypes {
+  const types = new Map<string, ScalarType | { readonly id: string }>([['id', { id: 'users' }]]);
+  for (const { name, type } of fields.values()) types.set(name, type);
+  for (const relation of relations.values()) {
+    if (relation.kind === 'belongs_to') types.set(relation.name, { id: relation.collection });
+  }
+  return types;
+}
+
+function addDefaults(draft: Draft, { report, auth }: Declaring & { readonly auth: AuthTypes }): void {
+  for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
+    const field = draft.fields.get(name);
+    const raw = fieldShapeOf(shape).default;
+    if (field === undefined || field.readOnly || raw === undefined) continue;
+    const value = readFieldDefault(raw, field, { name, path: [...draft.path, 'fields', name], report, auth });
+    if (value !== undefined) draft.fields.set(name, { ...field, default: value });
+  }
+  for (const { name, shape, path } of relationsOf(draft)) {
+    const relation = draft.relations.get(name);
+    if (shape.kind !== 'belongs_to' || relation?.kind !== 'belongs_to' || shape.default === undefined || relation.readOnly) continue;
+    const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
+    if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
+  }
+}
+
+function checkFormerNames({ fields, relations, path }: Draft, { report }: Declaring): void {
+  const seen = new Set<string>();
+  for (const [part, members] of [['fields', fields], ['relations', relations]] as const) {
+    for (const { name, was } of [...members.values()].filter((member) => 'was' in member) as (Field | BelongsTo)[]) {
+      const at = [...path, part, name, 'was'];
+      if (fields.has(was!) || relations.has(was!)) report({ code: 'invalid_was', message: `\`${was}\` is still a name of this collection`, path: at });
+      else if (seen.has(was!)) report({ code: 'invalid_was', message: `\`${was}\` became another field already`, path: at });
+      seen.add(was!);
+    }
+  }
+}
+
+/** Registration takes email and password only, and nobody is signed in then. */
+function checkRegistration({ fields, relations, path }: Draft, { report }: Declaring): void {
+  const reason = 'a user registers with email and password only';
+  for (const field of fields.values()) {
+    if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now') continue;
+    const message = `\`${field.name}\` is required and has no default, but ${reason}`;
+    report({ code: 'required_of_users', message, path: [...path, 'fields', field.name, 'required'] });
+  }
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'belongs_to' || !relation.required) continue;
+    const message = `\`${relation.name}\` is required, but ${reason}`;
+    report({ code: 'required_of_users', message, path: [...path, 'relations', relation.name, 'required'] });
+  }
+}
+
+function checkLinkTables({ drafts, report }: Declaring): void {
+  const holders = new Map<string, string>();
+  for (const { name: collection, relations, path } of drafts.values()) {
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const holder = holders.get(relation.linkTable);
+      const at = [...path, 'relations', relation.name];
+      if (holder !== undefined) report({ code: 'table_clash', message: `its table \`${relation.linkTable}\` is the one of \`${holder}\` too; choose another name`, path: at, at: 'key' });
+      holders.set(relation.linkTable, `${collection}.${relation.name}`);
+    }
+  }
+}

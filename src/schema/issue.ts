@@ -1,0 +1,63 @@
+/** Faults and warnings about a schema file, each at its place. */
+export type Path = readonly (string | number)[];
+
+/** 1-based, in UTF-16 units; the end is exclusive. */
+export interface Region {
+  readonly line: number;
+  readonly column: number;
+  readonly end_line: number;
+  readonly end_column: number;
+}
+
+/**
+ * `code` is stable for ever (lower snake case); `message` is lower case, without a full stop, and names what was found, what was expected and
+ * the nearest name. `path` is such as `collections.posts.access.list[1].when`. `fix` replaces a region of the file.
+ */
+export interface SchemaIssue extends Region {
+  readonly code: string;
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+  readonly file: string;
+  readonly path: string;
+  readonly fix?: Region & { readonly replacement: string };
+}
+
+/** What a check has to say; the place is added by whoever knows the file. `at` tells which side of `key: value` is meant. */
+export interface Finding {
+  readonly code: string;
+  readonly message: string;
+  readonly path: Path;
+  readonly at?: 'key' | 'value';
+  readonly severity?: 'error' | 'warning';
+  /** A text that replaces what is underlined. */
+  readonly replacement?: string;
+}
+export type Report = (finding: Finding) => void;
+
+const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export function pathText(path: Path): string {
+  let text = '';
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`;
+    else if (!PLAIN_KEY.test(key)) text += `[${JSON.stringify(key)}]`;
+    else text += text === '' ? key : `.${key}`;
+  }
+  return text;
+}
+
+/** The message, the line of the file, and a caret under every character that is meant. */
+export function underlineIssue(text: string, issue: SchemaIssue): string {
+  const source = text.split('\n')[issue.line - 1]?.replace(/\r$/, '') ?? '';
+  const end = issue.end_line === issue.line ? issue.end_column : source.length + 1;
+  const carets = '^'.repeat(Math.max(1, end - issue.column));
+  const margin = String(issue.line);
+  const blank = ' '.repeat(margin.length);
+  return [
+    `${issue.severity}[${issue.code}]: ${issue.message}`,
+    `${blank}--> ${issue.file}:${issue.line}:${issue.column}${issue.path === '' ? '' : ` (${issue.path})`}`,
+    `${margin} | ${source}`,
+    `${blank} | ${source.slice(0, issue.column - 1).replaceAll(/[^\t]/g, ' ')}${carets}`,
+    ...(issue.fix === undefined ? [] : [`${blank} = fix: ${issue.fix.replacement}`]),
+  ].join('\n');
+}

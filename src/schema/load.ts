@@ -1,0 +1,85 @@
+/** A schema file → the schema, or every fault of the file at once, each at its place. */
+import { readFileSync } from 'node:fs';
+import type { Catalog } from '../policy/types.ts';
+import { readAccess } from './access.ts';
+import { declareCollections } from './collections.ts';
+import type { SchemaIssue } from './issue.ts';
+import type { Schema } from './model.ts';
+import {
+  readLimits,
+  readOAuth,
+  readOrigins,
+  readProxies,
+  readRegister,
+  readRoles,
+  readSessions,
+  readUploads,
+} from './settings.ts';
+import { readShape } from './shape-faults.ts';
+import { SchemaSource } from './source.ts';
+
+export type { SchemaIssue } from './issue.ts';
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Loaded {
+  /** Given where no issue is an error. */
+  readonly schema?: Schema;
+  /** In the order of the file. */
+  readonly issues: readonly SchemaIssue[];
+}
+
+export function loadSchema({ file, env }: { readonly file: string; readonly env: Environment }): Loaded {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+    const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
+    return { issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }] };
+  }
+  return parseSchema(text, file, env);
+}
+
+/** `file` is for messages only. */
+export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment = {}): Loaded {
+  const source = new SchemaSource(text, file);
+  const report = source.report.bind(source);
+  const raw = source.value();
+  if (raw === undefined) return { issues: inOrder(source.issues) };
+  const { file: shape, broken } = readShape(raw, report);
+
+  const roles = readRoles(shape, report);
+  const settings = { report, roles, env };
+  const bare = declareCollections(shape, { report, broken });
+  const catalog: Catalog = { collections: bare, roles };
+  const collections = [...bare].map(([name, collection]) => {
+    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
+    return [name, { ...collection, access }] as const;
+  });
+  const schema: Schema = {
+    file,
+    roles,
+    register: readRegister(shape, settings),
+    collections: new Map(collections),
+    oauth: readOAuth(shape, settings),
+    sessions: readSessions(shape, settings),
+    limits: readLimits(shape),
+    uploads: readUploads(shape, settings),
+    origins: readOrigins(shape, settings),
+    proxies: readProxies(shape, settings),
+  };
+  const issues = inOrder(source.issues);
+  return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
+}
+
+/** The names that policies may use, without looking at the policies. Faults are left to `parseSchema`. */
+export function catalogOf(text: string): Catalog {
+  const source = new SchemaSource(text, 'bylaw.yaml');
+  const ignore = () => {};
+  const { file, broken } = readShape(source.value() ?? {}, ignore);
+  return { collections: declareCollections(file, { report: ignore, broken }), roles: readRoles(file, ignore) };
+}
+
+function inOrder(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
+  return issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
+}

@@ -1,0 +1,213 @@
+/** Raw value → a value of the shape. Every fault is reported; what is faulty is left out, so that the rest can be checked as well. */
+import { nearest } from '../../grammar/suggest.ts';
+import type { Path, Report } from './issue.ts';
+import { type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
+
+export interface ShapeResult {
+  readonly file: SchemaFile;
+  /** Names that were declared wrongly: whatever refers to them is not reported once more. */
+  readonly broken: ReadonlySet<string>;
+}
+
+interface ZodFault {
+  readonly code: string;
+  readonly path: Path;
+  readonly expected?: string;
+  readonly errors?: readonly (readonly ZodFault[])[];
+  readonly keys?: readonly string[];
+  readonly values?: readonly unknown[];
+  readonly options?: readonly unknown[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly origin?: string;
+  readonly message: string;
+}
+interface Flat {
+  readonly code: string;
+  readonly message: string;
+  readonly path: Path;
+  readonly at: 'key' | 'value';
+  readonly replacement?: string;
+  /** What to take out of the raw value. */
+  readonly prune: Path;
+}
+type JsonShape = { readonly [key: string]: unknown };
+
+const ROUNDS = 16;
+
+export function readShape(raw: unknown, report: Report): ShapeResult {
+  const value = structuredClone(raw);
+  const broken = new Set<string>();
+  for (let round = 0; round < ROUNDS; round++) {
+    const result = schemaShape.safeParse(value);
+    if (result.success) return { file: result.data, broken };
+    const flats = (result.error.issues as unknown as ZodFault[]).flatMap((fault) => flatten(fault, value));
+    if (round === 0) for (const { prune: _, ...finding } of flats) report(finding);
+    if (flats.some(({ prune }) => prune.length === 0)) break;
+    for (const { prune } of flats) {
+      remember(prune, broken);
+      take(value, prune);
+    }
+  }
+  return { file: {}, broken };
+}
+
+export function valueAt(value: unknown, path: Path): unknown {
+  let at = value;
+  for (const key of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined;
+    at = (at as Record<string | number, unknown>)[key];
+  }
+  return at;
+}
+
+function remember([room, collection, part, name]: Path, broken: Set<string>): void {
+  if (room !== 'collections' || typeof collection !== 'string') return;
+  if (part === undefined || ((part === 'fields' || part === 'relations') && name === undefined)) broken.add(collection);
+  if ((part === 'fields' || part === 'relations') && typeof name === 'string') {
+    broken.add(name);
+    broken.add(`${name}_id`);
+  }
+}
+
+function take(value: unknown, path: Path): void {
+  const key = path.at(-1)!;
+  const parentPath = path.slice(0, -1);
+  const parent = valueAt(value, parentPath);
+  if (Array.isArray(parent) && typeof key === 'number') {
+    // Places hold on to the positions of the others: a rule becomes one that is always valid, a name an empty one.
+    if (parentPath.includes('access')) parent[key] = parentPath.at(-1) === 'roles' ? '' : { when: true };
+    else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum') parent[key] = '';
+    else take(value, parentPath);
+  } else if (typeof parent === 'object' && parent !== null) delete (parent as Record<string, unknown>)[key];
+}
+
+function flatten(fault: ZodFault, raw: unknown, base: Path = []): Flat[] {
+  const path = [...base, ...fault.path];
+  if (fault.code === 'invalid_union' && fault.errors !== undefined && fault.errors.length > 0) {
+    const fitting = fault.errors.find((errors) => !errors.some((error) => wrongKind(error, valueAt(raw, path))));
+    if (fitting !== undefined) return fitting.flatMap((error) => flatten(error, raw, path));
+    const wanted = [...new Set(fault.errors.flatMap((errors) => errors.flatMap(labels)))];
+    return [wrongType(path, wanted, valueAt(raw, path))];
+  }
+  return flattenLeaf({ ...fault, path }, raw);
+}
+
+/** The fault says that the value is of another kind altogether, so that this branch of the union was not meant. */
+function wrongKind({ code, path, errors }: ZodFault, value: unknown): boolean {
+  if (path.length > 0) return false;
+  if (code === 'invalid_type') return true;
+  if (code === 'invalid_value') return typeof value !== 'string';
+  return code === 'invalid_union' && errors !== undefined && errors.every((branch) => branch.some((error) => wrongKind(error, value)));
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: '`true` or `false`',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function labels({ code, expected, values, errors }: ZodFault): readonly string[] {
+  if (code === 'invalid_union') return (errors ?? []).flatMap((branch) => branch.flatMap(labels));
+  if (values !== undefined) return values.map((value) => `\`${value}\``);
+  return [LABELS[expected ?? ''] ?? expected ?? 'another value'];
+}
+
+function found(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  return typeof value === 'string' ? `the text \`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\`` : `\`${value}\``;
+}
+
+const listed = (words: readonly string[]): string => (words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
+
+function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
+  return { code: 'wrong_type', message: `expected ${listed(wanted)}, found ${found(value)}`, path, at: 'value', prune: path };
+}
+
+const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
+  // A rate's pattern holds a duration's, so it stands first.
+  [/ in /, 'invalid_rate', 'attempts in a time such as `10 in 15m`'],
+  [/s\|m\|h\|d\|w/, 'invalid_duration', 'a duration such as `90s`, `15m`, `24h` or `30d`'],
+  [/KiB/, 'invalid_size', 'a size such as `1048576`, `512KiB` or `100MiB`'],
+  [/A-Za-z/, 'invalid_name', 'a name: a letter, then letters, digits and single underscores, at most 48'],
+];
+
+function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
+  const { path } = fault;
+  const value = valueAt(raw, path);
+  if (fault.code === 'unrecognized_keys') return (fault.keys ?? []).map((key) => unknownKey(path, key, raw));
+  if (value === undefined && path.length > 0) return [missingKey(path, fault)];
+  if (fault.code === 'invalid_value' || (fault.code === 'invalid_union' && fault.options !== undefined)) {
+    return [notOneOf(path, (fault.values ?? fault.options ?? []).map(String), value)];
+  }
+  if (fault.code === 'invalid_format') {
+    const [, code, wanted] = PATTERNS.find(([mark]) => mark.test(fault.pattern ?? '')) ?? PATTERNS.at(-1)!;
+    return [{ code, message: `expected ${wanted}, found ${found(value)}`, path, at: 'value', prune: path }];
+  }
+  if (fault.code === 'too_small' || fault.code === 'too_big') {
+    const edge = fault.code === 'too_small' ? `at least ${fault.minimum}` : `at most ${fault.maximum}`;
+    const message = `expected ${edge}${fault.origin === 'array' ? ' in the list' : ''}, found ${Array.isArray(value) ? `a list of ${value.length}` : found(value)}`;
+    return [{ code: 'out_of_range', message, path, at: 'value', prune: path }];
+  }
+  return [wrongType(path, labels(fault), value)];
+}
+
+function notOneOf(path: Path, options: readonly string[], value: unknown): Flat {
+  const near = typeof value === 'string' ? nearest(value, options) : undefined;
+  const hint = near === undefined ? `expected ${listed(options.map((option) => `\`${option}\``))}` : `did you mean \`${near}\`?`;
+  const message = `${found(value)} is no ${path.at(-1) === 'kind' ? 'kind of relation' : path.includes('fields') ? 'field type' : 'choice here'}; ${hint}`;
+  const replacement = near === undefined ? {} : { replacement: near };
+  return { code: 'not_one_of', message, path, at: 'value', prune: path, ...replacement };
+}
+
+function missingKey(path: Path, fault: ZodFault): Flat {
+  const wanted = fault.options ?? fault.values;
+  const expected = wanted === undefined ? '' : `; expected ${listed(wanted.map((option) => `\`${option}\``))}`;
+  const parent = path.slice(0, -1);
+  return { code: 'missing_key', message: `\`${path.at(-1)}\` is missing${expected}`, path: parent, at: 'key', prune: parent };
+}
+
+function unknownKey(parent: Path, key: string, raw: unknown): Flat {
+  const known = keysAt(parent, raw);
+  const near = nearest(key, known);
+  const hint = near === undefined ? (known.length === 0 ? '' : `; expected ${listed(known.map((name) => `\`${name}\``))}`) : `; did you mean \`${near}\`?`;
+  const path = [...parent, key];
+  const replacement = near === undefined ? {} : { replacement: near };
+  return { code: 'unknown_key', message: `unknown key \`${key}\`${hint}`, path, at: 'key', prune: path, ...replacement };
+}
+
+let format: JsonShape | undefined;
+
+/** The keys that may stand in the mapping at `path`. */
+function keysAt(path: Path, raw: unknown): readonly string[] {
+  format ??= schemaOfFormat();
+  let shapes: readonly JsonShape[] = [format];
+  path.forEach((key, i) => {
+    shapes = alternatives(shapes, valueAt(raw, path.slice(0, i))).flatMap((shape) => stepInto(shape, key));
+  });
+  return [...new Set(alternatives(shapes, valueAt(raw, path)).flatMap(({ properties }) => Object.keys((properties as JsonShape) ?? {})))];
+}
+
+function stepInto({ properties, additionalProperties, items }: JsonShape, key: string | number): readonly JsonShape[] {
+  if (typeof key === 'number') return items === undefined ? [] : [items as JsonShape];
+  if (properties !== undefined && Object.hasOwn(properties as object, key)) return [(properties as Record<string, JsonShape>)[key]!];
+  return typeof additionalProperties === 'object' && additionalProperties !== null ? [additionalProperties as JsonShape] : [];
+}
+
+/** Without unions; of relations, the one of the kind that was given. */
+function alternatives(shapes: readonly JsonShape[], value: unknown): readonly JsonShape[] {
+  const kind = valueAt(value, ['kind']);
+  return shapes.flatMap((shape): readonly JsonShape[] => {
+    const branches = (shape.anyOf ?? shape.oneOf) as readonly JsonShape[] | undefined;
+    if (branches === undefined) return [shape];
+    const ofKind = branches.filter((branch) => valueAt(branch, ['properties', 'kind', 'const']) === kind);
+    return alternatives(kind !== undefined && ofKind.length > 0 ? ofKind : branches, value);
+  });
+}

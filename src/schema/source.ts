@@ -1,0 +1,229 @@
+/** A schema file: its text, its tree, and where everything stands. YAML 1.2; JSON is YAML. */
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, Scalar, visit } from 'yaml';
+import type { Path, Region, SchemaIssue } from './issue.ts';
+import { type Finding, pathText } from './issue.ts';
+import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
+
+type Range = readonly [start: number, end: number];
+
+/** YAML faults behind which the tree is still what the author meant. */
+const HARMLESS = new Set(['BAD_SCALAR_START', 'DUPLICATE_KEY']);
+
+export class SchemaSource {
+  readonly file: string;
+  readonly text: string;
+  readonly issues: SchemaIssue[] = [];
+  readonly #document: Document.Parsed;
+  readonly #lines = new LineCounter();
+
+  constructor(text: string, file: string) {
+    this.file = file;
+    this.text = text;
+    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: true });
+    for (const error of this.#document.errors) this.#reportYaml(error);
+    visit(this.#document, {
+      Node: (_key, node) => this.#reportTag(node as Node),
+      Alias: (_key, node) => {
+        if (node.resolve(this.#document) === undefined) {
+          this.#add(rangeOf(node), { code: 'yaml_alias', message: `no anchor \`&${node.source}\` stands before this alias`, path: [] });
+        }
+      },
+    });
+  }
+
+  /** `undefined` where the file is no YAML: `issues` says why. */
+  value(): unknown {
+    const broken = this.#document.errors.some((error) => !HARMLESS.has(error.code));
+    if (broken || this.issues.some((issue) => issue.code === 'yaml_alias')) return undefined;
+    try {
+      return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
+    } catch {
+      this.#add([0, 0], { code: 'yaml_alias', message: 'the aliases of this file stand for too much', path: [] });
+      return undefined;
+    }
+  }
+
+  report(finding: Finding): void {
+    const range = this.#rangeOf(finding.path, finding.at ?? 'value');
+    const fix = finding.replacement === undefined ? undefined : { range, replacement: finding.replacement };
+    this.#add(range, finding, fix);
+  }
+
+  /** A fault about a part of the text that stands at `path`. `fix` replaces a part of that text too. */
+  reportWithin(finding: Finding, span: Span, fix?: { readonly span: Span; readonly replacement: string }): void {
+    const node = this.#scalarAt(finding.path);
+    if (node === undefined) return this.report(finding);
+    const offsets = offsetsOf(this.text, node);
+    const range = spanIn(offsets, span);
+    this.#add(range, finding, fix && this.#fixOf(node, offsets, fix));
+  }
+
+  /** The plain scalar at `path` was cut short by a comment on its line. → the comment's place. */
+  cutByComment(path: Path): boolean {
+    const node = this.#scalarAt(path);
+    if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
+    return /^[ \t]+#/.test(this.text.slice(node.range![1], node.range![1] + 64));
+  }
+
+  /** What stands from the value's start to the end of its line, for a fix that puts it into quotes. */
+  reportCut(finding: Finding): void {
+    const [start] = this.#rangeOf(finding.path, 'value');
+    const lineEnd = this.text.indexOf('\n', start);
+    const end = lineEnd === -1 ? this.text.length : lineEnd;
+    const line = this.text.slice(start, end).trimEnd();
+    const range: Range = [start, start + line.length];
+    this.#add(range, finding, { range, replacement: singleQuoted(line) });
+  }
+
+  has(path: Path): boolean {
+    return this.#pairAt(path) !== undefined || this.#nodeAt(path) !== undefined;
+  }
+
+  /** The scalar's place and style, for those who rewrite it. */
+  scalarAt(path: Path): { readonly start: number; readonly end: number; readonly style: Scalar['type']; readonly value: unknown } | undefined {
+    const node = this.#scalarAt(path);
+    return node && { start: node.range![0], end: node.range![1], style: node.type, value: node.value };
+  }
+
+  region([start, end]: Range): Region {
+    const first = this.#lines.linePos(start);
+    const last = this.#lines.linePos(Math.max(start, end));
+    return { line: Math.max(1, first.line), column: Math.max(1, first.col), end_line: Math.max(1, last.line), end_column: Math.max(1, last.col) };
+  }
+
+  #add(range: Range, finding: Finding, fix?: { readonly range: Range; readonly replacement: string }): void {
+    const { code, message, severity = 'error', path } = finding;
+    const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
+    this.issues.push(fix === undefined ? issue : { ...issue, fix: { ...this.region(fix.range), replacement: fix.replacement } });
+  }
+
+  #fixOf(node: Scalar, offsets: readonly number[], fix: { readonly span: Span; readonly replacement: string }) {
+    const written = writtenIn(node.type, fix.replacement);
+    if (written !== undefined) return { range: spanIn(offsets, fix.span), replacement: written };
+    const value = String(node.value);
+    const whole = value.slice(0, fix.span.start) + fix.replacement + value.slice(fix.span.end);
+    return { range: rangeOf(node), replacement: singleQuoted(whole.trim()) };
+  }
+
+  #reportYaml(error: { readonly code: string; readonly message: string; readonly pos: readonly [number, number] }): void {
+    const path = this.#pathAt(error.pos[0]);
+    const start = this.text[error.pos[0]];
+    if (error.code === 'BAD_SCALAR_START' && start === '@') {
+      const message = 'YAML does not allow a value that begins with `@` without quotes; put the whole text into quotes';
+      return this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
+    }
+    if (error.code === 'DUPLICATE_KEY') {
+      const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))![0];
+      const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
+      return this.#add(range, { code: 'duplicate_key', message: `${key === '' ? 'a key' : `\`${key}\``} is given twice`, path });
+    }
+    const message = error.message.split('\n')[0]!;
+    this.#add(error.pos, { code: 'yaml_syntax', message: `this is no YAML: ${message[0]!.toLowerCase()}${message.slice(1)}`, path });
+  }
+
+  #reportTag(node: Node): void {
+    if (isAlias(node) || node.tag === undefined || !('srcToken' in node || node.range)) return;
+    const [start] = rangeOf(node);
+    const before = this.text.slice(0, start).search(/![^\s]*[ \t]*$/);
+    const at = this.text[start] === '!' ? start : before;
+    if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
+    const message = 'YAML reads `!` at the start of a value as a tag, which would be lost here; put the whole text into quotes';
+    this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) });
+  }
+
+  /** From `start` to the end of the value as the author saw it: the line, or up to the brace that closes a flow mapping. */
+  #quoteLine(start: number, finding: Finding): void {
+    const lineEnd = this.text.indexOf('\n', start);
+    const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
+    const flow = /\{[^{}\n]*$/.test(this.text.slice(this.text.lastIndexOf('\n', start) + 1, start));
+    const text = (flow ? line.replace(/\s*\}[\s\]},]*$/, '') : line).trimEnd();
+    const range: Range = [start, start + Math.max(1, text.length)];
+    this.#add(range, finding, { range, replacement: singleQuoted(text) });
+  }
+
+  #resolve(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  #step(node: unknown, key: string | number): { readonly pair?: Pair; readonly value: unknown } | undefined {
+    const held = this.#resolve(node);
+    if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
+    if (!isMap(held)) return undefined;
+    // The last of two equal keys is what `value()` holds.
+    const pair = held.items.findLast((item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key));
+    return pair && { pair, value: pair.value };
+  }
+
+  #nodeAt(path: Path): unknown {
+    let node: unknown = this.#document.contents;
+    for (const key of path) {
+      const step = this.#step(node, key);
+      if (step === undefined) return undefined;
+      node = step.value;
+    }
+    return node;
+  }
+
+  #pairAt(path: Path): Pair | undefined {
+    if (path.length === 0) return undefined;
+    return this.#step(this.#nodeAt(path.slice(0, -1)), path.at(-1)!)?.pair;
+  }
+
+  #scalarAt(path: Path): Scalar | undefined {
+    const node = this.#resolve(this.#nodeAt(path));
+    return isScalar(node) && node.range ? node : undefined;
+  }
+
+  /** Of the longest part of `path` that stands in the file. */
+  #rangeOf(path: Path, at: 'key' | 'value'): Range {
+    const pair = this.#pairAt(path);
+    const node = this.#nodeAt(path) as Node | null | undefined;
+    if (at === 'key' && isScalar(pair?.key)) return rangeOf(pair.key);
+    if (node?.range && (isScalar(node) || isAlias(node)) && node.range[1] > node.range[0]) return rangeOf(node);
+    if (isScalar(pair?.key)) return rangeOf(pair.key);
+    if (node?.range && path.length > 0) return firstLine(this.text, rangeOf(node));
+    return path.length === 0 ? [0, 0] : this.#rangeOf(path.slice(0, -1), 'key');
+  }
+
+  #pathAt(offset: number): Path {
+    const path: (string | number)[] = [];
+    let node: unknown = this.#document.contents;
+    for (;;) {
+      if (isMap(node)) {
+        const pair = node.items.findLast((item) => isScalar(item.key) && item.key.range && item.key.range[0] <= offset);
+        if (pair === undefined) return path;
+        path.push(String((pair.key as Scalar).value));
+        node = pair.value;
+      } else if (isSeq(node)) {
+        const index = node.items.findLastIndex((item) => ((item as Node | null)?.range?.[0] ?? Number.POSITIVE_INFINITY) <= offset);
+        if (index === -1) return path;
+        path.push(index);
+        node = node.items[index];
+      } else return path;
+    }
+  }
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+const rangeOf = (node: { readonly range?: readonly [number, number, number] | null | undefined }): Range =>
+  node.range ? [node.range[0], node.range[1]] : [0, 0];
+
+function firstLine(text: string, [start, end]: Range): Range {
+  const lineEnd = text.indexOf('\n', start);
+  return [start, lineEnd === -1 ? end : Math.min(end, lineEnd)];
+}
+
+/** From the first character meant to the end of the last one. */
+function spanIn(offsets: readonly number[], { start, end }: Span): Range {
+  const last = offsets.length - 1;
+  const from = offsets[Math.min(start, last)]!;
+  if (end <= start) return [from, from];
+  const to = offsets[Math.min(end, last)]!;
+  // Behind a fold the next character stands on another line: end right behind the last one that is meant.
+  const before = offsets[Math.min(end, last) - 1]!;
+  return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
+}
