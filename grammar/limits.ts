@@ -37,8 +37,7 @@ class Levels {
         return ++this.#depth;
       case Close:
         this.#endNots();
-        this.#nots = this.#open.pop() ?? 0;
-        return this.#open.length === 0 ? (this.#depth = this.#nots) : --this.#depth;
+        return this.#leave();
       case Not:
         this.#nots++;
         return ++this.#depth;
@@ -50,6 +49,14 @@ class Levels {
       default:
         return this.#depth;
     }
+  }
+
+  /** A `)` without its `(` leaves nothing. */
+  #leave(): number {
+    const nots = this.#open.pop();
+    if (nots === undefined) return this.#depth;
+    this.#nots = nots;
+    return --this.#depth;
   }
 
   #endNots(): void {

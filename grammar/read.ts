@@ -24,7 +24,9 @@ interface Fault {
   readonly fix?: Fix;
   readonly suggestion?: string;
 }
-export const fault = (report: Report, given: Fault): void => void report.issues.push({ severity: 'error', ...given });
+export function fault(report: Report, given: Fault): undefined {
+  report.issues.push({ severity: 'error', ...given });
+}
 
 /** Faults of a spelling: the fix is one word for another, right by construction. */
 export function respell(report: Report, found: IToken, right: string, code: string, message: string): void {
@@ -147,7 +149,7 @@ function incomplete({ root, span }: Path): Fault {
 
 const ROOT_TEXTS = ['@record', '@next', '@now', '@request.auth', '@request.query', '@request.data'];
 
-function unknownRoot(names: readonly Name[], report: Report): void {
+function unknownRoot(names: readonly Name[], report: Report): undefined {
   const [first, second] = names as readonly [Name, Name?];
   const nested = first.name === '@request' && second !== undefined;
   const found = nested ? `@request.${second.name}` : first.name;
@@ -166,7 +168,7 @@ function unknownRoot(names: readonly Name[], report: Report): void {
     return fault(report, { code: 'path_unknown', message: `no \`${found}\` exists; expected ${expected}`, span });
   }
   const message = `no \`${found}\` exists; did you mean \`${near}\`?`;
-  fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
+  return fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
 }
 
 /** `@requst.auth`: the first name is off, the second is not. */
@@ -199,22 +201,31 @@ export function readText(token: IToken, report: Report): Text {
 }
 
 function unescaped(inner: string, offset: number, report: Report): string {
-  return inner.replaceAll(/\\(u[0-9a-fA-F]{4}|[^])|[\u0000-\u001f]/g, (whole, code: string | undefined, at: number) => {
-    const span = { start: offset + at, end: offset + at + whole.length };
-    if (code === undefined) {
-      const replacement = JSON.stringify(whole).slice(1, -1);
-      const message = `a control character in a text; expected \`${replacement}\``;
-      fault(report, { code: 'control_character', message, span, suggestion: replacement, fix: { span, replacement } });
-      return whole;
-    }
-    if (code.length === 5) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
-    const meant = ESCAPES.get(code);
-    if (meant !== undefined) return meant;
-    const replacement = `\\${whole}`;
-    const message = `\`${whole}\` is no escape; expected one of JSON's, or \`\\\\\` for a backslash`;
-    fault(report, { code: 'escape_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
-    return code;
-  });
+  return inner.replaceAll(
+    /\\(u[0-9a-fA-F]{4}|[\s\S])|[\u0000-\u001f]/g,
+    (whole, code: string | undefined, at: number) => {
+      const span = { start: offset + at, end: offset + at + whole.length };
+      if (code === undefined) {
+        const replacement = JSON.stringify(whole).slice(1, -1);
+        const message = `a control character in a text; expected \`${replacement}\``;
+        fault(report, {
+          code: 'control_character',
+          message,
+          span,
+          suggestion: replacement,
+          fix: { span, replacement },
+        });
+        return whole;
+      }
+      if (code.length === 5) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
+      const meant = ESCAPES.get(code);
+      if (meant !== undefined) return meant;
+      const replacement = `\\${whole}`;
+      const message = `\`${whole}\` is no escape; expected one of JSON's, or \`\\\\\` for a backslash`;
+      fault(report, { code: 'escape_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+      return code;
+    },
+  );
 }
 
 export function readNumeral(token: IToken, report: Report): Numeral {

@@ -33,8 +33,8 @@ export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMEN
 /** What cannot stand anywhere: kept apart from the parser's input, and reported one by one. */
 const wrong = (name: string, source: RegExp): TokenType => createToken({ name, pattern: source, group: 'wrong' });
 export const LineComment = wrong('LineComment', /\/\/[^\n]*/);
-export const OpenComment = wrong('OpenComment', /\/\*[^]*/);
-export const OpenText = wrong('OpenText', /["'][^]*/);
+export const OpenComment = wrong('OpenComment', /\/\*[\s\S]*/);
+export const OpenText = wrong('OpenText', /["'][\s\S]*/);
 
 export const Comparison = createToken({
   name: 'Comparison',
@@ -75,7 +75,7 @@ export const Word = createToken({
 });
 export const Text = createToken({
   name: 'Text',
-  pattern: /"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
+  pattern: /"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
   label: 'a text',
 });
 export const Duration = createToken({

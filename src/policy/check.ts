@@ -95,7 +95,7 @@ class Walk {
     return { catalog, collection, action, variables, fault: (fault) => this.#fault(fault) };
   }
 
-  #fault(fault: Fault): void {
+  #fault(fault: Fault): undefined {
     this.issues.push({ severity: 'error', ...fault });
   }
 

@@ -30,7 +30,7 @@ export interface Place {
   readonly collection: string;
   readonly action: Action;
   readonly variables: ReadonlyMap<string, Bound>;
-  fault(fault: Fault): void;
+  fault(fault: Fault): undefined;
 }
 export type Fault = Omit<PolicyIssue, 'severity'>;
 
@@ -83,7 +83,7 @@ interface Unknown {
   readonly code?: string;
 }
 
-export function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): void {
+export function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
   const known = [...names];
   const near = nearest(name.name, known);
   if (near === undefined) {
@@ -96,7 +96,7 @@ export function unknownName({ name, where, names, code = 'name_unknown' }: Unkno
   }
   const fix: Fix = { span: name.span, replacement: near };
   const message = `${where} has no \`${name.name}\`; did you mean \`${near}\`?`;
-  place.fault({ code, message, span: name.span, suggestion: near, fix });
+  return place.fault({ code, message, span: name.span, suggestion: near, fix });
 }
 
 /** Both names of every belongs_to, so that a slip in `owner_id` is answered by `owner_id`. */
@@ -225,10 +225,10 @@ const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A bare word is a variable, a field without `@record.`, a root without `@`, or a text without quotes. */
-function unknownVariable(path: Path, place: Place): void {
+function unknownVariable(path: Path, place: Place): undefined {
   const { name, span } = path.variable!;
   const root = ROOT_WORDS.get(name);
-  const suggest = (message: string, replacement: string, at: Span = span): void =>
+  const suggest = (message: string, replacement: string, at: Span = span): undefined =>
     place.fault({
       code: 'variable_unknown',
       message,
@@ -250,7 +250,7 @@ function unknownVariable(path: Path, place: Place): void {
     return place.fault({ code: 'variable_unknown', message, span });
   }
   const quoted = JSON.stringify(name);
-  place.fault({
+  return place.fault({
     code: 'text_unquoted',
     message: `\`${name}\` is bound nowhere; a text stands between quotes: ${quoted}`,
     span,

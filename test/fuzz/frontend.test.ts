@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest';
+import { fuzzFrontEnd } from './frontend.ts';
+
+it('answers every text without a throw, in time, with spans and fixes that hold', () => {
+  const report = fuzzFrontEnd({ seed: 20260101, count: 3000 });
+  expect(report.failures).toEqual([]);
+  // Mutations that never compile would test the error paths only.
+  expect(report.accepted).toBeGreaterThan(100);
+}, 60_000);
