@@ -1,0 +1,33 @@
+/** A compiler under test: this tree's, or a copy of it with a fault put in. */
+import { pathToFileURL } from 'node:url';
+import type { Expr } from '../../grammar/syntax.ts';
+import type { Policy, Residual } from '../../src/policy/types.ts';
+import type { Sql } from '../../src/sql.ts';
+
+type ParserModule = typeof import('../../grammar/parser.ts');
+type CheckModule = typeof import('../../src/policy/check.ts');
+type CompileModule = typeof import('../../src/policy/compile.ts');
+type SqlModule = typeof import('../../src/sql.ts');
+
+export interface Compiler {
+  readonly parse: ParserModule['parse'];
+  readonly check: CheckModule['check'];
+  readonly compileChecked: CompileModule['compileChecked'];
+  readonly sql: SqlModule;
+}
+
+export const ROOT = new URL('../../', import.meta.url);
+
+export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
+  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const { parse } = await load<ParserModule>('grammar/parser.ts');
+  const { check } = await load<CheckModule>('src/policy/check.ts');
+  const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
+  return { parse, check, compileChecked, sql: await load<SqlModule>('src/sql.ts') };
+}
+
+export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);
+
+/** Of a policy's tree: one under which an update or a list is decided. */
+export type Unioned = Residual & { whereInUnion?(alias: string): Sql };
+export type { Expr, Policy };

@@ -1,0 +1,135 @@
+/**
+ * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--faults [part of a name]` · `--frontend` · `--icu` · `--no-pglite`
+ * Exits with 1 when anything disagrees.
+ */
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { startPostgres } from '../support/postgres.ts';
+import { loadCompiler } from './compiler.ts';
+import { runFaults } from './faults.ts';
+import { describe } from './report.ts';
+import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
+import { Shapes } from './shapes.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    world: { type: 'string' },
+    faults: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    icu: { type: 'boolean', default: false },
+    'no-pglite': { type: 'boolean', default: false },
+    shapes: { type: 'boolean', default: false },
+  },
+});
+const LANES = 2;
+const MOST_DISAGREEMENTS = 3;
+
+process.exitCode = options.faults ? await runFaults({ only: options.only, seed: Number(options.seed) }) : await fuzz();
+
+async function fuzz(): Promise<number> {
+  const seed = Number(options.seed);
+  const seconds = Number(options.seconds);
+  const end = Date.now() + seconds * 1000;
+  const found: Disagreement[] = [];
+  const causes = new Map<string, number>();
+  const shapes = new Shapes();
+  const run: Run = {
+    compiler: await loadCompiler(),
+    seed,
+    counts: noCounts(),
+    shapes,
+    isOver: () => Date.now() > end || found.length >= MOST_DISAGREEMENTS,
+  };
+  console.log(`seed ${seed}, ${seconds} s`);
+  const stops: (() => Promise<void>)[] = [];
+  const began = performance.now();
+  try {
+    const lanes = await openLanes(stops);
+    let next = options.world === undefined ? 0 : Number(options.world);
+    const last = options.world === undefined ? Number.POSITIVE_INFINITY : next;
+    await Promise.all(
+      lanes.map(async (lane) => {
+        while (!run.isOver() && next <= last) {
+          const disagreement = await runWorld(next++, lane, run);
+          if (disagreement === undefined) continue;
+          const key = causeOf(disagreement);
+          causes.set(key, (causes.get(key) ?? 0) + 1);
+          if (causes.get(key)! > 1) continue;
+          found.push(disagreement);
+          console.log(describe(disagreement));
+        }
+      }),
+    );
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+  for (const [cause, count] of causes) console.log(`${count} × ${cause}`);
+  summarise({ run, shapes, found: found.length, seconds: (performance.now() - began) / 1000 });
+  return found.length > 0 ? 1 : 0;
+}
+
+/** What two reports of one fault probably share. */
+const causeOf = ({ backend, error, text }: Disagreement): string =>
+  `${backend}: ${error instanceof Error ? error.message : (text.match(/[<>!=]+|\b(?:in|contains|starts|ends|is|any|all|none)\b/g) ?? []).join(' ')}`;
+
+/** A cluster with the collation C, one with ICU's en-US, and PGlite. */
+async function openLanes(stops: (() => Promise<void>)[]): Promise<Lane[]> {
+  const lanes: Lane[] = [];
+  for (const collation of options.icu ? (['icu', 'icu'] as const) : (['c', 'icu'] as const).slice(0, LANES)) {
+    const server = await startPostgres({ collation });
+    if (server === undefined) break;
+    stops.push(() => server.stop());
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    stops.push(() => client.end());
+    lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });
+    console.log(`PostgreSQL, default collation ${server.collation}`);
+  }
+  if (!options['no-pglite'] && options.world === undefined) lanes.push(await openPglite(stops));
+  return lanes;
+}
+
+async function openPglite(stops: (() => Promise<void>)[]): Promise<Lane> {
+  const { PGlite } = await import('@electric-sql/pglite');
+  const { createPgConfig } = await import('@electric-sql/pglite/node-postgres');
+  const engine = await PGlite.create();
+  const client = new pg.Client(createPgConfig(engine) as unknown as pg.ClientConfig);
+  await client.connect();
+  stops.push(async () => {
+    await client.end();
+    await engine.close();
+  });
+  // It blocks this process while it works, so it rests between its statements and gets a small share.
+  let restUntil = 0;
+  const query = async (text: string, values?: readonly unknown[]) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, restUntil - performance.now())));
+    const start = performance.now();
+    const result = await client.query(text, values as unknown[]);
+    restUntil = performance.now() + 9 * (performance.now() - start);
+    return result as { rows: Record<string, unknown>[] };
+  };
+  console.log('PGlite');
+  return { database: { query }, backend: 'PGlite' };
+}
+
+interface Summary {
+  readonly run: Run;
+  readonly shapes: Shapes;
+  readonly found: number;
+  readonly seconds: number;
+}
+
+function summarise({ run: { counts, seed }, shapes, found, seconds }: Summary): void {
+  const million = (count: number) => `${(count / 1e6).toFixed(2)} M`;
+  const perMinute = (count: number) => million((count / seconds) * 60);
+  const { known, met, missing, others } = shapes.report();
+  console.log(`worlds              ${counts.worlds}`);
+  console.log(`policies            ${counts.policies}, refused by the checker ${counts.rejected} ${JSON.stringify(Object.fromEntries(counts.rejections))}`);
+  console.log(`decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`);
+  console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.truths)).toFixed(1)} %`);
+  console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
+  for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);
+  console.log(`disagreements       ${found} (seed ${seed})`);
+}

@@ -1,0 +1,318 @@
+/** Random well-typed policies as syntax trees. */
+import type { CompareOp, Expr, List, Now, Operand, Path, Quantifier, Span, Text } from '../../grammar/syntax.ts';
+import type { Action, Catalog, CatalogCollection, ScalarType } from '../../src/policy/types.ts';
+import type { Random } from './random.ts';
+import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
+import { ROLES, TYPES } from './world.ts';
+
+export const SPAN: Span = { start: 0, end: 0 };
+const name = (text: string) => ({ name: text, span: SPAN });
+
+/** A scalar's type, or `id:<collection>`. */
+export type Type = ScalarType | `id:${string}`;
+interface Reach {
+  readonly names: readonly string[];
+  readonly type: Type;
+}
+interface ToMany {
+  readonly names: readonly string[];
+  readonly collection: string;
+}
+interface Reaches {
+  readonly values: ReadonlyMap<Type, readonly Reach[]>;
+  readonly toMany: readonly ToMany[];
+  readonly toOne: readonly (readonly string[])[];
+}
+interface Binding {
+  readonly variable: string;
+  readonly collection: string;
+}
+interface Site {
+  readonly depth: number;
+  readonly bound: readonly Binding[];
+  /** How many comparisons at most. */
+  readonly leaves: number;
+}
+export interface Setting {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+}
+
+const MOST_STEPS = 3;
+export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'missing', '__proto__', 'constructor'];
+const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
+const NUMERALS = ['0', '-0', '1', '-1', '2', '1.5', '-1.5', '0.1', '1e0', '15e-1', '9007199254740991', '-9007199254740991'];
+const FAR_NUMERALS = ['9007199254740992', '9007199254740993', '-9007199254740993', '1e400', '-1e400', '1e-400', '-1e-400', '5e-324'];
+const NEAR_NUMERALS = ['0.30000000000000004', '0.3', '1.00000000000000000001', '0.99999999999999999999', '1.7976931348623157e308'];
+
+export class PolicyMaker {
+  readonly #random: Random;
+  readonly #setting: Setting;
+  readonly #ids: ReadonlyMap<string, readonly string[]>;
+  readonly #reaches = new Map<string, Reaches>();
+
+  constructor(setting: Setting, { random, ids }: { random: Random; ids: ReadonlyMap<string, readonly string[]> }) {
+    this.#setting = setting;
+    this.#random = random;
+    this.#ids = ids;
+  }
+
+  make(): Expr {
+    return this.#expr({ depth: 0, bound: [], leaves: this.#random.pick([1, 1, 2, 2, 3, 4, 6]) });
+  }
+
+  #expr({ depth, bound, leaves }: Site): Expr {
+    const random = this.#random;
+    const roll = random.next();
+    if (leaves > 1 && roll < 0.7) {
+      const kind = random.chance(0.5) ? 'and' : 'or';
+      const shares = leaves > 2 && random.chance(0.4) ? [1, 1, leaves - 2] : [1, leaves - 1];
+      const items = random.shuffled(shares).map((share) => this.#expr({ depth: depth + 1, bound, leaves: share }));
+      // Chains are flat: an item of the same kind gives its own items.
+      const flat = items.flatMap((item) => (item.kind === kind ? (item as { items: readonly Expr[] }).items : [item]));
+      return { kind, items: flat, span: SPAN };
+    }
+    if (depth < 8 && random.chance(0.2)) return { kind: 'not', item: this.#expr({ depth: depth + 1, bound, leaves }), span: SPAN };
+    if (bound.length < 3 && random.chance(bound.length === 0 ? 0.3 : 0.15)) {
+      const made = this.#quantified({ depth, bound, leaves });
+      if (made) return made;
+    }
+    if (leaves > 1) return this.#expr({ depth, bound, leaves });
+    for (;;) {
+      const leaf = this.#leaf(bound);
+      if (leaf) return leaf;
+    }
+  }
+
+  #quantified({ depth, bound, leaves }: Site): Expr | undefined {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const found = this.#reachesOf(collection).toMany;
+    if (found.length === 0) return undefined;
+    const toMany = random.pick(found);
+    const path = this.#path(root, variable, toMany.names);
+    if (random.chance(0.12)) {
+      const right = this.#valueOf(`id:${toMany.collection}`, bound);
+      if (right) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: path, right, span: SPAN };
+    }
+    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    const own = ['m', 'x', 'y'][bound.length]!;
+    const inner = [...bound, { variable: own, collection: toMany.collection }];
+    const condition = this.#expr({ depth: depth + 1, bound: inner, leaves });
+    return { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
+  }
+
+  // -------------------------------------------------------------- leaves
+
+  #leaf(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const roll = random.next();
+    if (roll < 0.02) return { kind: 'truth', operand: { kind: 'bool', value: random.chance(0.5), span: SPAN }, span: SPAN };
+    if (roll < 0.08) {
+      const operand = random.chance(0.7) ? this.#column('bool', bound) : this.#request('bool');
+      if (operand && isQuery(operand)) return undefined;
+      return operand && { kind: 'truth', operand, span: SPAN };
+    }
+    if (roll < 0.2) return this.#isNull(bound);
+    if (roll < 0.45) return this.#compare(random.pick(['=', '!=']), this.#equalTypes(), bound);
+    if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
+    if (roll < 0.8) return this.#membership(bound);
+    return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  #isNull(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const operand = random.chance(0.25) ? this.#request(random.pick(this.#types())) : this.#nullTested(bound);
+    return operand?.kind === 'path' ? { kind: 'is null', negated: random.chance(0.5), operand, span: SPAN } : undefined;
+  }
+
+  #nullTested(bound: readonly Binding[]): Operand | undefined {
+    const [root, collection, variable] = this.#root(bound);
+    const { toOne } = this.#reachesOf(collection);
+    if (toOne.length > 0 && this.#random.chance(0.4)) return this.#path(root, variable, this.#random.pick(toOne));
+    return this.#column(this.#random.pick(this.#types()), bound);
+  }
+
+  #types(): readonly Type[] {
+    const random = this.#random;
+    const ids = [...this.#setting.catalog.collections.keys()].map((collection) => `id:${collection}` as const);
+    return [...TYPES, random.pick(ids), random.pick(ids)];
+  }
+
+  #equalTypes(): readonly [Type, Type] {
+    const random = this.#random;
+    const type = random.pick(this.#types());
+    if (type.startsWith('id:') && random.chance(0.2)) return random.chance(0.5) ? [type, 'string'] : ['string', type];
+    if ((type === 'int' || type === 'float') && random.chance(0.3)) return [type, type === 'int' ? 'float' : 'int'];
+    return [type, type];
+  }
+
+  #orderedTypes(): readonly [Type, Type] {
+    const random = this.#random;
+    const type = random.pick<Type>(['string', 'int', 'float', 'datetime']);
+    if ((type === 'int' || type === 'float') && random.chance(0.3)) return [type, type === 'int' ? 'float' : 'int'];
+    return [type, type];
+  }
+
+  #compare(op: CompareOp, [leftType, rightType]: readonly [Type, Type], bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const column = this.#column(leftType, bound);
+    const left = random.chance(0.8) ? column : this.#request(leftType);
+    const right = this.#valueOf(rightType, bound);
+    if (!left || !right) return undefined;
+    // Text is found in text; a query parameter before `contains` would be a list.
+    if (op === 'contains' && isQuery(left)) return undefined;
+    const swapped = random.chance(0.2) && !(op === 'contains' && isQuery(right));
+    return { kind: 'compare', op, opSpan: SPAN, left: swapped ? right : left, right: swapped ? left : right, span: SPAN };
+  }
+
+  #membership(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const type = random.pick(this.#types());
+    const isRoles = type === 'string' && random.chance(0.3);
+    const roles = this.#path('auth', undefined, ['roles']);
+    const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query();
+    const value = random.chance(0.75) ? this.#column(type, bound) : random.chance(0.4) ? this.#literal(type) : this.#request(type);
+    if (!value) return undefined;
+    const role = isRoles && random.chance(0.4) ? textOf(random.pick(ROLES)) : value;
+    if (list.kind === 'path' && random.chance(0.4)) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: list, right: role, span: SPAN };
+    return { kind: 'compare', op: random.pick(['in', 'not in']), opSpan: SPAN, left: role, right: list, span: SPAN };
+  }
+
+  // -------------------------------------------------------------- operands
+
+  #valueOf(type: Type, bound: readonly Binding[]): Operand | undefined {
+    const roll = this.#random.next();
+    if (roll < 0.35) return this.#literal(type);
+    if (roll < 0.7) return this.#request(type);
+    return this.#column(type, bound);
+  }
+
+  #root(bound: readonly Binding[]): readonly ['record' | 'next' | 'variable', string, string | undefined] {
+    const random = this.#random;
+    const { collection, action } = this.#setting;
+    if (bound.length > 0 && random.chance(0.75)) {
+      const { variable, collection: of } = random.chance(0.7) ? bound.at(-1)! : random.pick(bound);
+      return ['variable', of, variable];
+    }
+    const hasNext = action === 'update' || action === 'create';
+    return [hasNext && random.chance(0.4) ? 'next' : 'record', collection, undefined];
+  }
+
+  #path(root: Path['root'], variable: string | undefined, names: readonly string[]): Path {
+    return { kind: 'path', root, ...(variable !== undefined && { variable: name(variable) }), steps: names.map(name), span: SPAN };
+  }
+
+  #column(type: Type, bound: readonly Binding[]): Path | undefined {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const found = this.#reachesOf(collection).values.get(type) ?? [];
+    const short = found.filter(({ names }) => names.length <= 1);
+    const from = short.length > 0 && random.chance(0.6) ? short : found;
+    if (from.length === 0) return undefined;
+    const { names } = random.pick(from);
+    // A bound variable alone is its record's identifier.
+    if (root === 'variable' && names.length === 1 && names[0] === 'id' && random.chance(0.7)) return this.#path(root, variable, []);
+    return this.#path(root, variable, names);
+  }
+
+  #query(): Path {
+    return this.#path('query', undefined, [this.#random.pick(QUERY_KEYS)]);
+  }
+
+  #request(type: Type): Operand | undefined {
+    const random = this.#random;
+    const { catalog, collection, action } = this.#setting;
+    if (type === 'datetime' && random.chance(0.3)) return this.#now();
+    const roll = random.next();
+    if (roll < 0.45) return this.#query();
+    const isData = roll > 0.75 && (action === 'update' || action === 'create');
+    const own = catalog.collections.get(isData ? collection : 'users')!;
+    const names = namesOf(own, type);
+    if (!isData && type === 'id:users') names.push('id', 'id');
+    if (names.length === 0) return roll < 0.6 ? this.#query() : undefined;
+    return this.#path(isData ? 'data' : 'auth', undefined, [random.pick(names)]);
+  }
+
+  #now(): Now {
+    const random = this.#random;
+    if (random.chance(0.4)) return { kind: 'now', seconds: 0, span: SPAN };
+    const sign = random.chance(0.5) ? '+' : '-';
+    const unit = random.pick(Object.keys(UNITS) as (keyof typeof UNITS)[]);
+    const amount = random.pick([1, 24, 3600, unit === 'w' ? 50000 : 300000]);
+    return { kind: 'now', seconds: (sign === '-' ? -1 : 1) * amount * UNITS[unit], offset: { sign, amount, unit }, span: SPAN };
+  }
+
+  #literal(type: Type): List['items'][number] {
+    const random = this.#random;
+    if (type.startsWith('id:')) {
+      const id = random.pick(this.#ids.get(type.slice(3))!);
+      return textOf(random.chance(0.3) ? id.toUpperCase() : id);
+    }
+    switch (type as ScalarType) {
+      case 'string':
+        return textOf(random.pick(TEXTS));
+      case 'bool':
+        return { kind: 'bool', value: random.chance(0.5), span: SPAN };
+      case 'datetime':
+        return textOf(random.pick(DATETIME_SPELLINGS));
+      case 'int':
+      case 'float':
+        return { kind: 'number', source: this.#numeral(), span: SPAN };
+    }
+  }
+
+  #numeral(): string {
+    const random = this.#random;
+    const roll = random.next();
+    if (roll < 0.4) return random.pick(NUMERALS);
+    if (roll < 0.6) return String(random.pick(INTS));
+    if (roll < 0.8) return String(random.pick(FLOATS)).replace('e+', 'e');
+    return random.pick(roll < 0.9 ? FAR_NUMERALS : NEAR_NUMERALS);
+  }
+
+  #listOf(type: Type): List {
+    const length = this.#random.pick([0, 1, 2, 3, 4]);
+    return { kind: 'list', items: Array.from({ length }, () => this.#literal(type)), span: SPAN };
+  }
+
+  // -------------------------------------------------------------- what a collection's paths reach
+
+  #reachesOf(collection: string): Reaches {
+    const known = this.#reaches.get(collection);
+    if (known) return known;
+    const values = new Map<Type, Reach[]>();
+    const toMany: ToMany[] = [];
+    const toOne: (readonly string[])[] = [];
+    const add = (names: readonly string[], type: Type) => values.set(type, [...(values.get(type) ?? []), { names, type }]);
+    const visit = (at: string, names: readonly string[]) => {
+      const { fields, relations } = this.#setting.catalog.collections.get(at)!;
+      add([...names, 'id'], `id:${at}`);
+      for (const { name, type } of fields.values()) add([...names, name], type);
+      for (const relation of relations.values()) {
+        const step = [...names, relation.name];
+        if (relation.kind === 'has_many' || relation.kind === 'many_to_many') toMany.push({ names: step, collection: relation.collection });
+        else {
+          toOne.push(step);
+          add(step, `id:${relation.collection}`);
+          if (relation.kind === 'belongs_to') add([...names, `${relation.name}_id`], `id:${relation.collection}`);
+          if (step.length < MOST_STEPS) visit(relation.collection, step);
+        }
+      }
+    };
+    visit(collection, []);
+    const made = { values, toMany, toOne };
+    this.#reaches.set(collection, made);
+    return made;
+  }
+}
+
+const isQuery = (operand: Operand): boolean => operand.kind === 'path' && operand.root === 'query';
+const textOf = (value: string): Text => ({ kind: 'text', value, span: SPAN });
+
+function namesOf({ fields, relations }: CatalogCollection, type: Type): string[] {
+  if (!type.startsWith('id:')) return [...fields.values().filter((field) => field.type === type).map((field) => field.name)];
+  const found = relations.values().filter((relation) => relation.kind === 'belongs_to' && `id:${relation.collection}` === type);
+  return [...found.map((relation) => relation.name)];
+}

@@ -1,0 +1,25 @@
+/** A disagreement, with all that is needed to see it again. */
+import { inspect } from 'node:util';
+import type { Disagreement } from './run.ts';
+
+export function describe({ backend, form, text, original, request, row, expected, error, sql, seed, world, arena, leaves }: Disagreement): string {
+  const { setting, rows, next } = arena;
+  const { collection, action, catalog } = setting;
+  const shown = (value: unknown) => inspect(value, { depth: 6, breakLength: 160, maxStringLength: 200 });
+  const { fields, relations, table } = catalog.collections.get(collection)!;
+  const lines = [
+    `DISAGREEMENT: ${backend}, ${leaves} leaves, form "${form}"`,
+    `  policy      ${text}`,
+    `  was         ${original}`,
+    `  collection  ${collection} (table ${table}), action ${action}`,
+    `  fields      ${[...fields.values()].map(({ name, type, required }) => `${name}: ${type}${required ? '' : '?'}`).join(', ')}`,
+    `  relations   ${[...relations.values()].map((each) => `${each.name}: ${each.kind} ${each.collection}${each.kind === 'belongs_to' && !each.required ? '?' : ''}`).join(', ')}`,
+    `  row ${row}      ${shown(rows[row])}`,
+    ...(action === 'update' ? [`  next        ${shown(next[row])}`] : []),
+    `  request     ${shown(request)}`,
+    error === undefined ? `  expected    ${expected} by the interpreter, ${!expected} by ${backend}` : `  error       ${error instanceof Error ? error.stack : shown(error)}`,
+    ...(sql ? [`  sql         ${sql.text}`, `  values      ${shown(sql.values)}`] : []),
+    `  again       npm run fuzz -- --seed ${seed} --world ${world}`,
+  ];
+  return lines.join('\n');
+}

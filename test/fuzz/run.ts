@@ -1,0 +1,249 @@
+/** Worlds, one after the other, each with policies and requests, until time is up or something disagrees. */
+import type { Expr } from '../../grammar/syntax.ts';
+import type { Truth } from '../../src/policy/interpret.ts';
+import type { Action, PolicyRequest } from '../../src/policy/types.ts';
+import { ask, type Question } from './batch.ts';
+import type { Compiler } from './compiler.ts';
+import {
+  type Arena,
+  arenaOf,
+  type Compiled,
+  compileForm,
+  conditionOf,
+  expectedOf,
+  type Finding,
+  FORMS,
+  Rejected,
+  testInProcess,
+  truths,
+} from './differential.ts';
+import { PolicyMaker, type Setting } from './policies.ts';
+import { Random } from './random.ts';
+import { randomRequest } from './requests.ts';
+import type { Shapes } from './shapes.ts';
+import { leavesOf, shrink } from './shrink.ts';
+import { createTables, type Database } from './tables.ts';
+import { randomWorld, type World } from './world.ts';
+
+export interface Lane {
+  readonly database: Database;
+  readonly backend: 'PostgreSQL' | 'PGlite';
+}
+export interface Counts {
+  worlds: number;
+  policies: number;
+  rejected: number;
+  /** A form of a policy, a request and a row, answered alike by every backend. */
+  decisions: number;
+  inDatabase: number;
+  unknown: number;
+  truths: number;
+  readonly rejections: Map<string, number>;
+}
+export const noCounts = (): Counts => ({
+  worlds: 0,
+  policies: 0,
+  rejected: 0,
+  decisions: 0,
+  inDatabase: 0,
+  unknown: 0,
+  truths: 0,
+  rejections: new Map(),
+});
+export interface Run {
+  readonly compiler: Compiler;
+  readonly seed: number;
+  readonly counts: Counts;
+  readonly shapes?: Shapes;
+  isOver(): boolean;
+}
+export interface Disagreement extends Finding {
+  readonly seed: number;
+  readonly world: number;
+  readonly arena: Arena;
+  readonly original: string;
+  readonly leaves: number;
+}
+
+const ACTIONS: readonly Action[] = ['list', 'update', 'read', 'create', 'delete', 'update'];
+const POLICIES = 24;
+const REQUESTS = 4;
+const QUESTIONS = 48;
+
+/** One world. The first disagreement, made small, or undefined. */
+export async function runWorld(number: number, lane: Lane, run: Run): Promise<Disagreement | undefined> {
+  const random = new Random((run.seed * 1_000_003 + number * 7919) >>> 0);
+  const world = randomWorld(random);
+  const schema = `fuzz_${process.pid}_${number}`;
+  const { database } = lane;
+  await database.query(`CREATE SCHEMA ${schema}`);
+  try {
+    await database.query(`SET search_path = ${schema}`);
+    await createTables(database, { ...world, collation: random.chance(0.5) ? 'declared' : 'default' });
+    run.counts.worlds++;
+    for (const collection of world.catalog.collections.keys()) {
+      const setting: Setting = { catalog: world.catalog, collection, action: random.pick(ACTIONS) };
+      const found = await new Session({ world, setting, lane, run, random, number }).run();
+      if (found) return found;
+      if (run.isOver()) return undefined;
+    }
+    return undefined;
+  } finally {
+    await database.query(`DROP SCHEMA ${schema} CASCADE`);
+  }
+}
+
+interface SessionParts {
+  readonly world: World;
+  readonly setting: Setting;
+  readonly lane: Lane;
+  readonly run: Run;
+  readonly random: Random;
+  readonly number: number;
+}
+interface Asked {
+  readonly expr: Expr;
+  readonly question: Question;
+}
+
+/** One collection and action of a world. */
+class Session {
+  readonly #parts: SessionParts;
+  readonly #arena: Arena;
+  readonly #maker: PolicyMaker;
+  #waiting: Asked[] = [];
+  #inFlight: Promise<Disagreement | undefined> = Promise.resolve(undefined);
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    const { world, setting, random } = parts;
+    this.#arena = arenaOf(world, setting);
+    const ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map((row) => row.id as string)]));
+    this.#maker = new PolicyMaker(setting, { random, ids });
+  }
+
+  async run(): Promise<Disagreement | undefined> {
+    const { random, run, world, setting } = this.#parts;
+    for (let i = 0; i < POLICIES; i++) {
+      const expr = this.#maker.make();
+      const forms = this.#compile(expr);
+      if (forms === undefined) continue;
+      for (let j = 0; j < REQUESTS; j++) {
+        const finding = this.#decide(expr, forms, randomRequest(world, setting, random));
+        if (finding) return this.#shrunk(expr, finding);
+        if (this.#waiting.length >= QUESTIONS) {
+          const found = await this.#flush();
+          if (found) return found;
+        }
+      }
+      // Lets the other lanes speak to their databases.
+      if (i % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (run.isOver()) break;
+    }
+    return (await this.#flush()) ?? (await this.#inFlight);
+  }
+
+  #compile(expr: Expr): readonly Compiled[] | undefined {
+    const { run, setting } = this.#parts;
+    run.counts.policies++;
+    try {
+      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
+      for (const { checked, form } of forms) if (form !== 'it or not it') run.shapes?.count(checked);
+      return forms;
+    } catch (error) {
+      if (!(error instanceof Rejected)) throw error;
+      run.counts.rejected++;
+      const [code = ''] = error.message.split(':');
+      if (!run.counts.rejections.has(code) && process.env.FUZZ_REJECTED) console.log(`rejected ${error.message}`);
+      run.counts.rejections.set(code, (run.counts.rejections.get(code) ?? 0) + 1);
+      return undefined;
+    }
+  }
+
+  #decide(expr: Expr, forms: readonly Compiled[], request: PolicyRequest): Finding | undefined {
+    const { random, run } = this.#parts;
+    const answers: Truth[] = truths(forms[0]!.checked, request, this.#arena);
+    run.counts.truths += answers.length;
+    for (const answer of answers) if (answer === undefined) run.counts.unknown++;
+    for (const compiled of forms) {
+      const expected = answers.map((answer) => expectedOf(compiled.form, answer));
+      const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });
+      if (finding) return finding;
+      run.counts.decisions += expected.length;
+      const question = this.#questionOf(compiled, request, expected);
+      if (typeof question === 'function') return question();
+      if (question) this.#waiting.push({ expr, question });
+    }
+    return undefined;
+  }
+
+  /** A function: the finding that there is no condition. */
+  #questionOf(compiled: Compiled, request: PolicyRequest, expected: readonly boolean[]): Question | (() => Finding) | undefined {
+    if (compiled.generated.namesNext && this.#parts.setting.action !== 'create') return undefined;
+    const { form, text } = compiled;
+    try {
+      const condition = conditionOf(compiled, request, this.#parts.random.chance(0.25));
+      return { condition, expected, finding: { form, text, request } };
+    } catch (error) {
+      return () => ({ backend: this.#parts.lane.backend, form, text, request, row: 0, expected: undefined, error });
+    }
+  }
+
+  async #flush(): Promise<Disagreement | undefined> {
+    const before = await this.#inFlight;
+    if (before) return before;
+    const asked = this.#waiting;
+    this.#waiting = [];
+    if (asked.length > 0) this.#inFlight = this.#ask(asked);
+    return undefined;
+  }
+
+  async #ask(asked: readonly Asked[]): Promise<Disagreement | undefined> {
+    const { lane, run, random } = this.#parts;
+    const batch = { table: this.#table(), questions: asked.map(({ question }) => question), asWhere: random.chance(0.2) };
+    const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+    if (finding) {
+      const { expr } = asked.find(({ question }) => question.finding.text === finding.text)!;
+      return this.#shrunk(expr, finding);
+    }
+    for (const { question } of asked) run.counts.inDatabase += question.expected.length;
+    return undefined;
+  }
+
+  #table(): string {
+    const { catalog, collection } = this.#parts.setting;
+    return catalog.collections.get(collection)!.table;
+  }
+
+  async #shrunk(original: Expr, start: Finding): Promise<Disagreement> {
+    const disagrees = (expr: Expr) => this.#again(expr, start);
+    const { expr, found } = await shrink(original, { start, disagrees });
+    const { run, number } = this.#parts;
+    return { ...found, seed: run.seed, world: number, arena: this.#arena, original: start.text, leaves: leavesOf(expr) };
+  }
+
+  /** The same question about another tree: every form, every backend. */
+  async #again(expr: Expr, { request }: Finding): Promise<Finding | undefined> {
+    const { lane, run, random, setting } = this.#parts;
+    try {
+      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
+      const answers = truths(forms[0]!.checked, request, this.#arena);
+      for (const compiled of forms) {
+        const expected = answers.map((answer) => expectedOf(compiled.form, answer));
+        const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });
+        if (finding) return finding;
+        const question = this.#questionOf(compiled, request, expected);
+        if (typeof question === 'function') return question();
+        if (question === undefined) continue;
+        for (const asWhere of [false, true]) {
+          const batch = { table: this.#table(), questions: [question], asWhere };
+          const found = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+          if (found) return found;
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof Rejected)) throw error;
+    }
+    return undefined;
+  }
+}

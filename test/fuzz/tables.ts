@@ -1,0 +1,72 @@
+/** The tables of a world, with a row of bits for each row: `_bit` says in an answer which rows were meant. */
+import type { Catalog, CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
+import type { Data } from './world.ts';
+
+export interface Database {
+  query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
+  string: 'text',
+  int: 'bigint',
+  float: 'float8',
+  bool: 'boolean',
+  datetime: 'timestamptz',
+};
+const quoted = (name: string): string => `"${name}"`;
+
+interface Column {
+  readonly column: string;
+  readonly type: string;
+  readonly declared: string;
+  readonly key: string;
+}
+
+function columnsOf({ fields, relations }: CatalogCollection, collate: string): readonly Column[] {
+  const columns: Column[] = [{ column: 'id', type: 'uuid', declared: 'uuid PRIMARY KEY', key: 'id' }];
+  for (const { name, column, type, required } of fields.values()) {
+    const sqlType = COLUMN_TYPES[type];
+    const declared = `${sqlType}${type === 'string' ? collate : ''}${required ? ' NOT NULL' : ''}`;
+    columns.push({ column, type: sqlType, declared, key: name });
+  }
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'belongs_to') continue;
+    const declared = `uuid${relation.required ? ' NOT NULL' : ''}`;
+    columns.push({ column: relation.column, type: 'uuid', declared, key: relation.name });
+  }
+  return columns;
+}
+
+/** `collation`: how text columns are declared. The service declares them "C"; a policy must not depend on that. */
+export async function createTables(
+  database: Database,
+  { catalog, data, collation }: { catalog: Catalog; data: Data; collation: 'declared' | 'default' },
+): Promise<void> {
+  const collate = collation === 'declared' ? ' COLLATE "C"' : '';
+  for (const [name, collection] of catalog.collections) {
+    const columns = columnsOf(collection, collate);
+    const rows = data.rows.get(name)!;
+    const declared = columns.map(({ column, declared }) => `${quoted(column)} ${declared}`);
+    await database.query(`CREATE TABLE ${quoted(collection.table)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
+    const values: unknown[] = [];
+    const tuples = rows.map((row: Row, i) => {
+      const cells = columns.map(({ key, type }) => `$${values.push(row[key] ?? null)}::${type}`);
+      return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
+    });
+    await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
+    for (const { column } of columns.slice(1, 4)) {
+      await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
+    }
+    for (const relation of collection.relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const { linkTable, sourceColumn, targetColumn } = relation;
+      await database.query(`CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`);
+      const pairs = data.links.get(linkTable)!;
+      const sources = pairs.map(([source]) => source);
+      const targets = pairs.map(([, target]) => target);
+      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [sources, targets]);
+    }
+  }
+}
+
+const bitsOf = (length: number, set: number): string => '0'.repeat(set) + '1' + '0'.repeat(length - set - 1);

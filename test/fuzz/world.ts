@@ -1,0 +1,181 @@
+/** A random schema with its rows, in memory and as tables. */
+import type {
+  BelongsTo,
+  Catalog,
+  CatalogCollection,
+  CatalogField,
+  CatalogRelation,
+  Related,
+  Row,
+  ScalarType,
+} from '../../src/policy/types.ts';
+import type { Random } from './random.ts';
+import { scalarOf, TEXTS } from './values.ts';
+
+export type Id = string;
+/** Collection → rows; and link table → pairs of identifiers (source, target). */
+export interface Data {
+  readonly rows: ReadonlyMap<string, readonly Row[]>;
+  readonly links: ReadonlyMap<string, readonly (readonly [Id, Id])[]>;
+}
+export interface World {
+  readonly catalog: Catalog;
+  readonly data: Data;
+  /** The same identifiers with other values: what `@next` sees. */
+  readonly next: Data;
+}
+interface Mutable extends CatalogCollection {
+  readonly fields: Map<string, CatalogField>;
+  readonly relations: Map<string, CatalogRelation>;
+}
+
+export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime'];
+const FIELD_NAMES = ['title', 'body', 'score', 'rank', 'pinned', 'due', 'and', 'not', 'any', 'is', 'in', 'null', 'true'];
+const MORE_NAMES = ['constructor', 'now', 'select', 'order', 'user', 'contains', 'starts', 'x', 'n', 'value', 'class'];
+const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
+export const ROLES = ['admin', 'member', 'editor'];
+const MOST_ROWS = 96;
+
+export function randomWorld(random: Random): World {
+  const collections = new Map<string, Mutable>();
+  const names = COLLECTIONS.slice(0, 2 + random.below(3));
+  for (const name of names) collections.set(name, randomCollection(name, random));
+  const counts = new Map(names.map((name) => [name, random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(MOST_ROWS - 24)]));
+  for (const name of names) addRelations(collections, { from: name, counts, random });
+  const catalog: Catalog = { collections, roles: new Map(ROLES.map((role) => [role, {}])) };
+  const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
+  ids.get(random.pick(names))![0] = '00000000-0000-4000-8000-000000000000';
+  ids.get(random.pick(names))!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  return { catalog, data: randomData({ catalog, ids }, random), next: randomData({ catalog, ids }, random) };
+}
+
+function randomCollection(name: string, random: Random): Mutable {
+  const fields = new Map<string, CatalogField>();
+  const add = (field: string, type: ScalarType, required: boolean) => {
+    const column = random.chance(0.2) ? `c_${field}` : field;
+    fields.set(field, { name: field, type, required, column, unique: false, index: random.chance(0.3) });
+  };
+  if (name === 'users') {
+    add('email', 'string', true);
+    add('email_verified', 'bool', true);
+  }
+  const names = random.shuffled([...FIELD_NAMES, ...MORE_NAMES]);
+  for (const type of TYPES) {
+    add(names.pop()!, type, false);
+    if (random.chance(0.7)) add(names.pop()!, type, true);
+  }
+  add('created_at', 'datetime', true);
+  add('updated_at', 'datetime', true);
+  return { name, table: random.chance(0.2) ? `t_${name}` : name, fields, relations: new Map() };
+}
+
+interface Adding {
+  readonly from: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly random: Random;
+}
+
+function addRelations(collections: Map<string, Mutable>, { from, counts, random }: Adding): void {
+  const names = [...collections.keys()];
+  const own = collections.get(from)!;
+  for (const relation of random.shuffled(['owner', 'parent', 'team']).slice(0, 1 + random.below(3))) {
+    const target = random.chance(0.25) ? from : random.pick(names);
+    const other = collections.get(target)!;
+    const inverse = random.below(4);
+    const isOne = inverse === 0;
+    const canBeRequired = !isOne || counts.get(target)! >= counts.get(from)!;
+    const required = canBeRequired && random.chance(0.5);
+    own.relations.set(relation, { kind: 'belongs_to', name: relation, collection: target, required, column: `${relation}_id` });
+    const back = { collection: from, via: relation, viaColumn: `${relation}_id` };
+    const name = `${isOne ? 'one' : 'many'}_${from}_${relation}`;
+    if (isOne) other.relations.set(name, { kind: 'has_one', name, ...back });
+    else if (inverse < 3) other.relations.set(name, { kind: 'has_many', name, ...back });
+  }
+  if (random.chance(0.6)) {
+    const target = random.pick(names);
+    const name = `linked_${target}`;
+    const linkTable = `${from}_${name}`;
+    const columns = random.chance(0.5) ? ['source_id', 'target_id'] : ['a', 'b'];
+    own.relations.set(name, {
+      kind: 'many_to_many',
+      name,
+      collection: target,
+      linkTable,
+      sourceColumn: columns[0]!,
+      targetColumn: columns[1]!,
+    });
+  }
+}
+
+/** The has_one of another collection that makes this belongs_to unique. */
+function isUnique(catalog: Catalog, from: string, { name, collection }: BelongsTo): boolean {
+  const others = catalog.collections.get(collection)!.relations.values();
+  return others.some((other) => other.kind === 'has_one' && other.collection === from && other.via === name);
+}
+
+function randomData({ catalog, ids }: { catalog: Catalog; ids: ReadonlyMap<string, readonly Id[]> }, random: Random): Data {
+  const rows = new Map<string, Row[]>();
+  const links = new Map<string, (readonly [Id, Id])[]>();
+  const anyId = () => random.pick(ids.get(random.pick([...ids.keys()]))!);
+  for (const [name, collection] of catalog.collections) {
+    const own = ids.get(name)!;
+    const made: Record<string, unknown>[] = own.map((id) => ({ id }));
+    for (const { name: field, type, required } of collection.fields.values()) {
+      for (const row of made) row[field] = !required && random.chance(0.25) ? null : fieldValue(type, { random, anyId });
+    }
+    for (const relation of collection.relations.values()) {
+      if (relation.kind === 'many_to_many') {
+        const pairs = new Map<string, readonly [Id, Id]>();
+        for (let i = random.below(own.length * 2 + 1); i > 0; i--) {
+          const pair = [random.pick(own), random.pick(ids.get(relation.collection)!)] as const;
+          pairs.set(pair.join(), pair);
+        }
+        links.set(relation.linkTable, [...pairs.values()]);
+      }
+      if (relation.kind !== 'belongs_to') continue;
+      const targets = ids.get(relation.collection)!;
+      const unique = isUnique(catalog, name, relation) ? random.shuffled(targets) : undefined;
+      for (const row of made) {
+        const absent = !relation.required && random.chance(0.25);
+        row[relation.name] = absent ? null : unique ? (unique.pop() ?? null) : random.pick(targets);
+      }
+    }
+    rows.set(name, made);
+  }
+  return { rows, links };
+}
+
+function fieldValue(type: ScalarType, { random, anyId }: { random: Random; anyId: () => Id }): unknown {
+  if (type !== 'string' || random.chance(0.85)) return scalarOf(type, random);
+  const id = anyId();
+  return random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : `${random.pick(TEXTS)}${random.pick(TEXTS)}`;
+}
+
+/** Answers from memory; every list in the order of the rows. */
+export function relatedOf(catalog: Catalog, data: Data): Related {
+  const one = new Map<string, Map<Id, Row>>();
+  for (const [name, rows] of data.rows) one.set(name, new Map(rows.map((row) => [row.id as Id, row])));
+  const many = new Map<string, Map<Id, Row[]>>();
+  const put = (index: Map<Id, Row[]>, id: Id, row: Row) => {
+    const list = index.get(id);
+    if (list) list.push(row);
+    else index.set(id, [row]);
+  };
+  for (const [name, collection] of catalog.collections) {
+    for (const relation of collection.relations.values()) {
+      if (relation.kind === 'belongs_to') continue;
+      const index = new Map<Id, Row[]>();
+      many.set(`${name}.${relation.name}`, index);
+      if (relation.kind === 'many_to_many') {
+        for (const [source, target] of data.links.get(relation.linkTable)!) put(index, source, one.get(relation.collection)!.get(target)!);
+      } else {
+        for (const row of data.rows.get(relation.collection)!) if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
+      }
+    }
+  }
+  const nothing: readonly Row[] = [];
+  return {
+    one: (collection, id) => one.get(collection)!.get(id),
+    many: (collection, relation, id) => many.get(`${collection}.${relation}`)!.get(id) ?? nothing,
+  };
+}
