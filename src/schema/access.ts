@@ -31,11 +31,17 @@ export function readAccess(collection: Bare, shape: CollectionShape | undefined,
     context.source.report({ code: 'no_such_action', message, path: [...path, 'create'], at: 'key' });
   }
   const access = ACTIONS.map((action): readonly [Action, readonly Policy[]] => {
-    const rules = given === undefined ? (builtInAccess(collection.kind)[action] ?? []) : rulesOf(given[action]);
     const place = { ...context, collection: collection.name, action };
-    return [action, rules.flatMap((rule, i) => readRule(rule, { ...place, path: pathOf(given?.[action], [...path, action], i) }) ?? [])];
+    if (given === undefined) return [action, builtInPolicies(collection, { ...place, path })];
+    const rules = rulesOf(given[action]);
+    return [action, rules.flatMap((rule, i) => readRule(rule, { ...place, path: pathOf(given[action], [...path, action], i) }) ?? [])];
   });
   return Object.fromEntries(access) as Record<Action, readonly Policy[]>;
+}
+
+function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {
+  const rules = builtInAccess(kind)[place.action] ?? [];
+  return rules.flatMap(({ roles = [], when }) => policyOf({ roles, when: when === undefined ? undefined : String(when) }, place) ?? []);
 }
 
 export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {

@@ -20,13 +20,14 @@ interface Draft {
 }
 interface Declaring {
   readonly report: Report;
-  readonly broken: ReadonlySet<string>;
+  /** Grows with every member that cannot be declared. */
+  readonly broken: Set<string>;
   readonly drafts: ReadonlyMap<string, Draft>;
 }
 
 export function declareCollections(
   file: SchemaFile,
-  { report, broken }: { readonly report: Report; readonly broken: ReadonlySet<string> },
+  { report, broken }: { readonly report: Report; readonly broken: Set<string> },
 ): ReadonlyMap<string, Bare> {
   const drafts = new Map<string, Draft>();
   const context: Declaring = { report, broken, drafts };
@@ -116,7 +117,10 @@ function addBelongsTo(draft: Draft, context: Declaring): void {
   for (const { name, shape, path } of relationsOf(draft)) {
     if (shape.kind !== 'belongs_to') continue;
     const free = claim(draft, { name, path, also: [`${name}_id`] }, context.report);
-    if (!targetExists(shape.collection, path, context) || !free) continue;
+    if (!targetExists(shape.collection, path, context) || !free) {
+      disown(name, draft, context);
+      continue;
+    }
     draft.relations.set(name, belongsToOf({ name, shape, path }, context.report));
   }
 }
@@ -145,10 +149,16 @@ function addReverse(draft: Draft, context: Declaring): void {
     if (shape.kind === 'belongs_to') continue;
     const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
     const free = claim(draft, { name, path, also }, context.report);
-    if (!targetExists(shape.collection, path, context)) continue;
-    const relation = reverseOf({ name, shape, path, draft }, context);
+    const known = targetExists(shape.collection, path, context);
+    const relation = known ? reverseOf({ name, shape, path, draft }, context) : undefined;
     if (relation !== undefined && free) draft.relations.set(name, relation);
+    else disown(name, draft, context);
   }
+}
+
+/** A name that is another member's already still means that one. */
+function disown(name: string, { fields, relations }: Draft, { broken }: Declaring): void {
+  for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
 }
 
 interface Reverse {

@@ -6,7 +6,7 @@ import { type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 export interface ShapeResult {
   readonly file: SchemaFile;
   /** Names that were declared wrongly: whatever refers to them is not reported once more. */
-  readonly broken: ReadonlySet<string>;
+  readonly broken: Set<string>;
 }
 
 interface ZodFault {

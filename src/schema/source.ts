@@ -15,6 +15,8 @@ export class SchemaSource {
   readonly issues: SchemaIssue[] = [];
   readonly #document: Document.Parsed;
   readonly #lines = new LineCounter();
+  /** Where YAML sees something else than the author wrote: nothing that follows from it is reported. */
+  readonly #misread: Range[] = [];
 
   constructor(text: string, file: string) {
     this.file = file;
@@ -92,6 +94,7 @@ export class SchemaSource {
   }
 
   #add(range: Range, finding: Finding, fix?: { readonly range: Range; readonly replacement: string }): void {
+    if (this.#misread.some(([start, end]) => range[0] >= start && range[0] < end)) return;
     const { code, message, severity = 'error', path } = finding;
     const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
     this.issues.push(fix === undefined ? issue : { ...issue, fix: { ...this.region(fix.range), replacement: fix.replacement } });
@@ -110,7 +113,8 @@ export class SchemaSource {
     const start = this.text[error.pos[0]];
     if (error.code === 'BAD_SCALAR_START' && start === '@') {
       const message = 'YAML does not allow a value that begins with `@` without quotes; put the whole text into quotes';
-      return this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
+      this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
+      return;
     }
     if (error.code === 'DUPLICATE_KEY') {
       const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))![0];
@@ -128,17 +132,18 @@ export class SchemaSource {
     const at = this.text[start] === '!' ? start : before;
     if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
     const message = 'YAML reads `!` at the start of a value as a tag, which would be lost here; put the whole text into quotes';
-    this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) });
+    this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
   }
 
   /** From `start` to the end of the value as the author saw it: the line, or up to the brace that closes a flow mapping. */
-  #quoteLine(start: number, finding: Finding): void {
+  #quoteLine(start: number, finding: Finding): Range {
     const lineEnd = this.text.indexOf('\n', start);
     const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
     const flow = /\{[^{}\n]*$/.test(this.text.slice(this.text.lastIndexOf('\n', start) + 1, start));
-    const text = (flow ? line.replace(/\s*\}[\s\]},]*$/, '') : line).trimEnd();
+    const text = (flow ? line.split('}')[0]! : line).trimEnd();
     const range: Range = [start, start + Math.max(1, text.length)];
     this.#add(range, finding, { range, replacement: singleQuoted(text) });
+    return range;
   }
 
   #resolve(node: unknown): unknown {
