@@ -118,16 +118,8 @@ export function createAccounts(parts: AccountParts): Accounts {
       const fault = passwords.fault(password, email, '/password');
       if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [fault] });
       const passwordHash = await passwords.hash(password);
-      return db.transaction(async (tx) => {
-        const user = await users.insert(tx, {
-          email,
-          emailVerified: false,
-          roles: schema.register.roles,
-          passwordHash,
-        });
-        await record(tx, { event: 'register', userId: user.id, client });
-        return user;
-      });
+      const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
+      return users.insert(db, user, (tx, userId) => record(tx, { event: 'register', userId, client }));
     },
 
     async login({ email, password, client }) {

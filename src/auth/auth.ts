@@ -97,11 +97,8 @@ export async function createAuth(parts: {
     const fault = passwords.fault(password, email, '/password');
     if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [fault] });
     const passwordHash = await passwords.hash(password);
-    return db.transaction(async (tx) => {
-      const user = await users.insert(tx, { email, emailVerified: true, roles: [...new Set(roles)], passwordHash });
-      await record(tx, { event: 'user_added', userId: user.id, detail: { roles } });
-      return user;
-    });
+    const user = { email, emailVerified: true, roles: [...new Set(roles)], passwordHash };
+    return users.insert(db, user, (tx, userId) => record(tx, { event: 'user_added', userId, detail: { roles } }));
   };
   const mustFind = async (email: string): Promise<User> => {
     const user = await users.byEmail(db, email);

@@ -17,10 +17,10 @@ const TTL = 900;
 const TTL_DEAF = 200;
 const MAX_SESSIONS = 10_000;
 
-/** `bearer`: what follows the scheme in `Authorization` (`''` where nothing does). `cookie`: the value of `svc_session`. */
+/** `authorization`: the header as it came; `cookie`: the value of `svc_session`. */
 export interface Credentials {
-  readonly bearer?: string;
-  readonly cookie?: string;
+  readonly authorization?: string | undefined;
+  readonly cookie?: string | undefined;
 }
 
 export interface Authenticator {
@@ -154,7 +154,8 @@ export async function createAuthenticator(parts: {
   };
 
   return {
-    authenticate({ bearer, cookie }) {
+    authenticate({ authorization, cookie }) {
+      const bearer = authorization === undefined ? undefined : bearerOf(authorization);
       if (bearer !== undefined) return byBearer(bearer);
       if (cookie !== undefined && cookie !== '') return byCookie(cookie);
       throw new Problem(
@@ -167,6 +168,13 @@ export async function createAuthenticator(parts: {
     keysChanged: () => tell('keys:'),
     close: () => unlisten(),
   };
+}
+
+/** Another scheme is no bearer token; `Bearer` with nothing after it is a bad one. */
+function bearerOf(header: string): string | undefined {
+  if (header.startsWith('Bearer ')) return header.slice(7).trim();
+  const [scheme = '', ...rest] = header.trim().split(/[ \t]+/);
+  return scheme.toLowerCase() === 'bearer' ? rest.join(' ') : undefined;
 }
 
 const badToken = (): Problem =>

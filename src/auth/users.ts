@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
-import { type Cells, type Queryable, StoreError } from '../store/contract.ts';
+import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/contract.ts';
 
 /** As every route shows it: `{ id, email, email_verified, roles, created_at, updated_at, …fields and belongs_to that the schema adds }`. */
 export type User = Readonly<Record<string, unknown>> & {
@@ -28,8 +28,8 @@ export interface Users {
   read(cells: Cells, at: number): User;
   byId(db: Queryable, id: string): Promise<User | undefined>;
   byEmail(db: Queryable, email: string): Promise<User | undefined>;
-  /** Throws `email_taken`. */
-  insert(db: Queryable, user: NewUser): Promise<User>;
+  /** Throws `email_taken`. Uniqueness is told of at the commit only, so the whole transaction runs in here. */
+  insert(db: Database, user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User>;
   setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void>;
   /** With all that they include; roles that the schema no longer has give nothing. */
   effectiveRoles(roles: readonly string[]): readonly string[];
@@ -53,6 +53,27 @@ export function createUsers(schema: Schema): Users {
     const [cells] = await db.rows(sql`SELECT ${users.columns('u')} FROM ${table} u WHERE ${where}`);
     return cells === undefined ? undefined : users.read(cells, 0);
   };
+  const insertRows = async (tx: Transaction, user: NewUser): Promise<string> => {
+    const id = v7();
+    const values = new Map<string, Sql>([
+      ['id', sql`${param('uuid', id)}`],
+      ['email', sql`${param('text', normalEmail(user.email))}`],
+      ['email_verified', sql`${param('bool', user.emailVerified)}`],
+      ['roles', sql`${param('text[]', user.roles)}`],
+      ['created_at', sql`now()`],
+      ['updated_at', sql`now()`],
+      ...defaultsOf(collection),
+    ]);
+    const names = join(
+      [...values.keys()].map((name) => ident(name)),
+      ', ',
+    );
+    await tx.run(sql`INSERT INTO ${table} (${names}) VALUES (${join([...values.values()], ', ')})`);
+    await tx.run(
+      sql`INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at) VALUES (${param('uuid', id)}, ${param('text', user.passwordHash ?? null)}, now())`,
+    );
+    return id;
+  };
   const users: Users = {
     columns: (alias) =>
       join(
@@ -70,37 +91,14 @@ export function createUsers(schema: Schema): Users {
     },
     byId: (db, id) => one(db, sql`u.id = ${param('uuid', id)}`),
     byEmail: (db, email) => one(db, sql`u.email = ${param('text', normalEmail(email))}`),
-    async insert(db, user) {
-      const id = v7();
-      const values = new Map<string, Sql>([
-        ['id', sql`${param('uuid', id)}`],
-        ['email', sql`${param('text', normalEmail(user.email))}`],
-        ['email_verified', sql`${param('bool', user.emailVerified)}`],
-        ['roles', sql`${param('text[]', user.roles)}`],
-        ['created_at', sql`now()`],
-        ['updated_at', sql`now()`],
-        ...defaultsOf(collection),
-      ]);
-      const names = join(
-        [...values.keys()].map((name) => ident(name)),
-        ', ',
-      );
-      try {
-        await db.run(sql`INSERT INTO ${table} (${names}) VALUES (${join([...values.values()], ', ')})`);
-      } catch (error) {
-        if (error instanceof StoreError && error.kind === 'unique') {
-          throw new Problem('email_taken', 'an account with this email exists', {
-            errors: [{ pointer: '/email', code: 'email_taken', detail: 'an account with this email exists' }],
-            cause: error,
-          });
-        }
-        throw error;
-      }
-      await db.run(
-        sql`INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at) VALUES (${param('uuid', id)}, ${param('text', user.passwordHash ?? null)}, now())`,
-      );
-      return (await users.byId(db, id))!;
-    },
+    insert: (db, user, also) =>
+      emailOnce(() =>
+        db.transaction(async (tx) => {
+          const id = await insertRows(tx, user);
+          await also(tx, id);
+          return (await users.byId(tx, id))!;
+        }),
+      ),
     async setRoles(db, id, roles) {
       await db.run(
         sql`UPDATE ${table} SET roles = ${param('text[]', roles)}, updated_at = now() WHERE id = ${param('uuid', id)}`,
@@ -118,6 +116,19 @@ export function createUsers(schema: Schema): Users {
     },
   };
   return users;
+}
+
+async function emailOnce<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreError && error.kind === 'unique')) throw error;
+    const detail = 'an account with this email exists';
+    throw new Problem('email_taken', detail, {
+      errors: [{ pointer: '/email', code: 'email_taken', detail }],
+      cause: error,
+    });
+  }
 }
 
 function columnsOf(collection: Collection): readonly Column[] {
