@@ -1,2 +1,2 @@
-/** The nearest name that exists, for the messages of rooms that do not know the grammar. */
+/** For messages about a name that no field, relation or filter has. */
 export { nearest as nearestName } from '../../grammar/suggest.ts';

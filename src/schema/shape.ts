@@ -120,3 +120,5 @@ export type RulesShape = z.infer<typeof rules>;
 export function schemaOfFormat(): Record<string, unknown> {
   return { title: 'bylaw schema', ...z.toJSONSchema(schemaShape, { io: 'input' }) };
 }
+
+export const formatSchema = (): string => `${JSON.stringify(schemaOfFormat(), null, 2)}\n`;
