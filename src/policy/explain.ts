@@ -166,16 +166,10 @@ class Evaluation {
     if ('absent' in left) return { value: undefined, absent: left.absent };
     if ('absent' in right) return { value: undefined, absent: right.absent };
     if (list === undefined) return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
-    const item = list === left ? right.value : left.value;
     const literal = list === left ? node.left : node.right;
-    const sides = [node.left, node.right];
-    if (sides.some((side) => side.kind === 'literal' && typeof side.exact === 'string'))
-      return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
-    const elements = literal.kind === 'literal' ? literalElements(literal) : list.value;
-    if (elements.includes(item as Scalar)) return { value: member };
-    return elements.includes(undefined as never)
-      ? { value: undefined, absent: `an element of \`${this.#text(literal.span)}\` cannot be read` }
-      : { value: !member };
+    if (isElement(node, { left: left.value, right: right.value })) return { value: member };
+    if (!list.value.includes(undefined)) return { value: !member };
+    return { value: undefined, absent: `an element of \`${this.#text(literal.span)}\` cannot be read` };
   }
 
   #operand(operand: CheckedOperand, variables: Variables): Found {
@@ -257,4 +251,14 @@ function kleene(kind: 'and' | 'or', parts: readonly Clause[]): Truth {
   const settling = kind === 'or';
   if (parts.some(({ value }) => value === settling)) return settling;
   return parts.some(({ value }) => value === undefined) ? undefined : !settling;
+}
+
+function isElement(
+  node: CheckedCompare,
+  found: { readonly left: Scalar | readonly unknown[]; readonly right: Scalar | readonly unknown[] },
+): boolean {
+  const op = node.op === 'contains' ? 'contains' : 'in';
+  const elements = (operand: CheckedOperand, value: Scalar | readonly unknown[]) =>
+    (operand.kind === 'literal' && operand.list ? literalElements(operand) : value) as Scalar | readonly Scalar[];
+  return holdsOf({ ...node, op })(elements(node.left, found.left), elements(node.right, found.right));
 }

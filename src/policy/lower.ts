@@ -6,6 +6,7 @@
 import {
   type ColumnRef,
   type Cond,
+  type Exists,
   FALSE,
   invariant,
   NEXT,
@@ -351,12 +352,18 @@ function complementOf(cond: Cond): Cond {
     case 'or':
       return and(cond.items.map(complementOf));
     case 'null':
+      return { ...cond, negated: !cond.negated };
     case 'exists':
+      // The row is there for certain, so the question goes to it, and what was a semi-join stays one.
+      if (isCertain(cond)) return existsOf({ ...cond, condition: complementOf(cond.condition) });
       return { ...cond, negated: !cond.negated };
     case 'test':
       return or([complementTest(cond), ...[cond.left, cond.right].map(isAbsent)]);
   }
 }
+
+const isCertain = ({ relation, key, negated }: Exists): boolean =>
+  relation.kind === 'belongs_to' && !key.nullable && !negated;
 
 function complementTest(test: Test): Cond {
   const op = OPERATORS[test.op].complement;
