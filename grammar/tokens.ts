@@ -80,7 +80,7 @@ export const Text = createToken({
 });
 export const Duration = createToken({
   name: 'Duration',
-  pattern: /[0-9]+[A-Za-z]+(?![A-Za-z0-9_.])/,
+  pattern: /[0-9]+(?![eE][+-]?[0-9])[A-Za-z]+(?![A-Za-z0-9_.])/,
   label: 'a duration',
 });
 export const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;

@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ebnf, railroad, TERMINALS } from '../../grammar/diagrams.ts';
+import { parse, serializedGrammar } from '../../grammar/parser.ts';
+import { lexer } from '../../grammar/tokens.ts';
+
+describe('the grammar on paper', () => {
+  it('is the grammar of the parser', async () => {
+    await expect(ebnf()).toMatchFileSnapshot('../../grammar/policy.ebnf');
+    await expect(railroad()).toMatchFileSnapshot('../../grammar/railroad.html');
+  });
+
+  it('loads nothing from elsewhere', () => {
+    expect(railroad()).not.toMatch(/<script|<link|src=|https?:|@import|url\(/);
+  });
+
+  it('names every token of the parser', () => {
+    const used = JSON.stringify(serializedGrammar()).matchAll(/"type":"Terminal","name":"(\w+)"/g);
+    expect([...new Set([...used].map((match) => match[1]!))].sort()).toEqual([...TERMINALS.keys()].sort());
+  });
+
+  const fixed = [...TERMINALS].flatMap(([name, terminal]) =>
+    'words' in terminal ? terminal.words.map((word) => [word, name] as const) : [],
+  );
+  it.each(fixed)('reads %s as %s', (word, name) => {
+    const { tokens, errors } = lexer.tokenize(word);
+    expect([tokens.map((token) => [token.tokenType.name, token.image]), errors]).toEqual([[[name, word]], []]);
+    expect(
+      parse(`@record.a ${word}`).issues.filter(({ code }) => code === 'word_case' || code === 'operator_foreign'),
+    ).toEqual([]);
+  });
+
+  const open = [...TERMINALS].flatMap(([name, terminal]) =>
+    'pattern' in terminal ? [[name, terminal.pattern] as const] : [],
+  );
+  it.each(open)('reads what the notation of %s allows', (name, pattern) => {
+    const whole = (text: string) => (name === 'Duration' ? `@record.a < @now + ${text}` : `@record.a = ${text}`);
+    fc.assert(
+      fc.property(fc.stringMatching(pattern), (text) => {
+        const { tokens, errors } = lexer.tokenize(text);
+        expect([tokens.map((token) => [token.tokenType.name, token.image]), errors]).toEqual([[[name, text]], []]);
+        expect(parse(whole(text)).issues).toEqual([]);
+      }),
+      { seed: 7, numRuns: 300 },
+    );
+  });
+});
