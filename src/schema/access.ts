@@ -3,10 +3,12 @@ import type { PolicyIssue } from '../../grammar/errors.ts';
 import { PolicyError } from '../../grammar/errors.ts';
 import { examine } from '../policy/check.ts';
 import { compile, compileChecked } from '../policy/compile.ts';
+import { subsumes } from '../policy/subsumes.ts';
 import { type Action, ACTIONS, type Catalog, type Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
-import type { Path } from './issue.ts';
+import { missingIndexes } from './indexes.ts';
+import { type Path, pathText } from './issue.ts';
 import type { Collection } from './model.ts';
 import { knownRole } from './settings.ts';
 import type { CollectionShape, RuleShape, RulesShape } from './shape.ts';
@@ -33,10 +35,49 @@ export function readAccess(collection: Bare, shape: CollectionShape | undefined,
   const access = ACTIONS.map((action): readonly [Action, readonly Policy[]] => {
     const place = { ...context, collection: collection.name, action };
     if (given === undefined) return [action, builtInPolicies(collection, { ...place, path })];
-    const rules = rulesOf(given[action]);
-    return [action, rules.flatMap((rule, i) => readRule(rule, { ...place, path: pathOf(given[action], [...path, action], i) }) ?? [])];
+    const rules = rulesOf(given[action]).map((rule, i) => {
+      const at = pathOf(given[action], [...path, action], i);
+      return { path: at, policy: readRule(rule, { ...place, path: at }) };
+    });
+    const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
+    warnOfIdle(policies, context);
+    if (action === 'list') warnOfIndexes(policies, { ...context, collection });
+    return [action, policies.map(({ policy }) => policy)];
   });
   return Object.fromEntries(access) as Record<Action, readonly Policy[]>;
+}
+
+interface Placed {
+  readonly policy: Policy;
+  readonly path: Path;
+}
+
+/** More than these are not compared with each other: the pairs grow with the square. */
+const COMPARED_RULES = 24;
+
+function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
+  if (rules.length > COMPARED_RULES) return;
+  rules.forEach(({ policy, path }, i) => {
+    const by = rules.findIndex((other, j) => {
+      if (j === i || !subsumes(other.policy.checked, policy.checked)) return false;
+      // Of two that say the same, the later one is idle.
+      return j < i || !subsumes(policy.checked, other.policy.checked);
+    });
+    if (by === -1) return;
+    const message = `this rule allows nothing that \`${pathText(rules[by]!.path.slice(-2))}\` does not allow already; leave one of them out`;
+    source.report({ code: 'idle_rule', severity: 'warning', message, path });
+  });
+}
+
+function warnOfIndexes(rules: readonly Placed[], { source, catalog, collection }: AccessContext & { readonly collection: Bare }): void {
+  for (const { policy, path } of rules) {
+    const missing = missingIndexes(policy, { catalog, collection: collection.name, fields: collection.fields });
+    if (missing.length === 0) continue;
+    const fields = missing.map((name) => `\`${name}\``).join(' and ');
+    const message = `a list of \`${collection.name}\` reads the whole table for want of an index on ${fields}; add \`index: true\``;
+    const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
+    source.report({ code: 'unindexed', severity: 'warning', message, path: at });
+  }
 }
 
 function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {

@@ -50,10 +50,10 @@ const OWNER: Relation = {
   readOnly: true,
 };
 
-/** Names that the schema cannot give again. `roles` is no column; `password` would be mistaken for one. */
+/** Names that the schema cannot give again. `roles` and `disabled` are columns already; `password` would be mistaken for one. */
 const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
   plain: [],
-  users: ['roles', 'password'],
+  users: ['roles', 'password', 'disabled'],
   files: ['file', 'content'],
 };
 
