@@ -4,12 +4,14 @@ import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/contract.ts';
 import { type Accounts, createAccounts, findAccount } from './accounts.ts';
-import { type AuditQuery, type AuditRow, readAudit, record } from './audit.ts';
+import { type AuditQuery, type AuditRow, type Client, readAudit, record } from './audit.ts';
 import { type Authenticator, createAuthenticator } from './authenticate.ts';
 import type { Caller } from './contract.ts';
 import { createLimiter } from './limits.ts';
+import { createMailer } from './mail.ts';
 import { createPasswordPool } from './passwords.ts';
-import { createSessions } from './sessions.ts';
+import { createRecovery, type Recovery } from './recovery.ts';
+import { createSessions, type SessionRow } from './sessions.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 import { createUsers, normalEmail, type User } from './users.ts';
 
@@ -23,15 +25,25 @@ export interface AuthSettings {
   readonly baseUrl: string;
   /** `BYLAW_RATE_LIMIT=off` is for load tests. Default: on. */
   readonly rateLimit?: boolean;
+  /** Mails are written in here where there is no SMTP server. Default: `./data`. */
+  readonly data?: string;
+  /** Default: `SMTP_URL` of the environment. */
+  readonly smtpUrl?: string;
+  /** Default: `MAIL_FROM` of the environment, else no-reply@ the host of the base URL. */
+  readonly mailFrom?: string;
 }
 
-export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'> {
+export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'>, Recovery {
   readonly authenticate: Authenticator['authenticate'];
   /** Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node within a second. */
   readonly userChanged: Authenticator['userChanged'];
   readonly jwks: Tokens['jwks'];
   /** The caller as every route shows users, read now. */
   me(caller: Caller): Promise<User>;
+  /** The caller's own, newest first. */
+  sessions(caller: Caller): Promise<readonly (SessionRow & { readonly current: boolean })[]>;
+  /** Throws `not_found` for what is not the caller's own. */
+  endSession(caller: Caller, id: string, client: Client): Promise<void>;
   readonly admin: Administration;
   close(): Promise<void>;
 }
@@ -64,6 +76,8 @@ export async function createAuth(parts: {
   readonly db: Database;
   readonly schema: Schema;
   readonly config: AuthSettings;
+  /** Told of mails that could not be sent. */
+  readonly onMailFailure?: (error: unknown) => void;
 }): Promise<Auth> {
   const { db, schema, config } = parts;
   const users = createUsers(schema);
@@ -73,6 +87,25 @@ export async function createAuth(parts: {
   const passwords = createPasswordPool();
   const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
   const accounts = createAccounts({ db, schema, users, sessions, tokens, passwords, authenticator, limiter });
+  const mailer = createMailer({
+    smtpUrl: config.smtpUrl ?? process.env.SMTP_URL,
+    mailFrom: config.mailFrom ?? process.env.MAIL_FROM,
+    dataDir: config.data ?? './data',
+    get baseUrl() {
+      return config.baseUrl;
+    },
+    onFailure: parts.onMailFailure ?? (() => undefined),
+  });
+  const recovery = createRecovery({
+    db,
+    users,
+    sessions,
+    passwords,
+    authenticator,
+    limiter,
+    mailer,
+    baseUrl: () => config.baseUrl,
+  });
 
   const prune = async (): Promise<void> => {
     await sessions.prune(db);
@@ -168,9 +201,23 @@ export async function createAuth(parts: {
       if (user === undefined) throw new Problem('unauthenticated', 'the user is gone');
       return user;
     },
+    ...recovery,
+    async sessions(caller) {
+      const rows = await sessions.list(db, caller.id);
+      return rows.map((row) => ({ ...row, current: row.id === caller.sessionId }));
+    },
+    async endSession(caller, id, client) {
+      await db.transaction(async (tx) => {
+        if (!(await sessions.end(tx, { id, userId: caller.id })))
+          throw new Problem('not_found', 'there is no such session of yours');
+        await record(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
+      });
+      await authenticator.sessionEnded(id);
+    },
     admin,
     async close() {
       clearInterval(pruning);
+      await mailer.close();
       await authenticator.close();
     },
   };

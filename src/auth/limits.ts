@@ -24,8 +24,8 @@ export interface Limiter {
   login(email: string, client: Client): Promise<Attempt>;
   register(client: Client): Promise<void>;
   refresh(client: Client): Promise<void>;
-  /** `email`: so that nobody's mailbox is flooded from many addresses. */
-  reset(email: string, client: Client): Promise<void>;
+  /** `email`, where a mail would go out: so that nobody's mailbox is flooded from many addresses. */
+  reset(client: Client, email?: string): Promise<void>;
   prune(): Promise<void>;
 }
 
@@ -74,9 +74,9 @@ export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
     },
     register: (client) => register.spend(placeOf(client)),
     refresh: (client) => refresh.spend(placeOf(client)),
-    async reset(email, client) {
+    async reset(client, email) {
       await reset.spend(placeOf(client));
-      await resetAccount.spend(digest(normalEmail(email)));
+      if (email !== undefined) await resetAccount.spend(digest(normalEmail(email)));
     },
     async prune() {
       await db.run(sql`DELETE FROM "_auth_limits" WHERE expire < ${param('int8', Date.now())}`);

@@ -1,10 +1,31 @@
 /** The authentication routes, in the order of the manual. */
 import type { Route } from '../../http/route.ts';
+import { changePassword } from './change-password.ts';
+import { confirmReset } from './confirm-reset.ts';
+import { confirmVerification } from './confirm-verification.ts';
+import { endSession } from './end-session.ts';
 import { jwks } from './jwks.ts';
+import { listSessions } from './list-sessions.ts';
 import { login } from './login.ts';
 import { logout } from './logout.ts';
 import { me } from './me.ts';
 import { refresh } from './refresh.ts';
 import { register } from './register.ts';
+import { requestReset } from './request-reset.ts';
+import { requestVerification } from './request-verification.ts';
 
-export const authRoutes: readonly Route[] = [register, login, refresh, logout, me, jwks];
+export const authRoutes: readonly Route[] = [
+  register,
+  login,
+  refresh,
+  logout,
+  me,
+  listSessions,
+  endSession,
+  changePassword,
+  requestReset,
+  confirmReset,
+  requestVerification,
+  confirmVerification,
+  jwks,
+];

@@ -1,0 +1,93 @@
+/**
+ * Mails leave after the answer, one after the other, so that an answer takes as long for an address that exists as for one that does not.
+ * Without an SMTP server they become files in the data folder.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import { v7 } from 'uuid';
+import { Problem } from '../problem.ts';
+
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface MailSettings {
+  /** `smtp://user:password@host:587`, `smtps://…`. */
+  readonly smtpUrl?: string | undefined;
+  readonly mailFrom?: string | undefined;
+  /** Where mails are written without an SMTP server; in its folder `mail`. */
+  readonly dataDir: string;
+  readonly baseUrl: string;
+  /** A mail that could not be sent; never its content or address. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface Mailer {
+  /** What finds out whether there is a mail to send, and to whom. Runs after the answer. Throws `unavailable` when too many wait. */
+  later(work: () => Promise<Mail | undefined>): void;
+  /** Waits for what is under way. */
+  close(): Promise<void>;
+}
+
+const MAX_WAITING = 1_000;
+const SEND_TIMEOUT_MS = 20_000;
+
+export function createMailer(settings: MailSettings): Mailer {
+  const send = settings.smtpUrl === undefined ? toFolder(settings) : bySmtp(settings, settings.smtpUrl);
+  let waiting = 0;
+  let last: Promise<void> = Promise.resolve();
+  return {
+    later(work) {
+      if (waiting >= MAX_WAITING) {
+        throw new Problem('unavailable', 'too many mails wait to be sent; try again shortly', {
+          headers: { 'Retry-After': '5' },
+        });
+      }
+      waiting++;
+      last = last
+        .then(work)
+        .then((mail) => (mail === undefined ? undefined : send(mail)))
+        .catch(settings.onFailure)
+        .finally(() => {
+          waiting--;
+        });
+    },
+    close: () => last,
+  };
+}
+
+type Send = (mail: Mail) => Promise<void>;
+
+const senderOf = ({ mailFrom, baseUrl }: MailSettings): string =>
+  mailFrom ?? `no-reply@${new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')}`;
+
+function bySmtp(settings: MailSettings, url: string): Send {
+  const transport = createTransport(url, {});
+  const { options } = transport;
+  Object.assign(options, {
+    connectionTimeout: SEND_TIMEOUT_MS,
+    greetingTimeout: SEND_TIMEOUT_MS,
+    socketTimeout: SEND_TIMEOUT_MS,
+  });
+  return async (mail) => {
+    await transport.sendMail({ from: senderOf(settings), ...mail, disableFileAccess: true, disableUrlAccess: true });
+  };
+}
+
+function toFolder(settings: MailSettings): Send {
+  const folder = join(settings.dataDir, 'mail');
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  return async (mail) => {
+    const { message } = await transport.sendMail({
+      from: senderOf(settings),
+      ...mail,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(join(folder, `${v7()}.eml`), message as Buffer, { mode: 0o600, flag: 'wx' });
+  };
+}
