@@ -1,3 +1,89 @@
-export async function runFaults(_: { only?: string | undefined; seed: number }): Promise<number> {
-  throw new Error('not yet');
+/**
+ * Does the fuzz see anything at all? The compiler is copied to a temporary folder, a fault is written into the copy, and the copy is fuzzed until it is
+ * caught. Nothing in the program knows of it.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { startPostgres } from '../support/postgres.ts';
+import { loadCompiler, ROOT, rootOf } from './compiler.ts';
+import { FAULTS, type Fault } from './fault-list.ts';
+import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
+
+const SECONDS_EACH = 60;
+const COPIED = ['grammar', 'src/policy', 'src/sql.ts'];
+const ENOUGH = 0.95;
+
+/** The exit code: 0 when at least 95 % are caught and every fault could be put in. */
+export async function runFaults({ only, seed }: { only?: string | undefined; seed: number }): Promise<number> {
+  const faults = FAULTS.filter(({ name, file }) => only === undefined || `${file} ${name}`.includes(only));
+  const servers = [await startPostgres({ collation: 'c' }), await startPostgres({ collation: 'icu' })];
+  const lanes: Lane[] = [];
+  const clients: pg.Client[] = [];
+  for (const server of servers) {
+    if (server === undefined) throw new Error('the seeded faults need a PostgreSQL: half of them show only there');
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    clients.push(client);
+    lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });
+  }
+  const outcomes: ('caught' | 'missed' | 'not found')[] = [];
+  for (const fault of faults) outcomes.push(await tryFault(fault, { lanes, seed }));
+  for (const client of clients) await client.end();
+  for (const server of servers) await server?.stop();
+  const caught = outcomes.filter((outcome) => outcome === 'caught').length;
+  console.log(`caught ${caught} of ${faults.length} (${((100 * caught) / faults.length).toFixed(1)} %), seed ${seed}`);
+  return caught >= ENOUGH * faults.length && !outcomes.includes('not found') ? 0 : 1;
+}
+
+async function tryFault(fault: Fault, { lanes, seed }: { lanes: readonly Lane[]; seed: number }): Promise<'caught' | 'missed' | 'not found'> {
+  const label = `${fault.file.split('/').at(-1)}: ${fault.name}`;
+  const folder = mkdtempSync(join(tmpdir(), 'bylaw-fault-'));
+  try {
+    if (!putIn(fault, folder)) {
+      console.log(`NOT FOUND  ${label}: the text that it changes is no longer there`);
+      return 'not found';
+    }
+    const began = performance.now();
+    const found = await fuzzCopy(folder, { lanes, seed });
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const how = found === undefined ? '' : found instanceof Error ? found.message.split('\n')[0] : `${found.backend}: ${found.text}`;
+    console.log(`${found ? 'caught' : 'MISSED'} ${seconds.padStart(5)} s  ${label}  ${String(how).slice(0, 120)}`);
+    return found ? 'caught' : 'missed';
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function putIn({ file, find, put }: Fault, folder: string): boolean {
+  const root = fileURLToPath(ROOT);
+  for (const each of COPIED) cpSync(join(root, each), join(folder, each), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const path = join(folder, file);
+  const text = readFileSync(path, 'utf8');
+  const changed = text.replace(find, put);
+  writeFileSync(path, changed);
+  return changed !== text;
+}
+
+async function fuzzCopy(folder: string, { lanes, seed }: { lanes: readonly Lane[]; seed: number }): Promise<Disagreement | Error | undefined> {
+  const end = Date.now() + SECONDS_EACH * 1000;
+  let found: Disagreement | Error | undefined;
+  try {
+    const compiler = await loadCompiler(rootOf(folder));
+    const run: Run = { compiler, seed, counts: noCounts(), shrinks: false, isOver: () => found !== undefined || Date.now() > end };
+    let next = 0;
+    await Promise.all(
+      lanes.map(async (lane) => {
+        while (!run.isOver()) found = (await runWorld(next++, lane, run)) ?? found;
+      }),
+    );
+  } catch (error) {
+    // A fault may also break the compiler where it stands.
+    return error as Error;
+  }
+  return found;
 }

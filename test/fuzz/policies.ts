@@ -12,7 +12,7 @@ const name = (text: string) => ({ name: text, span: SPAN });
 export type Type = ScalarType | `id:${string}`;
 interface Reach {
   readonly names: readonly string[];
-  readonly type: Type;
+  readonly nullable: boolean;
 }
 interface ToMany {
   readonly names: readonly string[];
@@ -144,26 +144,26 @@ export class PolicyMaker {
     const random = this.#random;
     const type = random.pick(this.#types());
     if (type.startsWith('id:') && random.chance(0.2)) return random.chance(0.5) ? [type, 'string'] : ['string', type];
-    if ((type === 'int' || type === 'float') && random.chance(0.3)) return [type, type === 'int' ? 'float' : 'int'];
+    if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
 
   #orderedTypes(): readonly [Type, Type] {
     const random = this.#random;
-    const type = random.pick<Type>(['string', 'int', 'float', 'datetime']);
-    if ((type === 'int' || type === 'float') && random.chance(0.3)) return [type, type === 'int' ? 'float' : 'int'];
+    const type = random.pick<Type>(['string', 'int', 'int', 'float', 'float', 'datetime']);
+    if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
 
   #compare(op: CompareOp, [leftType, rightType]: readonly [Type, Type], bound: readonly Binding[]): Expr | undefined {
     const random = this.#random;
     const column = this.#column(leftType, bound);
-    const left = random.chance(0.8) ? column : this.#request(leftType);
+    const left = random.chance(0.75) ? column : this.#request(leftType);
     const right = this.#valueOf(rightType, bound);
     if (!left || !right) return undefined;
     // Text is found in text; a query parameter before `contains` would be a list.
     if (op === 'contains' && isQuery(left)) return undefined;
-    const swapped = random.chance(0.2) && !(op === 'contains' && isQuery(right));
+    const swapped = random.chance(0.3) && !(op === 'contains' && isQuery(right));
     return { kind: 'compare', op, opSpan: SPAN, left: swapped ? right : left, right: swapped ? left : right, span: SPAN };
   }
 
@@ -175,7 +175,7 @@ export class PolicyMaker {
     const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query();
     const value = random.chance(0.75) ? this.#column(type, bound) : random.chance(0.4) ? this.#literal(type) : this.#request(type);
     if (!value) return undefined;
-    const role = isRoles && random.chance(0.4) ? textOf(random.pick(ROLES)) : value;
+    const role = isRoles && (value.kind === 'text' || random.chance(0.4)) ? textOf(random.pick(ROLES)) : value;
     if (list.kind === 'path' && random.chance(0.4)) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: list, right: role, span: SPAN };
     return { kind: 'compare', op: random.pick(['in', 'not in']), opSpan: SPAN, left: role, right: list, span: SPAN };
   }
@@ -208,8 +208,10 @@ export class PolicyMaker {
     const random = this.#random;
     const [root, collection, variable] = this.#root(bound);
     const found = this.#reachesOf(collection).values.get(type) ?? [];
-    const short = found.filter(({ names }) => names.length <= 1);
-    const from = short.length > 0 && random.chance(0.6) ? short : found;
+    // Near or far, nullable or not: the kinds of paths are rarer in a schema than in the shapes that must be met.
+    const [isFar, nullable] = [random.chance(0.5), random.chance(0.5)];
+    const wanted = found.filter((reach) => reach.names.length > 1 === isFar && reach.nullable === nullable);
+    const from = wanted.length > 0 ? wanted : found;
     if (from.length === 0) return undefined;
     const { names } = random.pick(from);
     // A bound variable alone is its record's identifier.
@@ -285,23 +287,25 @@ export class PolicyMaker {
     const values = new Map<Type, Reach[]>();
     const toMany: ToMany[] = [];
     const toOne: (readonly string[])[] = [];
-    const add = (names: readonly string[], type: Type) => values.set(type, [...(values.get(type) ?? []), { names, type }]);
-    const visit = (at: string, names: readonly string[]) => {
+    const add = (type: Type, reach: Reach) => values.set(type, [...(values.get(type) ?? []), reach]);
+    const visit = (at: string, names: readonly string[], absent: boolean) => {
       const { fields, relations } = this.#setting.catalog.collections.get(at)!;
-      add([...names, 'id'], `id:${at}`);
-      for (const { name, type } of fields.values()) add([...names, name], type);
+      add(`id:${at}`, { names: [...names, 'id'], nullable: absent });
+      for (const { name, type, required } of fields.values()) add(type, { names: [...names, name], nullable: absent || !required });
       for (const relation of relations.values()) {
         const step = [...names, relation.name];
         if (relation.kind === 'has_many' || relation.kind === 'many_to_many') toMany.push({ names: step, collection: relation.collection });
         else {
+          const nullable = absent || relation.kind === 'has_one' || !relation.required;
+          const type = `id:${relation.collection}` as const;
           toOne.push(step);
-          add(step, `id:${relation.collection}`);
-          if (relation.kind === 'belongs_to') add([...names, `${relation.name}_id`], `id:${relation.collection}`);
-          if (step.length < MOST_STEPS) visit(relation.collection, step);
+          add(type, { names: step, nullable });
+          if (relation.kind === 'belongs_to') add(type, { names: [...names, `${relation.name}_id`], nullable });
+          if (step.length < MOST_STEPS) visit(relation.collection, step, nullable);
         }
       }
     };
-    visit(collection, []);
+    visit(collection, [], false);
     const made = { values, toMany, toOne };
     this.#reaches.set(collection, made);
     return made;

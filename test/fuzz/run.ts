@@ -55,6 +55,8 @@ export interface Run {
   readonly seed: number;
   readonly counts: Counts;
   readonly shapes?: Shapes;
+  /** Default: a disagreement is made small before it is told. */
+  readonly shrinks?: boolean;
   isOver(): boolean;
 }
 export interface Disagreement extends Finding {
@@ -217,8 +219,8 @@ class Session {
 
   async #shrunk(original: Expr, start: Finding): Promise<Disagreement> {
     const disagrees = (expr: Expr) => this.#again(expr, start);
-    const { expr, found } = await shrink(original, { start, disagrees });
     const { run, number } = this.#parts;
+    const { expr, found } = run.shrinks === false ? { expr: original, found: start } : await shrink(original, { start, disagrees });
     return { ...found, seed: run.seed, world: number, arena: this.#arena, original: start.text, leaves: leavesOf(expr) };
   }
 

@@ -62,7 +62,7 @@ function randomCollection(name: string, random: Random): Mutable {
   const names = random.shuffled([...FIELD_NAMES, ...MORE_NAMES]);
   for (const type of TYPES) {
     add(names.pop()!, type, false);
-    if (random.chance(0.7)) add(names.pop()!, type, true);
+    if (random.chance(0.9)) add(names.pop()!, type, true);
   }
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);

@@ -1,0 +1,96 @@
+/** Faults a translator may have, as changes of the text of a copy of it. `find` is a regular expression, so that formatting does not matter. */
+export interface Fault {
+  readonly name: string;
+  readonly file: string;
+  readonly find: RegExp;
+  readonly put: string;
+}
+
+const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
+const LOWER = 'src/policy/lower.ts';
+const OPERATORS = 'src/policy/operators.ts';
+const SPECIALISE = 'src/policy/specialise.ts';
+const SIMPLIFY = 'src/policy/simplify.ts';
+const PREDICATE = 'src/policy/predicate.ts';
+const WHERE = 'src/policy/where.ts';
+const COLLATION = 'src/policy/collation.ts';
+const NUMERALS = 'src/policy/numerals.ts';
+const VALUES = 'src/policy/values.ts';
+
+export const FAULTS: readonly Fault[] = [
+  fault(LOWER, 'not keeps the polarity', /polarity: !polarity/, 'polarity'),
+  fault(LOWER, 'De Morgan is forgotten', /\(node\.kind === 'and'\) === polarity/, "(node.kind === 'and')"),
+  fault(LOWER, 'an unknown verdict counts as false', /this\.#signature\.decided\[node\.index\] === polarity/, '(this.#signature.decided[node.index] === true) === polarity'),
+  fault(LOWER, 'is null is swapped', /node\.negated !== polarity/, 'node.negated === polarity'),
+  fault(LOWER, 'none is any', /\(quantifier === 'none'\) !== place\.polarity/, "(quantifier === 'none') === place.polarity"),
+  fault(LOWER, 'all asks that no element is false, not that none is other than true', /const exception = complementOf\(this\.#element\(node, \{ place, source: exists\.source \}\)\)/, 'const exception = this.#element(node, { place: { ...place, polarity: !place.polarity }, source: exists.source })'),
+  fault(LOWER, 'a to-many behind an absent step is empty', /and\(\[isPresent\(key\), (exists\(exception, true\))\]\)/, '$1'),
+  fault(LOWER, 'some element negated', /exists\(this\.#element\(node, \{ place, source: exists\.source \}\), false\)/, 'exists(this.#element(node, { place, source: exists.source }), true)'),
+  fault(LOWER, 'is null of an absent step is unknown', /complementOf\(present\)/, 'wrap(complementOf(isPresent(column)))'),
+  fault(LOWER, 'an absent request value is false', /if \(this\.#isAbsent\(left\) \|\| this\.#isAbsent\(right\)\) return FALSE/, 'if (this.#isAbsent(left) || this.#isAbsent(right)) return constant(!place.polarity)'),
+  fault(LOWER, 'a list with an absent element is all there', /if \(asked\.op === 'not in' && /, "if (asked.op === 'not in' && false && "),
+  fault(LOWER, 'the complement is not taken', /: complement \? \{ op: complement, negated: false \}/, ': complement ? { op, negated: false }'),
+  fault(LOWER, 'an operator without complement is not negated', /: \{ op, negated: true \}/, ': { op, negated: false }'),
+  fault(LOWER, 'the empty list is unknown', /return isEmpty \? op === 'not in' : undefined/, "return isEmpty ? (op === 'not in' ? undefined : false) : undefined"),
+  fault(LOWER, 'not in an empty list is false', /return isEmpty \? op === 'not in' : undefined/, 'return isEmpty ? false : undefined'),
+  fault(LOWER, 'a settled number test forgets the null', /return result \? isPresent\(column\) : FALSE/, 'return result ? TRUE : FALSE'),
+  fault(LOWER, 'a fraction against an int is rounded down', /op === '>=' \|\| op === '<' \? 'ceil' : 'floor'/, "'floor'"),
+  fault(LOWER, 'variables resolve to the record', /return source;\n\s*\}\n\s*\}\n\s*\}/, 'return RECORD;}}}'),
+  fault(LOWER, 'next is the record', /return NEXT;/, 'return RECORD;'),
+  fault(OPERATORS, 'complement of < is >', /ordering\('<', \{\s*complement: '>='/, "ordering('<', { complement: '>'"),
+  fault(OPERATORS, 'complement of >= is <=', /ordering\('>=', \{\s*complement: '<'/, "ordering('>=', { complement: '<='"),
+  fault(OPERATORS, 'mirror of <= is <=', /complement: '>',\s*mirror: '>='/, "complement: '>', mirror: '<='"),
+  fault(OPERATORS, 'texts are ordered by UTF-16', /\? `rank\(\$\{left\}, \$\{right\}\) \$\{symbol\} 0`/, '? `${left} ${symbol} ${right}`'),
+  fault(OPERATORS, 'texts are ordered by the default collation', /COLLATE "C"/, ''),
+  fault(OPERATORS, 'not in is IS DISTINCT', /<> ALL\(/, '<> ANY('),
+  fault(OPERATORS, 'contains is LIKE', /strpos\(\$\{render\(left\)\}, \$\{render\(right\)\}\) \$\{raw\(negated \? '= 0' : '> 0'\)\}/, "${render(left)} ${raw(negated ? 'NOT LIKE' : 'LIKE')} '%' || ${render(right)} || '%'"),
+  fault(OPERATORS, 'contains is found from the second character on', /'> 0'/, "'> 1'"),
+  fault(OPERATORS, 'the prefix is not rechecked, nor bounded', /\[low, high, test\]/, '[low]'),
+  fault(OPERATORS, 'ends with takes octets for characters', /char_length\(/, 'octet_length('),
+  fault(OPERATORS, 'not ends with is ends with', /negated \? '<>' : '='/, "negated ? '=' : '='"),
+  fault(SPECIALISE, 'an all-absent list is empty', /present\.length === 0 \? ABSENT : PARTIAL/, 'present.length === 0 ? EMPTY : PARTIAL'),
+  fault(SPECIALISE, 'a partial list is whole', /present\.length === 0 \? ABSENT : PARTIAL/, 'present.length === 0 ? ABSENT : PRESENT'),
+  fault(SPECIALISE, 'an empty list is absent', /if \(given\.length === 0\) return EMPTY/, 'if (given.length === 0) return ABSENT'),
+  fault(SPECIALISE, 'a repeated parameter is its first value', /typeof text === 'string' \? readText\(type, text\) : undefined/, "text === undefined ? undefined : readText(type, typeof text === 'string' ? text : String((text as readonly string[])[0]))"),
+  fault(SPECIALISE, 'inherited names count as sent', /row != null && Object\.hasOwn\(row, name\)/, 'row != null'),
+  fault(SPECIALISE, 'signatures do not tell verdicts apart', /const digit = verdict === undefined \? 2 : verdict \? 1 : 0/, 'const digit = verdict ? 1 : 0'),
+  fault(SPECIALISE, 'a partial list settles what it does not hold', /list\.state\(binding\) === PARTIAL && answer !== member \? undefined : answer/, 'answer'),
+  fault(SPECIALISE, 'one value is no list', /typeof raw === 'string' \? \[raw\] : raw/, 'raw'),
+  fault(SPECIALISE, 'a swapped comparison keeps its operator', /op: mirror, left: node\.right, right: node\.left/, 'op: node.op, left: node.right, right: node.left'),
+  fault(SIMPLIFY, 'or of = keeps the first', /elements: \[\.\.\.new Set\(\[\.\.\.x, \.\.\.y\]\)\], member: true/, 'elements: x, member: true'),
+  fault(SIMPLIFY, 'and of != keeps what both refuse', /elements: \[\.\.\.new Set\(\[\.\.\.x, \.\.\.y\]\)\], member: false/, 'elements: x, member: false'),
+  fault(SIMPLIFY, 'and keeps the wider bound', /return aIsNarrower === \(kind === 'and'\) \? a : b/, "return aIsNarrower === (kind === 'and') ? b : a"),
+  fault(SIMPLIFY, 'a bound at the same value ignores strictness', /order === 0 \? aIsStrict/, 'order === 0 ? !aIsStrict'),
+  fault(SIMPLIFY, 'a test or its complement is always true', /kind === 'and' \? FALSE : bothPresent\(a\)/, "kind === 'and' ? FALSE : TRUE"),
+  fault(SIMPLIFY, 'to-many walks are merged', /const toOne = a\.relation\.kind === 'belongs_to' \|\| a\.relation\.kind === 'has_one';/, 'const toOne = true;'),
+  fault(SIMPLIFY, 'nullable columns are always there', /return column\.nullable \? /, 'return false ? '),
+  fault(SIMPLIFY, 'presence swallows its test in and', /if \(a\.negated\) return kind === 'and' \? b : a/, "if (a.negated) return kind === 'and' ? a : b"),
+  fault(SIMPLIFY, 'columns of different rows are one', /a\.source\.id === b\.source\.id && a\.column === b\.column/, 'a.column === b.column'),
+  fault(PREDICATE, 'generated code does not guard absence', /const guards = guarded\.map\(/, 'const guards = [].map('),
+  fault(PREDICATE, 'closures do not guard absence', /return x != null && y != null && holds/, 'return holds'),
+  fault(PREDICATE, 'absent keys have elements', /: related\.one\(relation\.collection, key as string\)|\? related\.one\(relation\.collection, key as string\)/, '? related.one(relation.collection, (key as string).toUpperCase())'),
+  fault(PREDICATE, 'closures share one row for all sources', /frame\.bound\[id\] = row/, 'frame.bound[2] = row'),
+  fault(PREDICATE, 'next walks the stored world', /world === 'record' \? frame\.related : frame\.nextRelated/, 'frame.related'),
+  fault(WHERE, 'not exists is exists', /exists\.negated \? 'NOT EXISTS' : 'EXISTS'/, "'EXISTS'"),
+  fault(WHERE, 'the link is read backwards', /const link = ident\(pair, relation\.sourceColumn\)/, 'const link = ident(pair, relation.targetColumn)'),
+  fault(WHERE, 'or without parentheses', /return item\.kind === 'and' \|\| item\.kind === 'or' \? sql`\(\$\{printed\}\)` : printed/, 'return printed'),
+  fault(WHERE, 'negated walks are hoisted', /if \(exists\.negated \|\| !isSelective\(exists\.condition\)\)/, 'if (!isSelective(exists.condition))'),
+  fault(WHERE, 'correlated walks are hoisted', /every\(\(ref\) => bound\.has\(ref\.source\.id\)\)/, 'every(() => true)'),
+  fault(WHERE, 'identifiers are not compared as text', /const asText = isTo\(test\.left\.type\) !== isTo\(test\.right\.type\)/, 'const asText = false'),
+  fault(COLLATION, 'the successor steps on a surrogate', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last + 1'),
+  fault(COLLATION, 'surrogates rank below U+E000', /if \(unit < 0xe000\) return unit \+ 0x2000/, 'if (unit < 0xe000) return unit'),
+  fault(COLLATION, 'U+10FFFF has a successor', /while \(points\.at\(-1\) === LAST_CODE_POINT\) points\.pop\(\)/, 'if (points.at(-1) === LAST_CODE_POINT) points.pop()'),
+  fault(NUMERALS, 'n >= 1.5 is n >= 1', /value: floor \+ 1/, 'value: floor'),
+  fault(NUMERALS, 'beyond all ints is below them', /return above === \(op === '<' \|\| op === '<='\)/, "return above !== (op === '<' || op === '<=')"),
+  fault(NUMERALS, 'a rounded literal is equal', /if \(op === '=' \|\| op === '!='\) return op === '!=';\s*\/\/ The literal/, '// The literal'),
+  fault(NUMERALS, 'between two ints everything is equal', /case '=':\s*return false;\s*case '!=':\s*return true;/, "case '=': return true; case '!=': return false;"),
+  fault(VALUES, 'an int may have leading zeros', /const INT = \/\^-\?\(\?:0\|\[1-9\]\[0-9\]\*\)\$\//, 'const INT = /^-?[0-9]+$/'),
+  fault(VALUES, 'uuids keep their letter case', /UUID\.test\(text\) \? text\.toLowerCase\(\)/, 'UUID.test(text) ? text'),
+  fault(VALUES, 'datetimes ignore their offset', /epochSeconds\(time\) - offset/, 'epochSeconds(time)'),
+  fault(VALUES, 'offsets are added', /epochSeconds\(time\) - offset/, 'epochSeconds(time) + offset'),
+  fault(VALUES, 'every fourth year is leap but 30 February exists', /return year % 4 === 0 && \(year % 100 !== 0 \|\| year % 400 === 0\) \? 29 : 28/, 'return 30'),
+  fault(VALUES, 'NUL is text', /text\.isWellFormed\(\) && !text\.includes\('\\0'\)/, 'text.isWellFormed()'),
+  fault(VALUES, 'lone surrogates are text', /text\.isWellFormed\(\) && !text\.includes\('\\0'\)/, "!text.includes('\\0')"),
+  fault(VALUES, 'microseconds are padded on the left', /padEnd\(6, '0'\)/, "padStart(6, '0')"),
+  fault(VALUES, 'the year 10000 is read', /if \(seconds < FIRST_SECOND \|\| seconds > LAST_SECOND\) return undefined/, 'if (seconds < FIRST_SECOND) return undefined'),
+];
