@@ -19,7 +19,7 @@ import {
 } from './lowered.ts';
 import { numberTest } from './numerals.ts';
 import { OPERATORS } from './operators.ts';
-import { and, existsOf, isPresent, or } from './simplify.ts';
+import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
 import {
   ABSENT,
   type Binding,
@@ -275,14 +275,14 @@ class Lowering {
     const test = (right: Operand, as = op): Cond => ({ kind: 'test', op: as, negated, left: column, right });
     const { type } = column;
     if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
-      if (value.list) return listTest(op, { column, type, elements: [...new Set(numericElements(type, value))] });
+      if (value.list) return listTest({ column, type, elements: numericElements(type, value), member: op === 'in' });
       const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
       if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
       return test({ kind: 'literal', type, value: result.value }, result.op);
     }
     const right = this.#value(value, column);
     if (right.kind === 'literal' && Array.isArray(right.value))
-      return listTest(op, { column, type: right.type, elements: [...new Set(right.value as readonly Scalar[])] });
+      return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member: op === 'in' });
     if (op === '=' || op === '!=') return booleanTest({ kind: 'test', op, negated, left: column, right });
     if (right.kind === 'slot' && type === 'int' && value.kind === 'slot' && value.operand.type === 'float') {
       return test({ ...right, adapt: op === '>=' || op === '<' ? 'ceil' : 'floor' });
@@ -372,35 +372,6 @@ function complementTest(test: Test): Cond {
 
 const isAbsent = (operand: Operand): Cond =>
   operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
-
-/** One way to say it: `pinned != true` is `pinned = false`. */
-function booleanTest(test: Test): Test {
-  const { op, right } = test;
-  if (op !== '!=' || right.kind !== 'literal' || typeof right.value !== 'boolean') return test;
-  return { ...test, op: '=', right: { ...right, value: !right.value } };
-}
-
-/** A non-empty literal list: what is left of it after what no stored value equals is gone. */
-function listTest(
-  op: Test['op'],
-  {
-    column,
-    elements,
-    type,
-  }: { readonly column: ColumnRef; readonly elements: readonly Scalar[]; readonly type: ValueType },
-): Cond {
-  const [first] = elements;
-  if (first === undefined) return op === 'not in' ? isPresent(column) : FALSE;
-  const single = elements.length === 1;
-  const as = single ? (op === 'in' ? '=' : '!=') : op;
-  return booleanTest({
-    kind: 'test',
-    op: as,
-    negated: false,
-    left: column,
-    right: { kind: 'literal', type, value: single ? first : elements },
-  });
-}
 
 /** The elements that a column of whole numbers, or of doubles, can equal. */
 function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {

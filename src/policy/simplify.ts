@@ -17,6 +17,7 @@ import {
   TRUE,
 } from './lowered.ts';
 import { OPERATORS, rank } from './operators.ts';
+import type { ValueType } from './types.ts';
 
 type Kind = Junction['kind'];
 const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
@@ -164,28 +165,39 @@ const elementsOf = ({ right }: Test): readonly Scalar[] => {
 
 /** `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one list, what `=` and `in` both allow is another. */
 function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Cond | undefined {
+  const member = IN_LIST.has(a.op);
+  const isMerged = member ? IN_LIST.has(b.op) : OUT_OF_LIST.has(a.op) && OUT_OF_LIST.has(b.op);
+  if (!isMerged) return undefined;
   const [x, y] = [elementsOf(a), elementsOf(b)];
-  if (IN_LIST.has(a.op) && IN_LIST.has(b.op)) {
-    return kind === 'or'
-      ? listed(a, { elements: [...new Set([...x, ...y])], member: true })
-      : listed(a, { elements: x.filter((value) => y.includes(value)), member: true });
-  }
-  if (!OUT_OF_LIST.has(a.op) || !OUT_OF_LIST.has(b.op)) return undefined;
-  return kind === 'and'
-    ? listed(a, { elements: [...new Set([...x, ...y])], member: false })
-    : listed(a, { elements: x.filter((value) => y.includes(value)), member: false });
+  const elements = (kind === 'or') === member ? [...x, ...y] : x.filter((value) => y.includes(value));
+  return listTest({ column: a.left, type: a.right.type, elements, member });
 }
 
-function listed(
-  test: ColumnTest,
-  { elements, member }: { readonly elements: readonly Scalar[]; readonly member: boolean },
-): Cond {
+export interface ListTest {
+  readonly column: ColumnRef;
+  readonly type: ValueType;
+  readonly elements: readonly Scalar[];
+  /** `in`, or `not in`. */
+  readonly member: boolean;
+}
+
+/** In (not in) the literals that are left of a list that was not empty: an absent column is neither. */
+export function listTest({ column, type, elements: given, member }: ListTest): Cond {
+  const elements = [...new Set(given)];
   const [first] = elements;
-  if (first === undefined) return member ? FALSE : isPresent(test.left);
-  const type = (test.right as { readonly type: Test['left']['type'] }).type;
+  if (first === undefined) return member ? FALSE : isPresent(column);
+  if (type === 'bool' && elements.length === 2) return member ? isPresent(column) : FALSE;
+  const base = { kind: 'test', negated: false, left: column } as const;
   if (elements.length > 1)
-    return { ...test, op: member ? 'in' : 'not in', right: { kind: 'literal', type, value: elements } };
-  return { ...test, op: member ? '=' : '!=', right: { kind: 'literal', type, value: first } };
+    return { ...base, op: member ? 'in' : 'not in', right: { kind: 'literal', type, value: elements } };
+  return booleanTest({ ...base, op: member ? '=' : '!=', right: { kind: 'literal', type, value: first } });
+}
+
+/** One way to say it: `pinned != true` is `pinned = false`. */
+export function booleanTest(test: Test): Test {
+  const { op, right } = test;
+  if (op !== '!=' || right.kind !== 'literal' || typeof right.value !== 'boolean') return test;
+  return { ...test, op: '=', right: { ...right, value: !right.value } };
 }
 
 /** Two bounds of one direction: `and` keeps the narrower, `or` the wider. */

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { PolicyError } from '../../grammar/errors.ts';
+import { compile } from '../../src/policy/compile.ts';
+import { OPERATORS } from '../../src/policy/operators.ts';
+import type { PolicyRequest } from '../../src/policy/types.ts';
+import { SAMPLE as catalog } from './sample-catalog.ts';
+
+const ME = '11111111-1111-4111-8111-111111111111';
+const NOW = '2026-01-01T00:00:00.000000Z';
+const at = { catalog, collection: 'documents', action: 'list' } as const;
+const request = (given: Partial<PolicyRequest> = {}): PolicyRequest => ({
+  auth: { id: ME, roles: ['member'] },
+  query: {},
+  now: NOW,
+  ...given,
+});
+const verdictOf = (text: string, given: Partial<PolicyRequest> = {}) =>
+  compile(text, at).specialise(request(given)).verdict;
+const whereOf = (text: string, given: Partial<PolicyRequest> = {}) => {
+  const { text: sql, values } = compile(text, at).specialise(request(given)).where('d');
+  return [sql, ...values];
+};
+
+describe('compile', () => {
+  it('throws every error of the text, underlined', () => {
+    const failing = () => compile('@record.titel = "x" or @record.scor = 1', at);
+    expect(failing).toThrow(PolicyError);
+    expect(failing).toThrow(/titel[\s\S]*\^\^\^\^\^[\s\S]*scor/);
+  });
+
+  it('keeps the text and says whether it names @next', () => {
+    const update = { ...at, action: 'update' } as const;
+    const policies = ['@record.pinned', '@next.pinned', 'any(@next.tags as t, t.label = "x")'].map((text) =>
+      compile(text, update),
+    );
+    expect(policies.map(({ text, namesNext }) => [text, namesNext])).toEqual([
+      ['@record.pinned', false],
+      ['@next.pinned', true],
+      ['any(@next.tags as t, t.label = "x")', true],
+    ]);
+  });
+});
+
+describe('what the request alone decides', () => {
+  const DECIDED: readonly (readonly [text: string, given: Partial<PolicyRequest>, verdict: string])[] = [
+    ['@request.auth.roles contains "member"', {}, 'allow'],
+    ['@request.auth.roles contains "admin"', {}, 'deny'],
+    ['not (@request.auth.roles contains "admin")', {}, 'allow'],
+    ['@request.auth.roles contains "admin"', { auth: { id: ME, roles: [] } }, 'deny'],
+    ['not (@request.auth.roles contains "admin")', { auth: { id: ME, roles: [] } }, 'allow'],
+    ['not (@request.auth.roles contains "admin")', { auth: { id: ME } }, 'deny'],
+    ['not (@request.auth.roles contains "admin")', { auth: null }, 'deny'],
+    ['@request.query.mode = "x"', { query: { mode: 'x' } }, 'allow'],
+    ['not (@request.query.mode = "x")', { query: { mode: 'y' } }, 'allow'],
+    ['not (@request.query.mode = "x")', {}, 'deny'],
+    ['not (@request.query.mode = "x")', { query: { mode: ['y', 'z'] } }, 'deny'],
+    ['not (@request.query.mode = "x")', { query: { mode: '\ud800' } }, 'deny'],
+    ['@request.query.constructor is null', {}, 'allow'],
+    ['@request.query.mode is null', { query: { mode: 'y' } }, 'deny'],
+    ['@request.query.n = 5', { query: { n: '5' } }, 'allow'],
+    ['@request.query.n = 5', { query: { n: '05' } }, 'deny'],
+    ['@request.query.n < 9007199254740993', { query: { n: '9007199254740992' } }, 'allow'],
+    ['@request.query.n in [1, 2]', { query: { n: '2' } }, 'allow'],
+    ['@request.query.tags contains "a"', { query: { tags: 'a' } }, 'allow'],
+    ['@request.query.tags contains "a"', { query: { tags: ['b', 'a'] } }, 'allow'],
+    ['not (@request.query.tags contains "a")', { query: { tags: ['b'] } }, 'allow'],
+    ['not (@request.query.tags contains "a")', { query: { tags: ['b', '\0'] } }, 'deny'],
+    ['@request.query.since < @now - 24h', { query: { since: '2025-12-30T23:59:59Z' } }, 'allow'],
+    ['@request.query.since < @now - 24h', { query: { since: '2025-12-31T00:00:00Z' } }, 'deny'],
+    ['@record.score in []', {}, 'deny'],
+    ['@record.score not in []', {}, 'allow'],
+    ['@record.title = @request.query.q', {}, 'deny'],
+    ['not (@record.title = @request.query.q)', {}, 'deny'],
+    ['@record.score in @request.query.n', { query: { n: ['x'] } }, 'deny'],
+    ['@record.score not in @request.query.n', { query: { n: ['x', '1'] } }, 'deny'],
+    ['@record.pinned and @request.auth.roles contains "admin"', {}, 'deny'],
+    ['@record.pinned or @request.auth.roles contains "member"', {}, 'allow'],
+    ['@record.pinned', {}, 'depends'],
+  ];
+  it.each(DECIDED)('%s with %o: %s', (text, given, verdict) => {
+    expect(verdictOf(text, given)).toBe(verdict);
+  });
+
+  it('leaves the conditions on the record', () => {
+    const text =
+      '@request.query.mine = "yes" and @record.owner = @request.auth.id or @record.score in @request.query.n';
+    expect([
+      whereOf(text, { query: { mine: 'yes' } }),
+      whereOf(text, { query: { n: ['3', 'x'] } }),
+      whereOf(text, { query: { mine: 'yes', n: '4' } }),
+    ]).toEqual([
+      ['"d"."owner_id" = $1::uuid', ME],
+      ['"d"."score" = ANY($1::int8[])', [3]],
+      ['("d"."owner_id" = $1::uuid OR "d"."score" = ANY($2::int8[]))', ME, [4]],
+    ]);
+  });
+
+  it('says what must be loaded, of this residual alone', () => {
+    const policy = compile(
+      '@request.query.team = "yes" and any(@record.team.memberships as m, m.user.email = "x") or @record.cover.caption = "c"',
+      at,
+    );
+    const cover = { relation: 'cover', needs: [] };
+    const members = { relation: 'memberships', needs: [{ relation: 'user', needs: [] }] };
+    const needs = [{}, { query: { team: 'yes' } }].map((given) => policy.specialise(request(given)).needs.record);
+    expect(needs[0]).toEqual([cover]);
+    expect(needs[1]).toHaveLength(2);
+    expect(needs[1]).toEqual(expect.arrayContaining([cover, { relation: 'team', needs: [members] }]));
+  });
+
+  it('answers rightly after more kinds of requests than it remembers', () => {
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const policy = compile(keys.map((key) => `@record.score = @request.query.${key}`).join(' or '), at);
+    const queries = Array.from({ length: 64 }, (_, n) =>
+      Object.fromEntries(keys.filter((_key, i) => n & (1 << i)).map((key) => [key, '1'])),
+    );
+    const branches = () => queries.map((query) => policy.specialise(request({ query })).where('d').values.length);
+    const expected = queries.map((query) => Object.keys(query).length);
+    expect([branches(), branches()]).toEqual([expected, expected]);
+  });
+});
+
+describe('the table of operators', () => {
+  it('has complements and mirror images that undo themselves', () => {
+    for (const { symbol, complement, mirror } of Object.values(OPERATORS)) {
+      if (complement !== undefined) expect(OPERATORS[complement].complement).toBe(symbol);
+      if (mirror !== undefined) expect(OPERATORS[mirror].mirror).toBe(symbol);
+    }
+  });
+
+  it('has examples that compile', () => {
+    for (const { examples, symbol } of Object.values(OPERATORS)) {
+      for (const example of examples) {
+        expect(example).toContain(` ${symbol} `);
+        expect(compile(example, at).text).toBe(example);
+      }
+    }
+  });
+});
