@@ -318,7 +318,7 @@ function pattern({ tokens, at }: Found): Given {
   const message = `no pattern as \`${token.image}\` has it; expected \`contains\`, \`starts with\` or \`ends with\``;
   const given = { code: 'operator_pattern', message, span };
   const parts =
-    right?.tokenType === t.Text && /i?like/i.test(token.image)
+    right?.tokenType === t.Text && /^like$/i.test(token.image)
       ? /^(["'])(%?)([^%_\\]+)(%?)\1$/.exec(right.image)
       : null;
   if (parts === null) return withFix(given, undefined, 'contains');

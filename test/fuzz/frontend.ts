@@ -112,7 +112,7 @@ function input(next: Random): string {
   if (kind < 0.02) return repeated(next);
   if (kind < 0.1) return Array.from({ length: below(next, 400) }, () => String.fromCharCode(below(next, 256))).join('');
   let text = pick(next, SEEDS);
-  for (let i = below(next, 6); i >= 0; i--) text = mutate(text, next);
+  for (let i = below(next, next() < 0.5 ? 2 : 6); i > 0; i--) text = mutate(text, next);
   return text;
 }
 
