@@ -22,6 +22,8 @@ export interface Database extends Queryable {
   readonly kind: 'embedded' | 'postgres';
   /** For reads that may lag behind by what a replica lags; this database itself where there is none. */
   readonly replica: Queryable;
+  /** One statement that writes, as a transaction of its own: what it returns. `rows` is for reads: there, a wait for a lock would hold up others. */
+  write(statement: Sql): Promise<readonly Cells[]>;
   /** READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are tried again up to 3 times. Never ask the pool inside for another connection: use the given one. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** LISTEN; `onMessage` gets the payload, `onState(false)` when the channel is lost, `onState(true)` when it is back. */

@@ -96,6 +96,7 @@ function databaseOn(client: pg.Client, close: () => Promise<void>): Database {
     },
     rows,
     run: async (statement) => (await once(statement)).rowCount ?? 0,
+    write: rows,
     transaction: (work) => transact(lease, work),
     listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),
     async notify(channel, payload) {

@@ -46,8 +46,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     : undefined;
   const listener = new Listener(primary);
   const lease = () => leaseFrom(pool);
-  const autocommit = (statement: Sql) => once(lease, statement);
-  const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run: autocommit };
+  const run = async (statement: Sql) => (await once(lease, statement)).rowCount ?? 0;
+  const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run };
 
   const database: Database = {
     kind: 'postgres',
@@ -55,7 +55,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return replica ?? database;
     },
     rows: (statement) => reads.rows(statement),
-    run: autocommit,
+    run,
+    write: async (statement) => (await once(lease, statement)).rows as (string | null)[][],
     transaction: (work) => transact(lease, work),
     listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
     async notify(channel, payload) {
@@ -106,13 +107,13 @@ async function leaseFrom(pool: pg.Pool): Promise<Lease> {
   }
 }
 
-/** One statement outside a transaction: rows affected. */
-async function once(lease: () => Promise<Lease>, statement: Sql): Promise<number> {
+/** One statement outside a transaction. */
+async function once(lease: () => Promise<Lease>, statement: Sql): Promise<pg.QueryArrayResult<unknown[]>> {
   mustNotHoldConnection();
   const held = await lease();
   let destroy = false;
   try {
-    return (await held.client.query(toQuery(statement))).rowCount ?? 0;
+    return await held.client.query(toQuery(statement));
   } catch (error) {
     const mapped = toStoreError(error);
     destroy = isStalePlan(error) || (mapped instanceof StoreError && mapped.kind === 'unavailable');

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Sql } from '../sql.ts';
-import type { Cells, Transaction } from './contract.ts';
+import type { Transaction } from './contract.ts';
 import { isStalePlan, isTransient, toStoreError } from './errors.ts';
 import { toQuery } from './statements.ts';
 
@@ -66,14 +66,17 @@ async function rollBack(client: Lease['client']): Promise<boolean> {
 }
 
 function transactionOn(client: Lease['client']): Transaction {
+  let last: Promise<unknown> = Promise.resolve();
+  // Statements that are asked for at once go one after the other: a transaction has one connection.
+  const ask = (statement: Sql): ReturnType<typeof query> => {
+    const answer = last.then(() => query(client, statement));
+    last = answer.catch(() => undefined);
+    return answer;
+  };
   return {
     inTransaction: true,
-    async rows(statement: Sql): Promise<readonly Cells[]> {
-      return (await query(client, statement)).rows;
-    },
-    async run(statement: Sql): Promise<number> {
-      return (await query(client, statement)).rowCount ?? 0;
-    },
+    rows: async (statement) => (await ask(statement)).rows,
+    run: async (statement) => (await ask(statement)).rowCount ?? 0,
   };
 }
 

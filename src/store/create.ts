@@ -1,0 +1,129 @@
+/** A new record: checked, written, decided on as it stands, and undone where it is refused. */
+import { v7 as uuidv7 } from 'uuid';
+import type { Permit } from '../policy/access.ts';
+import { NO_RELATED, type Row } from '../policy/types.ts';
+import type { Collection, Relation } from '../schema/model.ts';
+import { ident, join, param, raw, type Sql, sql } from '../sql.ts';
+import { type Ask, forbidden, mustNotBeDenied, type Reading, type Store } from './ask.ts';
+import type { Cells, Transaction } from './contract.ts';
+import { expanded } from './expand.ts';
+import { invalid, refusedWrite, unreadableMentions } from './faults.ts';
+import { type Input, readInput, type Value } from './input.ts';
+import { changeLinks } from './links.ts';
+import { type Answer, answerOf } from './read.ts';
+import { setHasOne } from './references.ts';
+import { loadRelated } from './related.ts';
+import { tableOf } from './record.ts';
+import { selectReadable, VERSION_WIDTH } from './select.ts';
+
+export interface CreateRequest {
+  readonly data: unknown;
+  readonly expand: readonly string[];
+}
+/** Without json and etag where the caller may not read what was written. */
+export type Written = { readonly id: string } & Partial<Answer>;
+
+export async function create(store: Store, ask: Ask, { data, expand }: CreateRequest, tx?: Transaction): Promise<Written> {
+  const permit = mustNotBeDenied(ask, 'create');
+  const relations = expanded(ask, expand);
+  const input = readInput(ask, data, 'create');
+  const mentions = await unreadableMentions({ store, q: tx ?? store.db, ask }, input.mentions);
+  const faults = [...input.faults, ...mentions];
+  if (faults.length > 0) throw invalid(faults);
+  const creation = { store, ask, permit, input, relations };
+  try {
+    if (tx) return await writeIn(tx, creation);
+    return isPlain(creation) ? await writeAtOnce(creation) : await store.db.transaction((own) => writeIn(own, creation));
+  } catch (error) {
+    throw refusedWrite(error, ask.collection);
+  }
+}
+
+interface Creation {
+  readonly store: Store;
+  readonly ask: Ask;
+  readonly permit: Permit;
+  readonly input: Input;
+  readonly relations: readonly Relation[];
+}
+
+const needsRelated = ({ needs }: Permit): boolean => needs.record.length + needs.next.length > 0;
+
+/** All that matters is in the row itself: one statement does. */
+function isPlain({ store, ask, permit, input, relations }: Creation): boolean {
+  const { name } = ask.collection;
+  const hasRelations = input.links.length + input.hasOnes.length + relations.length + store.shape(name).hasOnes.length > 0;
+  return !hasRelations && !needsRelated(permit) && !needsRelated(ask.permit(name, 'read'));
+}
+
+async function writeAtOnce({ store, ask, permit, input }: Creation): Promise<Written> {
+  const id = uuidv7();
+  const values = withStamps({ id, now: ask.now }, input.values);
+  if (!permit.test(rowOf(ask, values), NO_RELATED)) throw forbidden();
+  const cells = await insert(store, { write: (statement) => store.db.write(statement), collection: ask.collection, values });
+  const read = ask.permit(ask.collection.name, 'read');
+  const shape = store.shape(ask.collection.name);
+  if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
+  return { id, ...(await answerOf({ store, q: store.db, ask }, cells, [])) };
+}
+
+async function writeIn(tx: Transaction, { store, ask, permit, input, relations }: Creation): Promise<Written> {
+  const reading: Reading = { store, q: tx, ask };
+  const id = uuidv7();
+  const values = withStamps({ id, now: ask.now }, input.values);
+  const cells = await insert(store, { write: (statement) => tx.rows(statement), collection: ask.collection, values });
+  for (const change of input.links) await changeLinks(reading, id, change);
+  for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
+  await mustBeAllowed(reading, permit, store.shape(ask.collection.name).row(cells, VERSION_WIDTH));
+  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  const found = await selectReadable(reading, id);
+  return found ? { id, ...(await answerOf(reading, found, relations)) } : { id };
+}
+
+async function mustBeAllowed(reading: Reading, permit: Permit, record: Row): Promise<void> {
+  const collection = reading.ask.collection.name;
+  const needs = [...permit.needs.record, ...permit.needs.next];
+  const related = await loadRelated(reading, { collection, record, needs });
+  if (!permit.test(record, related)) throw forbidden();
+}
+
+const withStamps = ({ id, now }: { readonly id: string; readonly now: string }, values: readonly Value[]): readonly Value[] => [
+  { column: 'id', type: 'uuid', value: id },
+  { column: 'created_at', type: 'timestamptz', value: now },
+  { column: 'updated_at', type: 'timestamptz', value: now },
+  ...values,
+];
+
+/** The record as it would be stored, as policies see it. */
+function rowOf({ collection }: Ask, values: readonly Value[]): Row {
+  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const row: Record<string, unknown> = { id: byColumn.get('id') };
+  for (const member of [...collection.fields.values(), ...collection.relations.values()]) {
+    if ('column' in member) row[member.name] = byColumn.get(member.column) ?? null;
+  }
+  return row;
+}
+
+export interface Insertion {
+  readonly write: (statement: Sql) => Promise<readonly Cells[]>;
+  readonly collection: Collection;
+  readonly values: readonly Value[];
+}
+
+/** The cells of the new row: the version (a new record's links are not in it), then the record. */
+export async function insert(
+  store: Store,
+  { write, collection, values }: Insertion,
+): Promise<Cells> {
+  const columns = join(values.map(({ column }) => ident(column)), ', ');
+  const cells = join(values.map(({ type, value }) => sql`${param(type, value)}`), ', ');
+  const returned: Sql = sql`xmin::text, ${emptyDigest(store, collection.name)}, ${store.shape(collection.name).columns(collection.table)}`;
+  const [row] = await write(sql`INSERT INTO ${tableOf(collection)} (${columns}) VALUES (${cells}) RETURNING ${returned}`);
+  return row!;
+}
+
+/** What `versionColumns` says of a record without members. */
+function emptyDigest(store: Store, collection: string): Sql {
+  const links = [...store.shape(collection).collection.relations.values()].filter(({ kind }) => kind === 'many_to_many');
+  return links.length === 0 ? raw(`''`) : raw(`md5('${';'.repeat(links.length - 1)}')`);
+}

@@ -1,0 +1,69 @@
+/** The end of a record. What hangs on it goes, stays or refuses as `on_delete` says. */
+import type { BelongsTo, Collection, ManyToMany } from '../schema/model.ts';
+import { ident, param, type Sql, sql } from '../sql.ts';
+import { type Ask, forbidden, mustNotBeDenied, notFound, type Reading, type Store } from './ask.ts';
+import { StoreError, type Transaction } from './contract.ts';
+import { mustMatch } from './etag.ts';
+import { stillReferenced } from './faults.ts';
+import { lockRow } from './locked.ts';
+import { tableOf } from './record.ts';
+
+export interface RemoveRequest {
+  readonly id: string;
+  /** The header If-Match. */
+  readonly ifMatch?: string | undefined;
+}
+
+export async function remove(store: Store, ask: Ask, request: RemoveRequest): Promise<void> {
+  mustNotBeDenied(ask, 'delete');
+  try {
+    await store.db.transaction((tx) => removeIn({ store, q: tx, ask }, tx, request));
+  } catch (error) {
+    throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
+  }
+}
+
+async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: RemoveRequest): Promise<void> {
+  const { store, ask } = reading;
+  const { name, kind } = ask.collection;
+  const conditions = [ask.permit(name, 'delete').where('t')];
+  const locked = await lockRow(reading, { collection: name, id, conditions });
+  if (locked === undefined) throw notFound();
+  if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
+  mustMatch(ifMatch, locked.version);
+  if (kind === 'users') await store.hooks.onUserChanged?.(id, tx);
+  if (kind === 'files') await store.hooks.onFileRemoved?.(id, tx);
+  for (const statement of touches(store, ask, id)) await tx.run(statement);
+  await tx.run(sql`DELETE FROM ${tableOf(ask.collection)} WHERE id = ${param('uuid', id)}`);
+}
+
+/** The records that lose a member or a reference are changed by it, and say so. */
+function* touches(store: Store, { collection: target, now }: Ask, id: string): Iterable<Sql> {
+  for (const collection of store.schema.collections.values()) {
+    for (const relation of collection.relations.values()) {
+      if (relation.collection !== target.name) continue;
+      if (relation.kind === 'many_to_many') yield touchLinked({ collection, relation, id, now });
+      if (relation.kind === 'belongs_to' && relation.onDelete === 'set_null') yield letGo({ collection, relation, id, now });
+    }
+  }
+}
+
+interface Touch<R> {
+  readonly collection: Collection;
+  readonly relation: R;
+  readonly id: string;
+  readonly now: string;
+}
+
+const stamp = (now: string): Sql => sql`updated_at = greatest(updated_at, ${param('timestamptz', now)})`;
+
+function touchLinked({ collection, relation, id, now }: Touch<ManyToMany>): Sql {
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  return sql`UPDATE ${tableOf(collection)} SET ${stamp(now)} WHERE id IN (SELECT l.${ident(sourceColumn)} FROM ${ident(linkTable)} AS l WHERE l.${ident(targetColumn)} = ${param('uuid', id)})`;
+}
+
+function letGo({ collection, relation, id, now }: Touch<BelongsTo>): Sql {
+  const column = ident(relation.column);
+  return sql`UPDATE ${tableOf(collection)} SET ${column} = NULL, ${stamp(now)} WHERE ${column} = ${param('uuid', id)}`;
+}
+
