@@ -1,6 +1,6 @@
 /** What happened to accounts, told without secrets. Part of the transaction of what it tells, where there is one. */
 import { v7 } from 'uuid';
-import { param, sql } from '../sql.ts';
+import { empty, join, param, sql } from '../sql.ts';
 import type { Queryable } from '../store/contract.ts';
 
 export type AuditEvent =
@@ -57,7 +57,7 @@ export async function record(db: Queryable, entry: AuditEntry): Promise<void> {
 }
 
 export interface AuditQuery {
-  readonly userId?: string;
+  readonly email?: string;
   readonly event?: string;
   readonly limit: number;
 }
@@ -65,6 +65,8 @@ export interface AuditRow {
   readonly at: string;
   readonly event: string;
   readonly user_id: string | null;
+  /** Of the user as it is now. */
+  readonly email: string | null;
   readonly actor_id: string | null;
   readonly session_id: string | null;
   readonly ip: string | null;
@@ -74,14 +76,20 @@ export interface AuditRow {
 }
 
 /** Newest first. */
-export async function readAudit(db: Queryable, query: AuditQuery): Promise<readonly AuditRow[]> {
+export async function readAudit(db: Queryable, { email, event, limit }: AuditQuery): Promise<readonly AuditRow[]> {
+  const conditions = [
+    ...(email === undefined ? [] : [sql`u.email = ${param('text', email.toLowerCase())}`]),
+    ...(event === undefined ? [] : [sql`a.event = ${param('text', event)}`]),
+  ];
+  const where = conditions.length === 0 ? empty : sql`WHERE ${join(conditions, ' AND ')}`;
   const rows = await db.rows(
-    sql`SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), event, user_id, actor_id, session_id, ip, user_agent, request_id, detail FROM "_auth_audit" WHERE (${param('uuid', query.userId ?? null)} IS NULL OR user_id = ${param('uuid', query.userId ?? null)}) AND (${param('text', query.event ?? null)} IS NULL OR event = ${param('text', query.event ?? null)}) ORDER BY id DESC LIMIT ${param('int8', query.limit)}`,
+    sql`SELECT to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.event, a.user_id, u.email, a.actor_id, a.session_id, a.ip, a.user_agent, a.request_id, a.detail FROM "_auth_audit" a LEFT JOIN "users" u ON u.id = a.user_id ${where} ORDER BY a.id DESC LIMIT ${param('int8', limit)}`,
   );
-  return rows.map(([at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail]) => ({
+  return rows.map(([at, kind, user_id, address, actor_id, session_id, ip, user_agent, request_id, detail]) => ({
     at: at!,
-    event: event!,
+    event: kind!,
     user_id: user_id!,
+    email: address!,
     actor_id: actor_id!,
     session_id: session_id!,
     ip: ip!,

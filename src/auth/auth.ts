@@ -13,7 +13,7 @@ import { createPasswordPool } from './passwords.ts';
 import { createRecovery, type Recovery } from './recovery.ts';
 import { createSessions, type SessionRow } from './sessions.ts';
 import { createTokens, type Tokens } from './tokens.ts';
-import { createUsers, normalEmail, type User } from './users.ts';
+import { checkEmail, createUsers, normalEmail, type User } from './users.ts';
 
 export type { AuditRow, Client } from './audit.ts';
 export type { Credentials } from './authenticate.ts';
@@ -35,8 +35,14 @@ export interface AuthSettings {
 
 export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'>, Recovery {
   readonly authenticate: Authenticator['authenticate'];
-  /** Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node within a second. */
-  readonly userChanged: Authenticator['userChanged'];
+  /**
+   * Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node at once, not within a second.
+   * `roles`: what was asked of them, for the audit trail.
+   */
+  userChanged(
+    id: string,
+    by?: { readonly caller: Caller; readonly client: Client; readonly roles?: unknown },
+  ): Promise<void>;
   readonly jwks: Tokens['jwks'];
   /** The caller as every route shows users, read now. */
   me(caller: Caller): Promise<User>;
@@ -44,6 +50,8 @@ export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 
   sessions(caller: Caller): Promise<readonly (SessionRow & { readonly current: boolean })[]>;
   /** Throws `not_found` for what is not the caller's own. */
   endSession(caller: Caller, id: string, client: Client): Promise<void>;
+  /** Where mails go: `SMTP`, or the folder that they are written into. */
+  readonly mailTo: string;
   readonly admin: Administration;
   close(): Promise<void>;
 }
@@ -127,6 +135,7 @@ export async function createAuth(parts: {
   };
   const addUser: Administration['addUser'] = async ({ email, password, roles }) => {
     checkRoles(roles);
+    checkEmail(email);
     const fault = passwords.fault(password, email, '/password');
     if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [fault] });
     const passwordHash = await passwords.hash(password);
@@ -190,7 +199,13 @@ export async function createAuth(parts: {
 
   return {
     authenticate: authenticator.authenticate,
-    userChanged: authenticator.userChanged,
+    async userChanged(id, by) {
+      await authenticator.userChanged(id);
+      if (by?.roles === undefined) return;
+      const roles = (await users.byId(db, id))?.roles;
+      const detail = { change: by.roles, to: roles };
+      await record(db, { event: 'roles_changed', userId: id, actorId: by.caller.id, client: by.client, detail });
+    },
     jwks: tokens.jwks,
     register: accounts.register,
     login: accounts.login,
@@ -202,6 +217,7 @@ export async function createAuth(parts: {
       return user;
     },
     ...recovery,
+    mailTo: mailer.to,
     async sessions(caller) {
       const rows = await sessions.list(db, caller.id);
       return rows.map((row) => ({ ...row, current: row.id === caller.sessionId }));

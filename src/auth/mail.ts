@@ -26,6 +26,8 @@ export interface MailSettings {
 }
 
 export interface Mailer {
+  /** `SMTP`, or a folder. */
+  readonly to: string;
   /** What finds out whether there is a mail to send, and to whom. Runs after the answer. Throws `unavailable` when too many wait. */
   later(work: () => Promise<Mail | undefined>): void;
   /** Waits for what is under way. */
@@ -40,6 +42,7 @@ export function createMailer(settings: MailSettings): Mailer {
   let waiting = 0;
   let last: Promise<void> = Promise.resolve();
   return {
+    to: settings.smtpUrl === undefined ? folderOf(settings) : 'SMTP',
     later(work) {
       if (waiting >= MAX_WAITING) {
         throw new Problem('unavailable', 'too many mails wait to be sent; try again shortly', {
@@ -58,6 +61,8 @@ export function createMailer(settings: MailSettings): Mailer {
     close: () => last,
   };
 }
+
+const folderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
 
 type Send = (mail: Mail) => Promise<void>;
 
@@ -78,7 +83,7 @@ function bySmtp(settings: MailSettings, url: string): Send {
 }
 
 function toFolder(settings: MailSettings): Send {
-  const folder = join(settings.dataDir, 'mail');
+  const folder = folderOf(settings);
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return async (mail) => {
     const { message } = await transport.sendMail({

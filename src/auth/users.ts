@@ -45,6 +45,13 @@ const FIRST = ['id', 'email', 'email_verified', 'roles', 'created_at', 'updated_
 
 export const normalEmail = (email: string): string => email.toLowerCase();
 
+/** RFC 5321 §4.5.3.1.3. The routes are stricter; this is what the table can keep and a mail can be sent to. */
+export function checkEmail(email: string): void {
+  if (/^[\x21-\x7e]{1,254}$/.test(email) && /^[^@]+@[^@]+$/.test(email)) return;
+  const detail = 'expected an email address';
+  throw new Problem('validation_failed', detail, { errors: [{ pointer: '/email', code: 'invalid_value', detail }] });
+}
+
 export function createUsers(schema: Schema): Users {
   const collection = schema.collections.get('users')!;
   const table = ident(collection.table);

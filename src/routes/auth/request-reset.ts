@@ -11,7 +11,7 @@ export const requestReset: Route = {
   async handle(ctx, app) {
     const body = await readBody(ctx, app, { email });
     await app.auth.requestReset(body.email, clientOf(ctx, app));
-    ctx.status = 202;
     ctx.body = null;
+    ctx.status = 202;
   },
 };

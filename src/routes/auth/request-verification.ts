@@ -10,7 +10,7 @@ export const requestVerification: Route = {
   body: 'none',
   async handle(ctx, app) {
     await app.auth.requestVerification(callerOf(ctx), clientOf(ctx, app));
-    ctx.status = 202;
     ctx.body = null;
+    ctx.status = 202;
   },
 };
