@@ -1,0 +1,101 @@
+/** The policies of a schema file in canonical form; every other byte stays as it is. */
+import { Scalar } from 'yaml';
+import { parse } from '../../grammar/parser.ts';
+import { print } from '../../grammar/printer.ts';
+import { invariant } from '../policy/lowered.ts';
+import { ACTIONS } from '../policy/types.ts';
+import { type Path, pathText, type SchemaIssue } from './issue.ts';
+import { singleQuoted } from './scalar.ts';
+import { valueAt } from './shape-faults.ts';
+import { SchemaSource } from './source.ts';
+
+export interface Formatted {
+  /** The file's text; as it was where an issue is an error. */
+  readonly text: string;
+  /** Paths of the policies that were not canonical. */
+  readonly changed: readonly string[];
+  /** Why the file, or a policy, cannot be read. */
+  readonly issues: readonly SchemaIssue[];
+}
+
+interface Edit {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+}
+
+export function formatPolicies(text: string, file = 'bylaw.yaml'): Formatted {
+  const source = new SchemaSource(text, file);
+  const raw = source.value();
+  if (source.issues.length > 0) return { text, changed: [], issues: source.issues };
+  const edits = new Map<number, Edit>();
+  for (const path of policyPaths(raw)) {
+    const edit = editOf(path, source);
+    // By place: an alias is the same text once more.
+    if (edit !== undefined) edits.set(edit.start, edit);
+  }
+  if (source.issues.length > 0) return { text, changed: [], issues: source.issues };
+  const ordered = [...edits.values()].sort((a, b) => a.start - b.start);
+  return { text: applied(text, ordered), changed: ordered.map(({ path }) => path), issues: [] };
+}
+
+function applied(text: string, edits: readonly Edit[]): string {
+  let result = '';
+  let at = 0;
+  for (const { start, end, replacement } of edits) {
+    result += text.slice(at, start) + replacement;
+    at = end;
+  }
+  return result + text.slice(at);
+}
+
+/** Where texts of policies stand, whatever else is wrong with the file. */
+function policyPaths(raw: unknown): readonly Path[] {
+  const collections = valueAt(raw, ['collections']);
+  if (typeof collections !== 'object' || collections === null) return [];
+  return Object.keys(collections).flatMap((name) => ACTIONS.flatMap((action) => textsBelow(raw, ['collections', name, 'access', action])));
+}
+
+function textsBelow(raw: unknown, path: Path): readonly Path[] {
+  const rules = valueAt(raw, path);
+  if (typeof rules === 'string') return [path];
+  if (Array.isArray(rules)) return rules.flatMap((_, i) => textsBelow(raw, [...path, i]));
+  return typeof valueAt(rules, ['when']) === 'string' ? [[...path, 'when']] : [];
+}
+
+function editOf(path: Path, source: SchemaSource): Edit | undefined {
+  const scalar = source.scalarAt(path)!;
+  const value = String(scalar.value);
+  // YAML lost a part of it: what is left must not be made to look right.
+  if (source.cutByComment(path)) {
+    source.reportCut({ code: 'yaml_comment', message: 'YAML ends this text at ` #`, so the policy is not what it seems; put it into quotes', path });
+    return undefined;
+  }
+  const { expr, issues } = parse(value);
+  for (const { code, severity, message, span, fix } of issues) source.reportWithin({ code, severity, message, path }, span, fix);
+  if (expr === undefined || hasComment(value)) return undefined;
+  const canonical = print(expr);
+  const isBlock = scalar.style === Scalar.BLOCK_LITERAL || scalar.style === Scalar.BLOCK_FOLDED;
+  if (value === canonical || (isBlock && unfolded(value) === canonical)) return undefined;
+  invariant(parse(canonical).expr !== undefined, 'the canonical text of a policy is a policy');
+  const replacement = isBlock ? blockOf(source.text.slice(scalar.start, scalar.end), canonical) : singleQuoted(canonical);
+  return { path: pathText(path), start: scalar.start, end: scalar.end, replacement };
+}
+
+const STRING_OR = (other: string): RegExp => new RegExp(String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|${other}`, 'gs');
+const COMMENT = STRING_OR(String.raw`\/\*`);
+const WHITE = STRING_OR(String.raw`\s+`);
+
+/** A policy with a comment stays as it was written: the tree does not know where the comment belongs. */
+const hasComment = (value: string): boolean => (value.match(COMMENT) ?? []).includes('/*');
+
+/** Line ends in a block are the author's layout. */
+const unfolded = (value: string): string => value.replaceAll(WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
+
+/** With the header, the indentation and the line end of the block that was there. */
+function blockOf(written: string, canonical: string): string {
+  const header = written.slice(0, written.indexOf('\n') + 1);
+  const indentation = /^[ \t]*(?=\S)/m.exec(written.slice(header.length))?.[0] ?? '';
+  return `${header}${indentation}${canonical}${/\s*$/.exec(written)![0]}`;
+}
