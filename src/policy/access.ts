@@ -27,6 +27,8 @@ export interface Change {
 const NO_NEEDS: Needs = { record: [], next: [] };
 const makers = new WeakSet<object>();
 let make: (parts: PermitParts) => Permit;
+// Known to this module alone, so that what casts around the types fails as well.
+const GATE = Symbol('gate');
 
 interface PermitParts {
   readonly rules: readonly PermitRule[];
@@ -41,7 +43,8 @@ export class Permit {
   /** Why the program acts on its own behalf, for those permits that no request is behind. */
   readonly reason: string | undefined;
 
-  private constructor({ rules, reason }: PermitParts) {
+  private constructor({ rules, reason }: PermitParts, gate: symbol) {
+    invariant(gate === GATE, 'a permit is made by decide or systemPermit');
     this.rules = rules;
     this.reason = reason;
     this.verdict = reason !== undefined ? 'allow' : verdictOf(rules);
@@ -49,7 +52,7 @@ export class Permit {
   }
 
   static {
-    make = (parts) => new Permit(parts);
+    make = (parts) => new Permit(parts, GATE);
   }
 
   /** The records, stored and named `alias`, that are permitted: list, read, delete. */

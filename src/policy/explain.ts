@@ -30,6 +30,8 @@ export interface Clause {
   readonly absent?: string;
   /** An element of a to-many relation that this clause was asked of. */
   readonly element?: string;
+  /** `not` and `none`: the opposite of what its parts come to. */
+  readonly inverts?: true;
   readonly parts: readonly Clause[];
 }
 export interface Situation {
@@ -85,10 +87,12 @@ const wordOf = (value: Truth): string => (value === undefined ? 'unknown' : Stri
 
 /** The smallest clause that alone made the whole what it is. */
 function decidingOf(clause: Clause): Clause {
-  const alike = clause.parts.filter((part) => part.value === clause.value);
-  const only = clause.parts.length === 1 ? clause.parts[0] : alike.length === 1 ? alike[0] : undefined;
-  return only === undefined ? clause : decidingOf(only);
+  const wanted = clause.inverts ? opposite(clause.value) : clause.value;
+  const [only, ...others] = clause.parts.filter((part) => part.value === wanted);
+  return only === undefined || others.length > 0 ? clause : decidingOf(only);
 }
+
+const opposite = (value: Truth): Truth => (value === undefined ? undefined : !value);
 
 // ---------------------------------------------------------------- three values
 
@@ -115,7 +119,7 @@ class Evaluation {
         return { text, value: node.value, parts: [] };
       case 'not': {
         const part = this.clause(node.item, variables);
-        return { text, value: part.value === undefined ? undefined : !part.value, parts: [part] };
+        return { text, value: opposite(part.value), inverts: true, parts: [part] };
       }
       case 'and':
       case 'or': {
@@ -140,7 +144,7 @@ class Evaluation {
   #quantified(
     { path, quantifier, variable, condition }: CheckedQuantified,
     variables: Variables,
-  ): Pick<Clause, 'value' | 'absent' | 'parts'> {
+  ): Omit<Clause, 'text'> {
     const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
     const rows = at.related.many(path.from, path.relation.name, own(at.row, 'id') as string);
@@ -150,7 +154,7 @@ class Evaluation {
     }));
     if (quantifier === 'all') return { value: kleene('and', parts), parts };
     const some = kleene('or', parts);
-    return { value: quantifier === 'any' || some === undefined ? some : !some, parts };
+    return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
   }
 
   // -------------------------------------------------------------- values
