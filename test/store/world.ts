@@ -1,0 +1,161 @@
+/** A schema on a fresh database of either kind, and callers to ask with. */
+import { decide, type Permit } from '../../src/policy/access.ts';
+import type { Action, Row } from '../../src/policy/types.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import type { Schema } from '../../src/schema/model.ts';
+import type { Database } from '../../src/store/contract.ts';
+import { applyMigration } from '../../src/store/migrate.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { type Ask, createRecords, type Hooks, type Records } from '../../src/store/records.ts';
+import { isolatedUrl, startPostgres, type TestPostgres } from '../support/postgres.ts';
+
+export const KINDS = ['embedded', 'postgres'] as const;
+export type Kind = (typeof KINDS)[number];
+
+let server: Promise<TestPostgres | undefined> | undefined;
+
+/** Undefined where there is no PostgreSQL to test with. */
+export async function postgresUrl(): Promise<string | undefined> {
+  server ??= startPostgres();
+  const running = await server;
+  return running && isolatedUrl(running.url);
+}
+export const hasPostgres = async (): Promise<boolean> => (await postgresUrl()) !== undefined;
+export const stopPostgres = async (): Promise<void> => (await server)?.stop();
+
+export async function openKind(kind: Kind): Promise<Database> {
+  if (kind === 'embedded') return openDatabase({});
+  const url = await postgresUrl();
+  if (url === undefined) throw new Error('no PostgreSQL');
+  return openDatabase({ url, pipelines: 2 });
+}
+
+export function schemaOf(text: string): Schema {
+  const { schema, issues } = parseSchema(text);
+  if (!schema)
+    throw new Error(
+      issues
+        .filter(({ severity }) => severity === 'error')
+        .map((issue) => `${issue.path}: ${issue.message}`)
+        .join('\n'),
+    );
+  return schema;
+}
+
+export const NOW = '2026-11-21T09:00:00.000000Z';
+
+export class World {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly records: Records;
+
+  private constructor(db: Database, schema: Schema, hooks: Hooks) {
+    this.db = db;
+    this.schema = schema;
+    this.records = createRecords(db, schema, hooks);
+  }
+
+  static async open(db: Database, text: string, hooks: Hooks = {}): Promise<World> {
+    const schema = schemaOf(text);
+    await applyMigration(db, schema);
+    return new World(db, schema, hooks);
+  }
+
+  async user(email: string, roles: readonly string[] = ['member'], more: Row = {}): Promise<Caller> {
+    const { row } = await this.db.transaction((tx) =>
+      this.records.insertSystem(tx, 'users', { email, roles, ...more }),
+    );
+    return new Caller(this, row);
+  }
+}
+
+interface More {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly expand?: readonly string[];
+  readonly ifMatch?: string;
+  readonly now?: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared as whole values
+export type Json = any;
+
+export class Caller {
+  readonly id: string;
+  readonly auth: Row;
+  readonly #world: World;
+
+  constructor(world: World, auth: Row) {
+    this.#world = world;
+    this.auth = auth;
+    this.id = auth.id as string;
+  }
+
+  ask(collection: string, more: More & { readonly data?: unknown } = {}): Ask {
+    const known = new Map<string, Permit>();
+    const { schema } = this.#world;
+    const request = {
+      auth: this.auth,
+      query: more.query ?? {},
+      now: more.now ?? NOW,
+      ...(more.data === undefined ? {} : { data: more.data as Row }),
+    };
+    const permit = (name: string, action: Action): Permit => {
+      const key = `${name}/${action}`;
+      const made = known.get(key) ?? decide({ rules: schema.collections.get(name)!.access[action], request });
+      known.set(key, made);
+      return made;
+    };
+    return { collection: schema.collections.get(collection)!, permit, auth: this.auth, now: request.now };
+  }
+
+  async create(collection: string, data: unknown, more: More = {}): Promise<Json> {
+    const written = await this.#world.records.create(this.ask(collection, { ...more, data }), {
+      data,
+      expand: more.expand ?? [],
+    });
+    return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
+  }
+
+  async list(
+    collection: string,
+    request: Partial<Parameters<Records['list']>[1]> = {},
+    more: More = {},
+  ): Promise<Json> {
+    const asked = { filters: [], limit: 20, offset: 0, expand: [], count: false, ...request };
+    const { json, ...page } = await this.#world.records.list(this.ask(collection, more), asked);
+    return { data: JSON.parse(json), ...page };
+  }
+
+  async read(collection: string, id: string, expand: readonly string[] = []): Promise<Json> {
+    const { json } = await this.#world.records.read(this.ask(collection), { id, expand });
+    return JSON.parse(json);
+  }
+
+  async etag(collection: string, id: string): Promise<string> {
+    return (await this.#world.records.read(this.ask(collection), { id, expand: [] })).etag;
+  }
+
+  async update(collection: string, id: string, data: unknown, more: More = {}): Promise<Json> {
+    const request = { id, data, expand: more.expand ?? [], ifMatch: more.ifMatch };
+    const written = await this.#world.records.update(this.ask(collection, { ...more, data }), request);
+    return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
+  }
+
+  async remove(collection: string, id: string, ifMatch?: string): Promise<void> {
+    await this.#world.records.remove(this.ask(collection), { id, ifMatch });
+  }
+}
+
+/** The code of a refusal, with its faults; a test that expects one fails where there is none. */
+export async function refusal(work: Promise<unknown>): Promise<Json> {
+  try {
+    await work;
+  } catch (error) {
+    const { code, errors } = error as { code?: string; errors?: readonly { pointer?: string; code: string }[] };
+    if (code === undefined || errors === undefined) throw error;
+    return errors.length === 0
+      ? code
+      : { [code]: errors.map(({ pointer, code: fault }) => `${pointer ?? ''} ${fault}`) };
+  }
+  throw new Error('nothing was refused');
+}
