@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const LEAVES = ['sql', 'problem'];
+/** The nearest name that exists, for messages: pure text, of use to everybody. */
+const OPEN_TO_ALL = 'grammar/suggest.ts';
 
 /** From a room to the rooms that it may know, beside itself. A file right under src is a room of its own. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
@@ -70,7 +72,7 @@ describe('the rooms', () => {
   test('know only the rooms that the arrows lead to', () => {
     const wrong = inside.filter(({ from, to }) => {
       const [room, other] = [roomOf(from), roomOf(to)];
-      return room !== other && !ARROWS[room]!.includes(other);
+      return room !== other && to !== OPEN_TO_ALL && !ARROWS[room]!.includes(other);
     });
     expect(wrong.map(say)).toEqual([]);
   });

@@ -63,7 +63,7 @@ const internal = (cause: unknown): Problem =>
   });
 
 function logDefect(log: Logger, ctx: Context, error: unknown): void {
-  const { name, message, stack, code } = error instanceof Error ? (error as Error & { code?: unknown }) : new Error(String(error));
+  const { name, message, stack, code }: Error & { code?: unknown } = error instanceof Error ? error : new Error(String(error));
   log.error({ request_id: requestIdOf(ctx), error: { name, message, stack, code } }, 'defect');
 }
 

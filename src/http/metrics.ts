@@ -1,6 +1,6 @@
 /** Prometheus metrics of this process. Labels come from the route list, never from a path that a client made up. */
 import type { Context, Next } from 'koa';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -15,6 +15,7 @@ export interface Metrics {
 export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  if (readAll !== undefined) answerPrimary(registry);
   const duration = new Histogram({
     name: 'bylaw_http_request_duration_seconds',
     help: 'Time from the arrival of a request to the end of its answer.',
@@ -31,6 +32,13 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     await next();
   };
   return { registry, contentType: registry.contentType, read: readAll ?? (() => registry.metrics()), measure };
+}
+
+/** A worker's part of the metrics of all: the primary process asks for it by a message. */
+function answerPrimary(registry: Registry): void {
+  AggregatorRegistry.setRegistries([registry]);
+  // Its constructor is what begins to listen.
+  new AggregatorRegistry();
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT']);

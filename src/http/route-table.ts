@@ -42,7 +42,9 @@ export function allowOf(routes: readonly Route[]): string {
 }
 
 function entryOf(route: Route): Entry {
-  const layer = new Router({ sensitive: true, strict: true }).register(route.path, [route.method], () => {});
+  const router = new Router({ sensitive: true, strict: true });
+  router.register(route.path, [route.method], () => {});
+  const layer = router.stack[0]!;
   const fixed = !route.path.includes(':');
   // `/api/auth/login` is no record `login` of a collection `auth`.
   const namesCollection = route.path.startsWith('/api/:collection');

@@ -2,7 +2,7 @@
 import type { QueryPair } from '../../http/query.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { nearestName } from '../../schema/nearest.ts';
+import { nearest } from '../../../grammar/suggest.ts';
 
 export interface ExpandPlace {
   readonly collection: Collection;
@@ -29,7 +29,7 @@ function refusalOf(
   if (name === '') return '`expand` holds an empty name';
   if (before.includes(name)) return `\`${name}\` is to be expanded more than once`;
   if (collection.relations.has(name)) return undefined;
-  const near = nearestName(name, collection.relations.keys());
+  const near = nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `\`${collection.name}\` has no relation \`${name}\`${hint}`;
 }

@@ -2,7 +2,7 @@
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
-import type { Filter } from '../../store/contract.ts';
+import type { Filter } from '../../store/list.ts';
 
 export interface FilterKey {
   readonly key: string;
@@ -24,7 +24,7 @@ export function filterKeysOf(collection: Collection): ReadonlyMap<string, Filter
 }
 
 function allKeys({ fields, relations }: Collection): readonly FilterKey[] {
-  const own = idKey('id', (id) => ({ kind: 'id', id }));
+  const own = idKey('id', (value) => ({ kind: 'id', value }));
   return [own, ...[...fields.values()].map(fieldKey), ...[...relations.values()].flatMap(relationKeys)];
 }
 

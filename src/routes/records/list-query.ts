@@ -2,8 +2,8 @@
 import type { QueryPair } from '../../http/query.ts';
 import { type Fault, Problem, type ProblemCode } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { nearestName } from '../../schema/nearest.ts';
-import type { Filter } from '../../store/contract.ts';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Filter } from '../../store/list.ts';
 import { readExpand } from './expand.ts';
 import { filterKeysOf } from './filter-keys.ts';
 
@@ -82,7 +82,7 @@ function readFilters(
 }
 
 function unknownKey(key: string, collection: Collection): Fault {
-  const near = nearestName(key, [...WORDS, ...filterKeysOf(collection).keys()]);
+  const near = nearest(key, [...WORDS, ...filterKeysOf(collection).keys()]);
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   const detail = `\`${collection.name}\` has no filter \`${key}\`${hint}`;
   return { parameter: key, code: 'filter_unknown_key', detail };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Route } from '../../http/route.ts';
-import { openapiOf } from './openapi.ts';
 import { type ApiDocument, renderDocs, STYLE } from './docs-page.ts';
+import { documentOf } from './document.ts';
+
 
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
 
@@ -14,6 +15,6 @@ export const docs: Route = {
   handle(ctx, app) {
     ctx.set('Content-Security-Policy', POLICY);
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = renderDocs(openapiOf(app) as ApiDocument);
+    ctx.body = renderDocs(documentOf(app) as ApiDocument);
   },
 };

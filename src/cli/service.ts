@@ -1,0 +1,101 @@
+/** The running service: what has to be up is brought up in order, and taken down in the opposite one. */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAuth } from '../auth/auth.ts';
+import { authTables } from '../auth/tables.ts';
+import type { Config } from '../config.ts';
+import { addressReader } from '../http/address.ts';
+import type { App } from '../http/app.ts';
+import { jsonBodyReader } from '../http/body.ts';
+import type { Log } from '../http/log.ts';
+import { createMetrics } from '../http/metrics.ts';
+import { createServer } from '../http/server.ts';
+import { routes } from '../routes/index.ts';
+import type { Schema } from '../schema/model.ts';
+import type { Database } from '../store/contract.ts';
+import { forgetOldKeys } from '../store/idempotency.ts';
+import { applyMigration } from '../store/migrate.ts';
+import { createRecords } from '../store/records.ts';
+
+const DRAIN_MS = 10_000;
+const FORGET_KEYS_EVERY_MS = 600_000;
+
+export interface ServiceParts {
+  readonly config: Config;
+  readonly schema: Schema;
+  /** Open; closed by `stop`. */
+  readonly db: Database;
+  readonly log: Log;
+  /** Where several workers serve: the metrics of all. */
+  readonly readMetrics?: () => Promise<string>;
+}
+
+export interface Service {
+  readonly app: App;
+  /** As it listens: with port 0, the port that it was given. */
+  readonly url: string;
+  /** Takes no new connection, finishes what runs (10 s at most), closes the database. */
+  stop(): Promise<void>;
+}
+
+/** Database to the schema → keys and sessions → first admin → listen. */
+export async function startService(parts: ServiceParts): Promise<Service> {
+  const { schema, db, log } = parts;
+  await applyMigration(db, schema, { systemTables: authTables });
+  const config = { ...parts.config };
+  const auth = await createAuth({ db, schema, config });
+  if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
+  const app: App = {
+    config,
+    schema,
+    db,
+    auth,
+    records: createRecords(db, schema),
+    log: log.logger,
+    metrics: createMetrics(parts.readMetrics),
+    addressOf: addressReader(schema.proxies),
+    readJson: jsonBodyReader(schema.limits.body),
+  };
+  const server = createServer(app, routes);
+  const url = await listen(server, config);
+  // INVARIANT: nobody was answered before this; with port 0 the base URL is known only now.
+  if (!parts.config.baseUrlGiven) config.baseUrl = url;
+  const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
+  forgetting.unref();
+  const stop = async (): Promise<void> => {
+    clearInterval(forgetting);
+    await drain(server);
+    await auth.close();
+    await db.close();
+    log.flush();
+  };
+  return { app, url, stop: once(stop) };
+}
+
+async function listen(server: Server, { host, port }: Config): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`;
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(late);
+}
+
+function once(stop: () => Promise<void>): () => Promise<void> {
+  let stopping: Promise<void> | undefined;
+  return () => {
+    stopping ??= stop();
+    return stopping;
+  };
+}

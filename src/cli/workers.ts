@@ -1,0 +1,96 @@
+/**
+ * Several processes behind one port. The primary brings the database to the schema, starts the workers, and starts a new one where one ends unasked;
+ * the workers share nothing but the database.
+ */
+import cluster, { type Worker } from 'node:cluster';
+import { AggregatorRegistry } from 'prom-client';
+import { authTables } from '../auth/tables.ts';
+import type { Config } from '../config.ts';
+import type { Schema } from '../schema/model.ts';
+import { applyMigration } from '../store/migrate.ts';
+import type { Io } from './command.ts';
+import { openDatabaseOf } from './workspace.ts';
+
+export interface Fleet {
+  readonly config: Config;
+  readonly schema: Schema;
+  readonly io: Io;
+  readonly ready: (url: string, config: Config) => string;
+}
+
+interface Message {
+  readonly type: string;
+  readonly id?: number;
+  readonly text?: string;
+  readonly url?: string;
+}
+const READY = 'bylaw:ready';
+const METRICS = 'bylaw:metrics';
+
+/** A worker that ends sooner than this after its start is not started again: what ails it would ail the next. */
+const HEALTHY_MS = 5_000;
+
+/** Until a signal comes. */
+export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Promise<number> {
+  const db = await openDatabaseOf(config, io.cwd);
+  await applyMigration(db, schema, { systemTables: authTables }).finally(() => db.close());
+  const registry = new AggregatorRegistry();
+  let isStopping = false;
+  let waiting = config.workers;
+  const ended = Promise.withResolvers<number>();
+
+  const start = (): void => {
+    const worker = cluster.fork();
+    const began = Date.now();
+    worker.on('message', (message: Message) => {
+      if (message.type === METRICS) void sendMetrics(worker, registry, message.id ?? 0);
+      if (message.type === READY && --waiting === 0) io.stdout.write(`${ready(message.url ?? config.baseUrl, config)}\n`);
+    });
+    worker.once('exit', (code) => {
+      if (isStopping) return;
+      if (Date.now() - began > HEALTHY_MS) return start();
+      io.stderr.write(`bylaw serve: a worker ended at its start (exit code ${code})\n`);
+      stop(1);
+    });
+  };
+  const stop = (code: number): void => {
+    if (isStopping) return;
+    isStopping = true;
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    void Promise.all(workers.map(ending)).then(() => ended.resolve(code));
+    for (const worker of workers) worker.process.kill('SIGTERM');
+  };
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop(0));
+  for (let i = 0; i < config.workers; i++) start();
+  return ended.promise;
+}
+
+const ending = (worker: Worker): Promise<void> =>
+  new Promise((resolve) => (worker.isDead() ? resolve() : worker.once('exit', () => resolve())));
+
+async function sendMetrics(worker: Worker, registry: AggregatorRegistry, id: number): Promise<void> {
+  const text = await registry.clusterMetrics().catch(() => '');
+  if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies Message);
+}
+
+// ---------------------------------------------------------------- in a worker
+
+export function tellReady(url: string): void {
+  process.send?.({ type: READY, url } satisfies Message);
+}
+
+let lastRequest = 0;
+
+/** The metrics of all workers, by way of the primary. */
+export function readMetricsOfAll(): Promise<string> {
+  const id = ++lastRequest;
+  return new Promise((resolve) => {
+    const hear = (message: Message): void => {
+      if (message.type !== METRICS || message.id !== id) return;
+      process.off('message', hear);
+      resolve(message.text ?? '');
+    };
+    process.on('message', hear);
+    process.send?.({ type: METRICS, id } satisfies Message);
+  });
+}

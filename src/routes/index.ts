@@ -1,0 +1,26 @@
+/** The routes, in the order of the manual. Where two paths fit, the first counts. */
+import type { Route } from '../http/route.ts';
+import { authRoutes } from './auth/index.ts';
+import { createRecord } from './records/create.ts';
+import { listRecords } from './records/list.ts';
+import { readRecord } from './records/read.ts';
+import { removeRecord } from './records/remove.ts';
+import { updateRecord } from './records/update.ts';
+import { docs } from './system/docs.ts';
+import { healthz, readyz } from './system/health.ts';
+import { metrics } from './system/metrics.ts';
+import { openapi } from './system/openapi.ts';
+
+export const routes: readonly Route[] = [
+  ...authRoutes,
+  createRecord,
+  listRecords,
+  readRecord,
+  updateRecord,
+  removeRecord,
+  healthz,
+  readyz,
+  metrics,
+  openapi,
+  docs,
+];

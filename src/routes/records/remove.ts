@@ -1,0 +1,17 @@
+import { admissionOf } from '../../http/gate.ts';
+import type { Route } from '../../http/route.ts';
+import { headerOf, idOf, tellUserChanged } from './request.ts';
+
+export const removeRecord: Route = {
+  method: 'DELETE',
+  path: '/api/:collection/:id',
+  door: { action: 'delete' },
+  summary: 'Delete one record',
+  async handle(ctx, { records, auth }) {
+    const { collection, ask } = admissionOf(ctx);
+    const id = idOf(ctx);
+    await records.remove(ask(), { id, ifMatch: headerOf(ctx, 'If-Match') });
+    if (collection.kind === 'users') await tellUserChanged(auth, id);
+    ctx.status = 204;
+  },
+};

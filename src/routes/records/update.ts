@@ -1,0 +1,46 @@
+import { dataOf } from '../../http/body.ts';
+import { admissionOf } from '../../http/gate.ts';
+import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
+import { expandOf, headerOf, idOf, tellUserChanged } from './request.ts';
+
+export const updateRecord: Route = {
+  method: 'PATCH',
+  path: '/api/:collection/:id',
+  door: { action: 'update' },
+  summary: 'Change fields of one record',
+  body: 'json',
+  async handle(ctx, { records, readJson, auth }) {
+    const body = await readJson(ctx);
+    const { collection, ask } = admissionOf(ctx);
+    const expand = expandOf(ctx, collection);
+    const { data, fault } = envelopeOf(body);
+    if (data !== undefined && Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes one field at least');
+    const ifMatch = headerOf(ctx, 'If-Match');
+    const asked = ask(data);
+    const written = await records.update(asked, { id: idOf(ctx), data, expand, ifMatch }).catch((error: unknown) => {
+      // A fault of the envelope is told only about a record that the caller may change.
+      throw fault !== undefined && isInvalid(error) ? fault : error;
+    });
+    if (collection.kind === 'users') await tellUserChanged(auth, written.id);
+    if (written.etag !== undefined) ctx.set('ETag', written.etag);
+    ctx.type = 'application/json';
+    ctx.body = written.json === undefined ? JSON.stringify({ data: { id: written.id } }) : `{"data":${written.json}}`;
+  },
+};
+
+interface Envelope {
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly fault?: Problem;
+}
+
+function envelopeOf(body: unknown): Envelope {
+  try {
+    return { data: dataOf(body) };
+  } catch (error) {
+    if (isInvalid(error)) return { fault: error };
+    throw error;
+  }
+}
+
+const isInvalid = (error: unknown): error is Problem => error instanceof Problem && error.code === 'validation_failed';

@@ -1,0 +1,11 @@
+/** The OpenAPI document of the running service, made once. Not a route. */
+import type { App } from '../../http/app.ts';
+import { openapiOf } from '../../schema/openapi.ts';
+
+const known = new WeakMap<App, object>();
+
+export function documentOf(app: App): object {
+  const document = known.get(app) ?? openapiOf(app.schema, { baseUrl: app.config.baseUrl });
+  known.set(app, document);
+  return document;
+}

@@ -1,0 +1,130 @@
+/** The cases of test/cases as data: one world, and a file of cases for each area. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { Action, Catalog, CatalogField, CatalogRelation, PolicyRequest, Row, ScalarType } from '../../src/policy/types.ts';
+import type { Data, World } from '../fuzz/world.ts';
+
+export interface Case {
+  readonly name: string;
+  readonly policy: string;
+  readonly request: PolicyRequest;
+  readonly action: Action;
+  /** The names of the documents that the policy lets through, in the order of the world. */
+  readonly expect: readonly string[];
+}
+export interface Area {
+  readonly area: string;
+  readonly cases: readonly Case[];
+}
+interface Caller {
+  readonly auth: string | null;
+  readonly roles?: readonly string[];
+}
+interface WorldFile {
+  readonly roles: readonly string[];
+  readonly collections: Record<string, { readonly fields: Record<string, string>; readonly relations: Record<string, string> }>;
+  readonly rows: Record<string, Record<string, Record<string, unknown>>>;
+  readonly links: Record<string, Record<string, readonly string[]>>;
+  readonly next: Record<string, Record<string, unknown>>;
+  readonly callers: Record<string, Caller>;
+  readonly now: string;
+}
+interface CaseFile {
+  readonly action?: Action;
+  readonly cases: readonly {
+    readonly name: string;
+    readonly policy: string;
+    /** `as`: a caller of the world (default: ada). */
+    readonly request?: { readonly as?: string; readonly query?: PolicyRequest['query']; readonly data?: Record<string, unknown> };
+    readonly expect: readonly string[];
+  }[];
+}
+
+const FOLDER = new URL('../cases/', import.meta.url);
+const read = <T>(file: string): T => parse(readFileSync(new URL(file, FOLDER), 'utf8')) as T;
+const WORLD = read<WorldFile>('world.yaml');
+export const COLLECTION = 'docs';
+export const DOCUMENTS = Object.keys(WORLD.rows[COLLECTION]!);
+
+/** An identifier from a row's name: `d1` is 00000000-0000-4000-8000-0000000d0001 by its place among all rows. */
+const IDS = new Map(
+  Object.values(WORLD.rows)
+    .flatMap((rows) => Object.keys(rows))
+    .map((name, i) => [name, `abcdef00-0000-4000-8000-${String(i + 1).padStart(12, '0')}`]),
+);
+export const idOf = (name: string): string => {
+  const id = IDS.get(name);
+  if (id === undefined) throw new Error(`test/cases/world.yaml has no row ${name}`);
+  return id;
+};
+/** `{ada}` in a policy, a query or a body is that row's identifier. */
+const withIds = (text: string): string => text.replaceAll(/\{([a-z]+[0-9]*)\}/g, (_, name: string) => idOf(name));
+
+export const world: World = { catalog: catalogOf(), data: dataOf(false), next: dataOf(true) };
+
+export function areas(): readonly Area[] {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml') && file !== 'world.yaml');
+  return files.sort().map((file) => {
+    const { cases, action = 'list' } = read<CaseFile>(file);
+    return {
+      area: file.replace('.yaml', ''),
+      cases: cases.map((each) => ({ ...each, action, policy: withIds(each.policy), request: requestOf(each.request ?? {}) })),
+    };
+  });
+}
+
+export function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
+  const caller = WORLD.callers[as];
+  if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
+  const row = caller.auth === null ? null : world.data.rows.get('users')!.find(({ id }) => id === idOf(caller.auth!))!;
+  const reviveds = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as { query: PolicyRequest['query']; data: Record<string, unknown> };
+  return { auth: row && { ...row, roles: caller.roles ?? [] }, ...reviveds, now: WORLD.now };
+}
+
+function catalogOf(): Catalog {
+  const collections = new Map(
+    Object.entries(WORLD.collections).map(([name, { fields, relations }]) => {
+      const made: [string, CatalogField][] = Object.entries(fields).map(([field, type]) => [field, fieldOf(field, type)]);
+      const related: [string, CatalogRelation][] = Object.entries(relations).map(([key, text]) => [key, relationOf({ from: name, name: key, text })]);
+      return [name, { name, table: name, fields: new Map(made), relations: new Map(related) }];
+    }),
+  );
+  return { collections, roles: new Map(WORLD.roles.map((role) => [role, {}])) };
+}
+
+const fieldOf = (name: string, type: string): CatalogField => ({
+  name,
+  type: type.replace('!', '') as ScalarType,
+  required: type.endsWith('!'),
+  column: name,
+  unique: false,
+  index: false,
+});
+
+/** `belongs_to! users` is required; `has_many docs team` is found by `team`. */
+function relationOf({ from, name, text }: { from: string; name: string; text: string }): CatalogRelation {
+  const [kind = '', collection = '', via = ''] = text.split(' ');
+  if (kind === 'has_many' || kind === 'has_one') return { kind, name, collection, via, viaColumn: `${via}_id` };
+  if (kind === 'many_to_many') {
+    return { kind, name, collection, linkTable: `${from}_${name}`, sourceColumn: `${from}_id`, targetColumn: `${collection}_id` };
+  }
+  return { kind: 'belongs_to', name, collection, required: kind.endsWith('!'), column: `${name}_id` };
+}
+
+function dataOf(next: boolean): Data {
+  const rows = new Map<string, Row[]>();
+  for (const [collection, named] of Object.entries(WORLD.rows)) {
+    const { relations } = WORLD.collections[collection]!;
+    const made = Object.entries(named).map(([name, values]) => {
+      const changed: Record<string, unknown> = { ...values, ...(next && collection === COLLECTION ? WORLD.next[name] : {}) };
+      for (const [key, value] of Object.entries(changed)) if (Object.hasOwn(relations, key) && typeof value === 'string') changed[key] = idOf(value);
+      return { id: idOf(name), ...changed };
+    });
+    rows.set(collection, made);
+  }
+  const links = Object.entries(WORLD.links).map(([key, byName]) => {
+    const pairs = Object.entries(byName).flatMap(([source, targets]) => targets.map((target) => [idOf(source), idOf(target)] as const));
+    return [key.replace('.', '_'), pairs] as const;
+  });
+  return { rows, links: new Map(links) };
+}

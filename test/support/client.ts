@@ -1,0 +1,58 @@
+/** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // Tests look into answers freely.
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what is being tested
+  readonly body: any;
+}
+
+export interface Sending {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is. */
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+}
+
+export class Client {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
+    this.url = url;
+    this.headers = headers;
+  }
+
+  with(headers: Readonly<Record<string, string>>): Client {
+    return new Client(this.url, { ...this.headers, ...headers });
+  }
+
+  get(path: string, headers?: Sending['headers']): Promise<Answer> {
+    return this.send('GET', path, headers === undefined ? {} : { headers });
+  }
+  post(path: string, json?: unknown, headers: Sending['headers'] = {}): Promise<Answer> {
+    return this.send('POST', path, { headers, ...(json === undefined ? {} : { json }) });
+  }
+  patch(path: string, json: unknown, headers: Sending['headers'] = {}): Promise<Answer> {
+    return this.send('PATCH', path, { headers, json });
+  }
+  delete(path: string, headers: Sending['headers'] = {}): Promise<Answer> {
+    return this.send('DELETE', path, { headers });
+  }
+
+  async send(method: string, path: string, { headers = {}, json, raw }: Sending = {}): Promise<Answer> {
+    const body = raw ?? (json === undefined ? undefined : JSON.stringify(json));
+    const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+    const response = await fetch(this.url + path, {
+      method,
+      redirect: 'manual',
+      headers: { ...type, ...this.headers, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+    const text = await response.text();
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  }
+}
