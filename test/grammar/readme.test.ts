@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { COMPARE_OPS } from '../../grammar/tokens.ts';
+import { examine } from '../../src/policy/check.ts';
+import { OPERATORS } from '../../src/policy/operators.ts';
+import type { Action } from '../../src/policy/types.ts';
+import { SAMPLE } from '../policy/sample-catalog.ts';
+
+const README = new URL('../../grammar/README.md', import.meta.url);
+const text = readFileSync(README, 'utf8');
+
+// A pipe would end the cell of a table.
+const cell = (content: string): string => content.replaceAll('|', '\\|');
+
+function operatorTable(): string {
+  const rows = Object.values(OPERATORS).map(({ symbol, doc, nullMeaning, examples }) =>
+    [`\`${symbol}\``, doc, nullMeaning, examples.map((example) => `\`${example}\``).join(' · ')].map(cell).join(' | '),
+  );
+  return ['operator | true when | where something is absent | for example', '---|---|---|---', ...rows]
+    .map((row) => `| ${row} |`)
+    .join('\n');
+}
+
+const context = (action: Action) => ({ catalog: SAMPLE, collection: 'documents', action });
+
+describe('the reference for authors', () => {
+  it('has the operators of the table; `npx vitest run test/grammar/readme.test.ts -u` brings it up to date', async () => {
+    const generated = text.replace(
+      /(<!-- operators -->\n)[\s\S]*(<!-- \/operators -->)/,
+      (_, open: string, close: string) => `${open}${operatorTable()}\n${close}`,
+    );
+    await expect(generated).toMatchFileSnapshot('../../grammar/README.md');
+  });
+
+  it('knows every operator of the grammar', () => {
+    expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
+  });
+
+  it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(
+    'has an example of %s that compiles: %s',
+    (symbol, example) => {
+      const { checked, issues } = examine(example, context('list'));
+      expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+      expect(checked).toBeDefined();
+      expect(example).toContain(` ${symbol} `);
+    },
+  );
+
+  const examples = [...text.matchAll(/```policy (\w+)(?: (warns|error):(\w+))?\n([\s\S]*?)\n```/g)].map(
+    ([, action, severity, code, policy]) => ({ action: action as Action, severity, code, policy: policy! }),
+  );
+
+  it('has examples, and every fence is one', () => {
+    expect(examples.length).toBeGreaterThan(20);
+    expect(text.match(/```/g)).toHaveLength(examples.length * 2);
+  });
+
+  it.each(examples)('$action: $policy', ({ action, severity, code, policy }) => {
+    const { checked, issues } = examine(policy, context(action));
+    const expected = code === undefined ? [] : [[severity === 'warns' ? 'warning' : 'error', code]];
+    expect(issues.map((issue) => [issue.severity, issue.code])).toEqual(expected);
+    expect(checked === undefined).toBe(severity === 'error');
+  });
+});
