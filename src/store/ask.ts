@@ -1,8 +1,8 @@
 /** Who asks for what: every function on records takes it, and none can reach a record around its permits. */
 import type { Permit } from '../policy/access.ts';
 import type { Action, Row } from '../policy/types.ts';
-import type { Collection, Schema } from '../schema/model.ts';
 import { Problem } from '../problem.ts';
+import type { Collection, Schema } from '../schema/model.ts';
 import { type Sql, sql } from '../sql.ts';
 import type { Database, Queryable, Transaction } from './contract.ts';
 import { RecordShape, tableOf } from './record.ts';
@@ -35,7 +35,8 @@ export class Store {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
-    for (const collection of schema.collections.values()) this.#shapes.set(collection.name, new RecordShape(collection));
+    for (const collection of schema.collections.values())
+      this.#shapes.set(collection.name, new RecordShape(collection));
   }
 
   shape(collection: string): RecordShape {
@@ -58,7 +59,8 @@ export interface Reading {
 }
 
 /** The condition that the caller may read the row of `collection` that is named `alias`. */
-export const readable = (ask: Ask, collection: string, alias: string): Sql => ask.permit(collection, 'read').where(alias);
+export const readable = (ask: Ask, collection: string, alias: string): Sql =>
+  ask.permit(collection, 'read').where(alias);
 
 /** Decided by the caller's side alone: no record could make a rule true. */
 export function mustNotBeDenied(ask: Ask, action: Action): Permit {

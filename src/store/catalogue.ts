@@ -49,7 +49,13 @@ SELECT c.relname, i.relname,
  WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL AND NOT x.indisunique
  ORDER BY c.relname, i.relname`);
 
-const ON_DELETE: Readonly<Record<string, string>> = { c: 'CASCADE', r: 'RESTRICT', n: 'SET NULL', a: 'NO ACTION', d: 'SET DEFAULT' };
+const ON_DELETE: Readonly<Record<string, string>> = {
+  c: 'CASCADE',
+  r: 'RESTRICT',
+  n: 'SET NULL',
+  a: 'NO ACTION',
+  d: 'SET DEFAULT',
+};
 
 export async function readCatalogue(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
@@ -76,7 +82,11 @@ export async function readCatalogue(db: Queryable): Promise<Map<string, ActualTa
 }
 
 /** By the table's name in the first cell. */
-async function group<T>(db: Queryable, statement: Sql, make: (cells: readonly (string | null)[]) => T): Promise<Map<string, T[]>> {
+async function group<T>(
+  db: Queryable,
+  statement: Sql,
+  make: (cells: readonly (string | null)[]) => T,
+): Promise<Map<string, T[]>> {
   const groups = new Map<string, T[]>();
   for (const [table, ...cells] of await db.rows(statement)) {
     groups.set(table!, [...(groups.get(table!) ?? []), make(cells)]);

@@ -11,9 +11,9 @@ import { invalid, refusedWrite, unreadableMentions } from './faults.ts';
 import { type Input, readInput, type Value } from './input.ts';
 import { changeLinks } from './links.ts';
 import { type Answer, answerOf } from './read.ts';
+import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
 import { loadRelated } from './related.ts';
-import { tableOf } from './record.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface CreateRequest {
@@ -23,7 +23,12 @@ export interface CreateRequest {
 /** Without json and etag where the caller may not read what was written. */
 export type Written = { readonly id: string } & Partial<Answer>;
 
-export async function create(store: Store, ask: Ask, { data, expand }: CreateRequest, tx?: Transaction): Promise<Written> {
+export async function create(
+  store: Store,
+  ask: Ask,
+  { data, expand }: CreateRequest,
+  tx?: Transaction,
+): Promise<Written> {
   const permit = mustNotBeDenied(ask, 'create');
   const relations = expanded(ask, expand);
   const input = readInput(ask, data, 'create');
@@ -33,7 +38,9 @@ export async function create(store: Store, ask: Ask, { data, expand }: CreateReq
   const creation = { store, ask, permit, input, relations };
   try {
     if (tx) return await writeIn(tx, creation);
-    return isPlain(creation) ? await writeAtOnce(creation) : await store.db.transaction((own) => writeIn(own, creation));
+    return isPlain(creation)
+      ? await writeAtOnce(creation)
+      : await store.db.transaction((own) => writeIn(own, creation));
   } catch (error) {
     throw refusedWrite(error, ask.collection);
   }
@@ -52,7 +59,8 @@ const needsRelated = ({ needs }: Permit): boolean => needs.record.length + needs
 /** All that matters is in the row itself: one statement does. */
 function isPlain({ store, ask, permit, input, relations }: Creation): boolean {
   const { name } = ask.collection;
-  const hasRelations = input.links.length + input.hasOnes.length + relations.length + store.shape(name).hasOnes.length > 0;
+  const hasRelations =
+    input.links.length + input.hasOnes.length + relations.length + store.shape(name).hasOnes.length > 0;
   return !hasRelations && !needsRelated(permit) && !needsRelated(ask.permit(name, 'read'));
 }
 
@@ -60,7 +68,11 @@ async function writeAtOnce({ store, ask, permit, input }: Creation): Promise<Wri
   const id = uuidv7();
   const values = withStamps({ id, now: ask.now }, input.values);
   if (!permit.test(rowOf(ask, values), NO_RELATED)) throw forbidden();
-  const cells = await insert(store, { write: (statement) => store.db.write(statement), collection: ask.collection, values });
+  const cells = await insert(store, {
+    write: (statement) => store.db.write(statement),
+    collection: ask.collection,
+    values,
+  });
   const read = ask.permit(ask.collection.name, 'read');
   const shape = store.shape(ask.collection.name);
   if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
@@ -87,7 +99,10 @@ async function mustBeAllowed(reading: Reading, permit: Permit, record: Row): Pro
   if (!permit.test(record, related)) throw forbidden();
 }
 
-const withStamps = ({ id, now }: { readonly id: string; readonly now: string }, values: readonly Value[]): readonly Value[] => [
+const withStamps = (
+  { id, now }: { readonly id: string; readonly now: string },
+  values: readonly Value[],
+): readonly Value[] => [
   { column: 'id', type: 'uuid', value: id },
   { column: 'created_at', type: 'timestamptz', value: now },
   { column: 'updated_at', type: 'timestamptz', value: now },
@@ -111,19 +126,26 @@ export interface Insertion {
 }
 
 /** The cells of the new row: the version (a new record's links are not in it), then the record. */
-export async function insert(
-  store: Store,
-  { write, collection, values }: Insertion,
-): Promise<Cells> {
-  const columns = join(values.map(({ column }) => ident(column)), ', ');
-  const cells = join(values.map(({ type, value }) => sql`${param(type, value)}`), ', ');
+export async function insert(store: Store, { write, collection, values }: Insertion): Promise<Cells> {
+  const columns = join(
+    values.map(({ column }) => ident(column)),
+    ', ',
+  );
+  const cells = join(
+    values.map(({ type, value }) => sql`${param(type, value)}`),
+    ', ',
+  );
   const returned: Sql = sql`xmin::text, ${emptyDigest(store, collection.name)}, ${store.shape(collection.name).columns(collection.table)}`;
-  const [row] = await write(sql`INSERT INTO ${tableOf(collection)} (${columns}) VALUES (${cells}) RETURNING ${returned}`);
+  const [row] = await write(
+    sql`INSERT INTO ${tableOf(collection)} (${columns}) VALUES (${cells}) RETURNING ${returned}`,
+  );
   return row!;
 }
 
 /** What `versionColumns` says of a record without members. */
 function emptyDigest(store: Store, collection: string): Sql {
-  const links = [...store.shape(collection).collection.relations.values()].filter(({ kind }) => kind === 'many_to_many');
+  const links = [...store.shape(collection).collection.relations.values()].filter(
+    ({ kind }) => kind === 'many_to_many',
+  );
   return links.length === 0 ? raw(`''`) : raw(`md5('${';'.repeat(links.length - 1)}')`);
 }

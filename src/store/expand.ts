@@ -1,6 +1,7 @@
 /** Related records of a page of records: one statement a relation, and only what the caller may read. */
-import type { ManyToMany, Relation } from '../schema/model.ts';
+
 import { Problem } from '../problem.ts';
+import type { ManyToMany, Relation } from '../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Ask, type Reading, readable } from './ask.ts';
 import type { Cells } from './contract.ts';
@@ -12,7 +13,9 @@ export function expanded(ask: Ask, names: readonly string[]): readonly Relation[
     const relation = ask.collection.relations.get(name);
     if (relation && names.indexOf(name) === i) return relation;
     const known = [...ask.collection.relations.keys()].join(', ') || 'none';
-    const detail = relation ? `\`${name}\` is named twice` : `\`${name}\` is no relation of \`${ask.collection.name}\`; there are: ${known}`;
+    const detail = relation
+      ? `\`${name}\` is named twice`
+      : `\`${name}\` is no relation of \`${ask.collection.name}\`; there are: ${known}`;
     throw new Problem('unknown_expand', detail, { errors: [{ parameter: 'expand', code: 'unknown_expand', detail }] });
   });
 }
@@ -47,14 +50,18 @@ async function expandOne(
   switch (relation.kind) {
     case 'belongs_to':
     case 'has_one': {
-      const own = relation.kind === 'belongs_to' ? shape.place(relation.name) : shape.width + shape.hasOnes.findIndex(({ name }) => name === relation.name);
+      const own =
+        relation.kind === 'belongs_to'
+          ? shape.place(relation.name)
+          : shape.width + shape.hasOnes.findIndex(({ name }) => name === relation.name);
       const ids = new Set(rows.flatMap((cells) => cells[from + own] ?? []));
       const byId = await group(reading, relation, { key: sql`x.id`, among: [...ids] });
       return (cells) => byId.get(cells[from + own] ?? '')?.[0] ?? 'null';
     }
     case 'has_many':
     case 'many_to_many': {
-      const key = relation.kind === 'has_many' ? sql`x.${ident(relation.viaColumn)}` : sql`l.${ident(relation.sourceColumn)}`;
+      const key =
+        relation.kind === 'has_many' ? sql`x.${ident(relation.viaColumn)}` : sql`l.${ident(relation.sourceColumn)}`;
       const byOwner = await group(reading, relation, { key, among: rows.map((cells) => cells[from]!) });
       return (cells) => `[${byOwner.get(cells[from]!)?.join(',') ?? ''}]`;
     }
@@ -70,7 +77,10 @@ async function group(
   const groups = new Map<string, string[]>();
   if (among.length === 0 || ask.permit(relation.collection, 'read').verdict === 'deny') return groups;
   const columns = recordColumns(store, ask, { collection: relation.collection, alias: 'x' });
-  const source = relation.kind === 'many_to_many' ? linked(store.from(relation.collection, raw('x')), relation) : store.from(relation.collection, raw('x'));
+  const source =
+    relation.kind === 'many_to_many'
+      ? linked(store.from(relation.collection, raw('x')), relation)
+      : store.from(relation.collection, raw('x'));
   const rows = await q.rows(
     sql`SELECT ${key}, ${columns} FROM ${source} WHERE ${key} = ANY(${param('uuid[]', among)}) AND ${readable(ask, relation.collection, 'x')} ORDER BY x.id`,
   );

@@ -1,12 +1,11 @@
 /** Refusals of a write that the database makes, told in the body's terms. */
 import { type Fault, Problem } from '../problem.ts';
 import type { Collection } from '../schema/model.ts';
-import { param, sql } from '../sql.ts';
+import { param, raw, sql } from '../sql.ts';
 import { type Reading, readable } from './ask.ts';
 import { StoreError } from './contract.ts';
 import { type Mention, pointerTo } from './input.ts';
 import { nameOf } from './tables.ts';
-import { raw } from '../sql.ts';
 
 export const invalid = (faults: readonly Fault[]): Problem =>
   new Problem('validation_failed', 'the data is not valid', { errors: faults });
@@ -18,7 +17,10 @@ const missing = ({ collection, pointer }: Mention): Fault => ({
 });
 
 /** A related record must exist and be readable; the fault does not say which it is not. */
-export async function unreadableMentions({ store, q, ask }: Reading, mentions: readonly Mention[]): Promise<readonly Fault[]> {
+export async function unreadableMentions(
+  { store, q, ask }: Reading,
+  mentions: readonly Mention[],
+): Promise<readonly Fault[]> {
   const byCollection = Map.groupBy(mentions, ({ collection }) => collection);
   const faults = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
@@ -43,9 +45,12 @@ export function refusedWrite(error: unknown, collection: Collection): unknown {
 
 function uniqueViolation(collection: Collection, constraint: string | undefined): Problem {
   const name = memberOf(collection, constraint, 'key');
-  const detail = name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
+  const detail =
+    name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
   return new Problem('unique_violation', detail, {
-    errors: [{ ...(name === undefined ? {} : { pointer: pointerTo('/data', name) }), code: 'unique_violation', detail }],
+    errors: [
+      { ...(name === undefined ? {} : { pointer: pointerTo('/data', name) }), code: 'unique_violation', detail },
+    ],
   });
 }
 
@@ -59,7 +64,9 @@ function lostReference(collection: Collection, constraint: string | undefined): 
 /** INVARIANT: constraints are named by their columns (tables.ts). */
 function memberOf(collection: Collection, constraint: string | undefined, suffix: 'key' | 'fkey'): string | undefined {
   const members = [...collection.fields.values(), ...collection.relations.values()];
-  return members.find((member) => 'column' in member && nameOf(collection.table, [member.column], suffix) === constraint)?.name;
+  return members.find(
+    (member) => 'column' in member && nameOf(collection.table, [member.column], suffix) === constraint,
+  )?.name;
 }
 
 export function stillReferenced(): Problem {

@@ -1,6 +1,7 @@
 /** Answers kept under an Idempotency-Key, written in the transaction of the write itself: both happen, or neither. */
-import { param, raw, type Sql, sql } from '../sql.ts';
+
 import { Problem } from '../problem.ts';
+import { param, raw, type Sql, sql } from '../sql.ts';
 import type { Queryable, Transaction } from './contract.ts';
 
 export const IDEMPOTENCY_TABLES: readonly Sql[] = [
@@ -45,14 +46,21 @@ VALUES (${param('uuid', userId)}, ${param('text', path)}, ${param('text', key)},
 ON CONFLICT DO NOTHING`);
   if (claimed === 1) return undefined;
   const [row] = await tx.rows(sql`SELECT body_hash, status, headers, body FROM bylaw_idempotency WHERE ${where}`);
-  if (!row) throw new Problem('unavailable', 'the first request with this key has just ended; try again', { headers: { 'Retry-After': '1' } });
+  if (!row)
+    throw new Problem('unavailable', 'the first request with this key has just ended; try again', {
+      headers: { 'Retry-After': '1' },
+    });
   if (row[0] !== bodyHash) {
     throw new Problem('idempotency_mismatch', 'this Idempotency-Key was used with another body');
   }
   return { status: Number(row[1]), headers: JSON.parse(row[2]!) as Record<string, string>, body: row[3]! };
 }
 
-export async function keepAnswer(tx: Transaction, { userId, path, key }: IdempotencyKey, answer: KeptAnswer): Promise<void> {
+export async function keepAnswer(
+  tx: Transaction,
+  { userId, path, key }: IdempotencyKey,
+  answer: KeptAnswer,
+): Promise<void> {
   await tx.run(sql`
 UPDATE bylaw_idempotency
    SET status = ${param('int8', answer.status)}, headers = ${param('jsonb', answer.headers)}, body = ${param('text', answer.body)}

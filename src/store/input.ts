@@ -1,10 +1,11 @@
 /** The `data` of a write, checked against its collection: every fault at once, each at its place. */
+
+import { nearest } from '../../grammar/suggest.ts';
 import type { Scalar } from '../policy/values.ts';
+import type { Fault } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../schema/model.ts';
-import type { Fault } from '../problem.ts';
 import type { SqlType } from '../sql.ts';
-import { nearest } from '../../grammar/suggest.ts';
 import type { Ask } from './ask.ts';
 import { type RolesChange, readRoles } from './roles.ts';
 
@@ -45,7 +46,8 @@ const MAX_IDS = 1_000;
 
 type Data = Readonly<Record<string, unknown>>;
 
-export const isObject = (value: unknown): value is Data => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** On create, what is left out takes its default. */
 export function readInput(ask: Ask, data: unknown, mode: 'create' | 'update'): Input {
@@ -198,9 +200,13 @@ class InputReader implements Input {
     }
   }
 
-  #default(member: Field | BelongsTo, { type, value }: { readonly type: SqlType; readonly value: Scalar | undefined }): void {
+  #default(
+    member: Field | BelongsTo,
+    { type, value }: { readonly type: SqlType; readonly value: Scalar | undefined },
+  ): void {
     if (value !== undefined) this.values.push({ column: member.column, type, value });
-    else if (member.required) this.fault(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
+    else if (member.required)
+      this.fault(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
   }
 
   #defaultOf(value: Default | undefined): Scalar | undefined {
@@ -225,4 +231,5 @@ const idsOf = (placed: readonly Placed[]): string[] => placed.map(({ id }) => id
 const OPERATIONS = new Set(['set', 'add', 'remove']);
 
 /** RFC 6901. */
-export const pointerTo = (base: string, key: string): string => `${base}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+export const pointerTo = (base: string, key: string): string =>
+  `${base}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -7,17 +7,32 @@ import type { LinkChange } from './input.ts';
 export async function changeLinks(reading: Reading, id: string, change: LinkChange): Promise<void> {
   const { relation, set, add, remove } = change;
   if (set) {
-    await unlink(reading, { relation, id, which: sql`l.${ident(relation.targetColumn)} <> ALL(${param('uuid[]', set)})` });
+    await unlink(reading, {
+      relation,
+      id,
+      which: sql`l.${ident(relation.targetColumn)} <> ALL(${param('uuid[]', set)})`,
+    });
     await link(reading, { relation, id, targets: set });
   }
   if (add.length > 0) await link(reading, { relation, id, targets: add });
   if (remove.length > 0) {
-    await unlink(reading, { relation, id, which: sql`l.${ident(relation.targetColumn)} = ANY(${param('uuid[]', remove)})` });
+    await unlink(reading, {
+      relation,
+      id,
+      which: sql`l.${ident(relation.targetColumn)} = ANY(${param('uuid[]', remove)})`,
+    });
   }
 }
 
 /** Sorted, so that two writes take their locks in one order. */
-async function link({ q }: Reading, { relation, id, targets }: { readonly relation: ManyToMany; readonly id: string; readonly targets: readonly string[] }): Promise<void> {
+async function link(
+  { q }: Reading,
+  {
+    relation,
+    id,
+    targets,
+  }: { readonly relation: ManyToMany; readonly id: string; readonly targets: readonly string[] },
+): Promise<void> {
   if (targets.length === 0) return;
   const { linkTable, sourceColumn, targetColumn } = relation;
   await q.run(
@@ -26,7 +41,10 @@ async function link({ q }: Reading, { relation, id, targets }: { readonly relati
 }
 
 /** Members that the caller may not read stay. */
-async function unlink({ store, q, ask }: Reading, { relation, id, which }: { readonly relation: ManyToMany; readonly id: string; readonly which: Sql }): Promise<void> {
+async function unlink(
+  { store, q, ask }: Reading,
+  { relation, id, which }: { readonly relation: ManyToMany; readonly id: string; readonly which: Sql },
+): Promise<void> {
   const { linkTable, sourceColumn, targetColumn, collection } = relation;
   await q.run(
     sql`DELETE FROM ${ident(linkTable)} AS l USING ${store.from(collection, raw('x'))} WHERE l.${ident(sourceColumn)} = ${param('uuid', id)} AND x.id = l.${ident(targetColumn)} AND ${which} AND ${readable(ask, collection, 'x')}`,

@@ -69,12 +69,20 @@ function conditionOf(store: Store, ask: Ask, filter: Filter): Sql {
 }
 
 /** One look-up of the target's row, whatever the size of the table that is listed. */
-function pointedFrom(store: Store, ask: Ask, { relation, id }: { readonly relation: HasOne | HasMany; readonly id: string }): Sql {
+function pointedFrom(
+  store: Store,
+  ask: Ask,
+  { relation, id }: { readonly relation: HasOne | HasMany; readonly id: string },
+): Sql {
   const target = store.from(relation.collection, raw('f'));
   return sql`t.id = (SELECT f.${ident(relation.viaColumn)} FROM ${target} WHERE f.id = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;
 }
 
-function linkedTo(store: Store, ask: Ask, { relation, id }: { readonly relation: ManyToMany; readonly id: string }): Sql {
+function linkedTo(
+  store: Store,
+  ask: Ask,
+  { relation, id }: { readonly relation: ManyToMany; readonly id: string },
+): Sql {
   const target = store.from(relation.collection, raw('f'));
   const { linkTable, sourceColumn, targetColumn } = relation;
   return sql`EXISTS (SELECT 1 FROM ${ident(linkTable)} AS l JOIN ${target} ON f.id = l.${ident(targetColumn)} WHERE l.${ident(sourceColumn)} = t.id AND l.${ident(targetColumn)} = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;

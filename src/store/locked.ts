@@ -20,10 +20,16 @@ export interface Locked {
  */
 export async function lockRow(
   reading: Reading,
-  { collection, id, conditions }: { readonly collection: string; readonly id: string; readonly conditions: readonly Sql[] },
+  {
+    collection,
+    id,
+    conditions,
+  }: { readonly collection: string; readonly id: string; readonly conditions: readonly Sql[] },
 ): Promise<Locked | undefined> {
   const { store, q } = reading;
-  const locked = await q.rows(sql`SELECT 1 FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)} FOR UPDATE`);
+  const locked = await q.rows(
+    sql`SELECT 1 FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)} FOR UPDATE`,
+  );
   if (locked.length === 0) return undefined;
   return lookAt(reading, { collection, id, conditions });
 }
@@ -31,7 +37,11 @@ export async function lockRow(
 /** A row that this transaction has locked or written. */
 export async function lookAt(
   { store, q, ask }: Reading,
-  { collection, id, conditions }: { readonly collection: string; readonly id: string; readonly conditions: readonly Sql[] },
+  {
+    collection,
+    id,
+    conditions,
+  }: { readonly collection: string; readonly id: string; readonly conditions: readonly Sql[] },
 ): Promise<Locked> {
   const shape = store.shape(collection);
   const questions = [readable(ask, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);

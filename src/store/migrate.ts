@@ -112,5 +112,7 @@ ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, tables = excl
 }
 
 function fingerprintOf(schema: Schema): string {
-  return createHash('sha256').update(JSON.stringify([...tablesOf(schema)])).digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify([...tablesOf(schema)]))
+    .digest('base64url');
 }

@@ -111,7 +111,8 @@ class TableDiff {
   async stepsAfter(): Promise<Step[]> {
     const steps: Step[] = [];
     for (const column of this.#table.uniques) if (!this.#hasUnique(column)) steps.push(await this.#addUnique(column));
-    for (const key of this.#table.foreignKeys) if (!this.#hasForeignKey(key)) steps.push(await this.#addForeignKey(key));
+    for (const key of this.#table.foreignKeys)
+      if (!this.#hasForeignKey(key)) steps.push(await this.#addForeignKey(key));
     for (const columns of this.#table.indexes) {
       if (!this.#indexNamed(columns)) steps.push({ sql: createIndex(this.#table.name, columns) });
     }
@@ -134,7 +135,8 @@ class TableDiff {
     if (!column.required) return [{ sql: add }];
     if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
     const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
-    if (column.standing === undefined) steps.push({ sql: `${this.#alter} ALTER COLUMN ${quoted(column.name)} DROP DEFAULT` });
+    if (column.standing === undefined)
+      steps.push({ sql: `${this.#alter} ALTER COLUMN ${quoted(column.name)} DROP DEFAULT` });
     return steps;
   }
 
@@ -193,7 +195,9 @@ class TableDiff {
 
   #hasUnique(column: string): boolean {
     const stored = this.#renamed.get(column) ?? column;
-    return this.#actual.constraints.some(({ kind, columns, deferred }) => kind === 'u' && deferred && same(columns, [stored]));
+    return this.#actual.constraints.some(
+      ({ kind, columns, deferred }) => kind === 'u' && deferred && same(columns, [stored]),
+    );
   }
 
   #hasForeignKey(key: ForeignKey): boolean {

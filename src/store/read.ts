@@ -1,9 +1,10 @@
 /** One record. What is hidden and what does not exist are one and the same answer. */
+
+import type { Relation } from '../schema/model.ts';
 import { type Ask, mustNotBeDenied, notFound, type Reading, type Store } from './ask.ts';
 import type { Cells } from './contract.ts';
 import { etagOf } from './etag.ts';
 import { expanded, toJson } from './expand.ts';
-import type { Relation } from '../schema/model.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface ReadRequest {

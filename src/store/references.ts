@@ -10,7 +10,11 @@ import { invalid } from './faults.ts';
 import type { HasOneSetting } from './input.ts';
 import { GuardedUpdate } from './rules.ts';
 
-export async function setHasOne(reading: Reading, id: string, { relation, id: wanted, pointer }: HasOneSetting): Promise<void> {
+export async function setHasOne(
+  reading: Reading,
+  id: string,
+  { relation, id: wanted, pointer }: HasOneSetting,
+): Promise<void> {
   const before = await holderOf(reading, { relation, id });
   if (before === wanted) return;
   if (before !== undefined) await letGo(reading, { relation, holder: before, pointer, isMoved: wanted !== null });
@@ -18,7 +22,10 @@ export async function setHasOne(reading: Reading, id: string, { relation, id: wa
 }
 
 /** The record that has the place now. */
-async function holderOf({ store, q }: Reading, { relation, id }: { readonly relation: HasOne; readonly id: string }): Promise<string | null | undefined> {
+async function holderOf(
+  { store, q }: Reading,
+  { relation, id }: { readonly relation: HasOne; readonly id: string },
+): Promise<string | null | undefined> {
   const [row] = await q.rows(
     sql`SELECT x.id FROM ${store.from(relation.collection, raw('x'))} WHERE x.${ident(relation.viaColumn)} = ${param('uuid', id)} FOR UPDATE`,
   );
@@ -46,14 +53,20 @@ async function letGo(reading: Reading, { relation, holder, pointer, isMoved }: L
   if (!(await guarded.isAllowed(reading))) throw refused;
 }
 
-async function pointHere(reading: Reading, { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string }): Promise<void> {
+async function pointHere(
+  reading: Reading,
+  { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string },
+): Promise<void> {
   const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
   if (!guarded?.isPossible) throw forbidden();
   await point(reading, { relation, holder, id });
   if (!(await guarded.isAllowed(reading))) throw forbidden();
 }
 
-async function point({ store, q, ask }: Reading, { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string | null }): Promise<void> {
+async function point(
+  { store, q, ask }: Reading,
+  { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string | null },
+): Promise<void> {
   await q.run(
     sql`UPDATE ${store.from(relation.collection, raw('x'))} SET ${ident(relation.viaColumn)} = ${param('uuid', id)}, updated_at = greatest(x.updated_at, ${param('timestamptz', ask.now)}) WHERE x.id = ${param('uuid', holder)}`,
   );

@@ -1,5 +1,5 @@
 /** Rows that a predicate walks to, loaded as its needs declare: a statement for each relation of each level. */
-import { NO_RELATED, type Need, type Related, type Row } from '../policy/types.ts';
+import { type Need, NO_RELATED, type Related, type Row } from '../policy/types.ts';
 import type { Relation } from '../schema/model.ts';
 import { ident, param, raw, type Sql, sql } from '../sql.ts';
 import type { Store } from './ask.ts';
@@ -43,7 +43,10 @@ class Loader implements Related {
     for (const need of needs) {
       const relation = this.#store.shape(collection).collection.relations.get(need.relation);
       if (!relation) throw new Error(`no relation ${collection}.${need.relation}`);
-      const found = relation.kind === 'belongs_to' ? await this.#loadOne(relation, rows) : await this.#loadMany(collection, { relation, rows });
+      const found =
+        relation.kind === 'belongs_to'
+          ? await this.#loadOne(relation, rows)
+          : await this.#loadMany(collection, { relation, rows });
       if (found.length > 0) await this.load(relation.collection, { rows: found, needs: need.needs });
     }
   }
@@ -60,11 +63,17 @@ class Loader implements Related {
     return found;
   }
 
-  async #loadMany(collection: string, { relation, rows }: { readonly relation: Relation; readonly rows: readonly Row[] }): Promise<readonly Row[]> {
+  async #loadMany(
+    collection: string,
+    { relation, rows }: { readonly relation: Relation; readonly rows: readonly Row[] },
+  ): Promise<readonly Row[]> {
     const shape = this.#store.shape(relation.collection);
     const { key, source } = this.#hangingOn(relation);
     const cells = await this.#q.rows(
-      sql`SELECT ${key}, ${shape.columns('x')} FROM ${source} WHERE ${key} = ANY(${param('uuid[]', rows.map(({ id }) => id))})`,
+      sql`SELECT ${key}, ${shape.columns('x')} FROM ${source} WHERE ${key} = ANY(${param(
+        'uuid[]',
+        rows.map(({ id }) => id),
+      )})`,
     );
     return cells.map((row) => {
       const found = shape.row(row, 1);

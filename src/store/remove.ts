@@ -43,7 +43,8 @@ function* touches(store: Store, { collection: target, now }: Ask, id: string): I
     for (const relation of collection.relations.values()) {
       if (relation.collection !== target.name) continue;
       if (relation.kind === 'many_to_many') yield touchLinked({ collection, relation, id, now });
-      if (relation.kind === 'belongs_to' && relation.onDelete === 'set_null') yield letGo({ collection, relation, id, now });
+      if (relation.kind === 'belongs_to' && relation.onDelete === 'set_null')
+        yield letGo({ collection, relation, id, now });
     }
   }
 }
@@ -66,4 +67,3 @@ function letGo({ collection, relation, id, now }: Touch<BelongsTo>): Sql {
   const column = ident(relation.column);
   return sql`UPDATE ${tableOf(collection)} SET ${column} = NULL, ${stamp(now)} WHERE ${column} = ${param('uuid', id)}`;
 }
-

@@ -61,6 +61,9 @@ export function rolesAfter(
   return [...after].sort();
 }
 
-export async function writeRoles(tx: Transaction, { id, roles }: { readonly id: string; readonly roles: readonly string[] }): Promise<void> {
+export async function writeRoles(
+  tx: Transaction,
+  { id, roles }: { readonly id: string; readonly roles: readonly string[] },
+): Promise<void> {
   await tx.run(sql`UPDATE users SET roles = ${param('text[]', roles)} WHERE id = ${param('uuid', id)}`);
 }

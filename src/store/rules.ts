@@ -1,10 +1,10 @@
 /** Update rules on a locked row: one and the same rule before and after, or a rule that sees both. */
 import type { Permit, UpdatePermit } from '../policy/access.ts';
-import { type Reading, type Store } from './ask.ts';
+import type { Related } from '../policy/types.ts';
+import type { Reading, Store } from './ask.ts';
 import type { Queryable } from './contract.ts';
 import { type Locked, lockRow, lookAt } from './locked.ts';
 import { loadRelated } from './related.ts';
-import type { Related } from '../policy/types.ts';
 
 export class GuardedUpdate {
   readonly before: Locked;
@@ -14,7 +14,13 @@ export class GuardedUpdate {
   readonly #seesBoth: boolean;
   readonly #relatedBefore: Related;
 
-  private constructor(parts: { collection: string; id: string; permit: Permit; before: Locked; relatedBefore: Related }) {
+  private constructor(parts: {
+    collection: string;
+    id: string;
+    permit: Permit;
+    before: Locked;
+    relatedBefore: Related;
+  }) {
     this.#collection = parts.collection;
     this.#id = parts.id;
     this.#permit = parts.permit.update;
@@ -24,7 +30,10 @@ export class GuardedUpdate {
   }
 
   /** Undefined: there is no such row. */
-  static async lock(reading: Reading, { collection, id }: { readonly collection: string; readonly id: string }): Promise<GuardedUpdate | undefined> {
+  static async lock(
+    reading: Reading,
+    { collection, id }: { readonly collection: string; readonly id: string },
+  ): Promise<GuardedUpdate | undefined> {
     const permit = reading.ask.permit(collection, 'update');
     const before = await lockRow(reading, { collection, id, conditions: permit.update.columns('t') });
     if (before === undefined) return undefined;
@@ -66,4 +75,5 @@ export class GuardedUpdate {
   }
 }
 
-const seesBoth = (permit: Permit): boolean => permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);
+const seesBoth = (permit: Permit): boolean =>
+  permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);

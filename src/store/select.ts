@@ -6,7 +6,11 @@ import type { Cells } from './contract.ts';
 import { tableOf } from './record.ts';
 
 /** The cells that `RecordShape.json` reads: the stored columns, and of each has_one the identifier of a readable target. */
-export function recordColumns(store: Store, ask: Ask, { collection, alias }: { readonly collection: string; readonly alias: string }): Sql {
+export function recordColumns(
+  store: Store,
+  ask: Ask,
+  { collection, alias }: { readonly collection: string; readonly alias: string },
+): Sql {
   const shape = store.shape(collection);
   const columns = shape.columns(alias);
   if (shape.hasOnes.length === 0) return columns;
@@ -14,7 +18,11 @@ export function recordColumns(store: Store, ask: Ask, { collection, alias }: { r
 }
 
 /** INVARIANT: the reference is unique, so there is at most one row. */
-function hasOneId(store: Store, ask: Ask, { relation, alias }: { readonly relation: HasOne; readonly alias: string }): Sql {
+function hasOneId(
+  store: Store,
+  ask: Ask,
+  { relation, alias }: { readonly relation: HasOne; readonly alias: string },
+): Sql {
   const target = ask.permit(relation.collection, 'read');
   if (target.verdict === 'deny') return raw('NULL');
   const inner = `${alias}_${relation.name}`;
@@ -26,8 +34,13 @@ function hasOneId(store: Store, ask: Ask, { relation, alias }: { readonly relati
 }
 
 /** A row's version, and a digest of the members of its many_to_many relations, which can go with their other end. */
-export function versionColumns(store: Store, { collection, alias }: { readonly collection: string; readonly alias: string }): Sql {
-  const links = [...store.shape(collection).collection.relations.values()].filter(({ kind }) => kind === 'many_to_many');
+export function versionColumns(
+  store: Store,
+  { collection, alias }: { readonly collection: string; readonly alias: string },
+): Sql {
+  const links = [...store.shape(collection).collection.relations.values()].filter(
+    ({ kind }) => kind === 'many_to_many',
+  );
   const version = sql`${ident(alias)}.xmin::text`;
   if (links.length === 0) return sql`${version}, ''`;
   const digests = links.map((relation) => {
@@ -40,7 +53,10 @@ export function versionColumns(store: Store, { collection, alias }: { readonly c
 export const VERSION_WIDTH = 2;
 
 /** The version, its digest, and the record, where `condition` holds. */
-export async function selectOne({ store, q, ask }: Reading, { id, condition }: { readonly id: string; readonly condition: Sql }): Promise<Cells | undefined> {
+export async function selectOne(
+  { store, q, ask }: Reading,
+  { id, condition }: { readonly id: string; readonly condition: Sql },
+): Promise<Cells | undefined> {
   const { name } = ask.collection;
   const place = { collection: name, alias: 't' };
   const [cells] = await q.rows(

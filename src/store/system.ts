@@ -20,7 +20,11 @@ export interface SystemRecord {
   readonly json: string;
 }
 
-export async function insertSystem(store: Store, tx: Transaction, { collection: name, values }: { readonly collection: string; readonly values: SystemValues }): Promise<SystemRecord> {
+export async function insertSystem(
+  store: Store,
+  tx: Transaction,
+  { collection: name, values }: { readonly collection: string; readonly values: SystemValues },
+): Promise<SystemRecord> {
   const { collection } = store.shape(name);
   const id = typeof values.id === 'string' ? values.id : uuidv7();
   const cells = await insert(store, {
@@ -32,7 +36,11 @@ export async function insertSystem(store: Store, tx: Transaction, { collection: 
 }
 
 /** `where` speaks of the table as `t`. */
-export async function findSystem(store: Store, q: Queryable, { collection, where }: { readonly collection: string; readonly where: Sql }): Promise<readonly SystemRecord[]> {
+export async function findSystem(
+  store: Store,
+  q: Queryable,
+  { collection, where }: { readonly collection: string; readonly where: Sql },
+): Promise<readonly SystemRecord[]> {
   const rows = await q.rows(
     sql`SELECT ${store.shape(collection).columns('t')} FROM ${store.from(collection, raw('t'))} WHERE ${where} ORDER BY t.id`,
   );
@@ -46,12 +54,17 @@ function recordOf(store: Store, name: string, cells: readonly (string | null)[])
 
 function valuesOf(collection: Collection, given: SystemValues): readonly Value[] {
   const values: Value[] = [];
-  const push = (member: { readonly name: string; readonly column: string }, type: Value['type'], otherwise: Default | undefined) => {
+  const push = (
+    member: { readonly name: string; readonly column: string },
+    type: Value['type'],
+    otherwise: Default | undefined,
+  ) => {
     const value = given[member.name] ?? (otherwise?.kind === 'constant' ? otherwise.value : undefined);
     if (value !== undefined) values.push({ column: member.column, type, value: value as Value['value'] });
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);
-  for (const relation of collection.relations.values()) if (relation.kind === 'belongs_to') push(relation, 'uuid', relation.default);
+  for (const relation of collection.relations.values())
+    if (relation.kind === 'belongs_to') push(relation, 'uuid', relation.default);
   if (collection.kind === 'users') push({ name: 'roles', column: 'roles' }, 'text[]', undefined);
   return values;
 }

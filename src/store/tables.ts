@@ -150,5 +150,8 @@ export function nameOf(table: string, columns: readonly string[], suffix: 'key' 
   const name = [table, ...columns, suffix].join('_');
   if (Buffer.byteLength(name) <= 63) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
-  return `${Buffer.from(name).subarray(0, 45).toString('utf8').replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
+  return `${Buffer.from(name)
+    .subarray(0, 45)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
 }

@@ -4,13 +4,13 @@ import { Problem } from '../problem.ts';
 import type { Relation } from '../schema/model.ts';
 import { ident, join, param, raw, sql } from '../sql.ts';
 import { type Ask, forbidden, notFound, type Reading, type Store } from './ask.ts';
-import { type Transaction } from './contract.ts';
+import type { Transaction } from './contract.ts';
+import type { Written } from './create.ts';
 import { mustMatch } from './etag.ts';
 import { expanded } from './expand.ts';
 import { invalid, refusedWrite, unreadableMentions } from './faults.ts';
 import { type Input, isObject, readInput, type Value } from './input.ts';
 import { changeLinks } from './links.ts';
-import type { Written } from './create.ts';
 import { answerOf } from './read.ts';
 import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
@@ -88,8 +88,13 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
 }
 
 /** Also where only links change: that is a change of the record. */
-async function write({ q, ask }: Reading, { id, values }: { readonly id: string; readonly values: readonly Value[] }): Promise<void> {
+async function write(
+  { q, ask }: Reading,
+  { id, values }: { readonly id: string; readonly values: readonly Value[] },
+): Promise<void> {
   const stamp = sql`updated_at = greatest(updated_at, ${param('timestamptz', ask.now)})`;
   const cells = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
-  await q.run(sql`UPDATE ${tableOf(ask.collection)} SET ${join([stamp, ...cells], ', ')} WHERE id = ${param('uuid', id)}`);
+  await q.run(
+    sql`UPDATE ${tableOf(ask.collection)} SET ${join([stamp, ...cells], ', ')} WHERE id = ${param('uuid', id)}`,
+  );
 }
