@@ -67,13 +67,10 @@ function combine(kind: Kind, items: readonly Cond[]): readonly Cond[] | undefine
   if (known.size < items.length) return items.filter((_, i) => keys.indexOf(keys[i]!) === i);
   const kept = items.filter((item) => !isAbsorbed(kind, { item, known }));
   if (kept.length < items.length) return kept;
-  for (let i = 0; i < items.length; i++) {
-    for (let j = i + 1; j < items.length; j++) {
-      const merged = mergeOf(kind, items[i]!, items[j]!);
-      if (merged !== undefined) return [...items.slice(0, i), merged, ...items.slice(i + 1, j), ...items.slice(j + 1)];
-    }
-  }
-  return undefined;
+  const walked = withSharedWalks(kind, items);
+  if (walked.length < items.length) return walked;
+  const merged = withMergedLeaves(kind, items);
+  return merged.length < items.length ? merged : undefined;
 }
 
 /** `a or (a and b)` is `a`, `a and (a or b)` is `a`. */
@@ -84,21 +81,33 @@ function isAbsorbed(
   return item.kind === other(kind) && item.items.some((part) => known.has(keyOf(part)));
 }
 
-function mergeOf(kind: Kind, a: Cond, b: Cond): Cond | undefined {
-  if (a.kind === 'exists' && b.kind === 'exists') return mergeWalks(kind, a, b);
-  if (a.kind === 'null') return mergeNull(kind, a, b);
-  if (b.kind === 'null') return mergeNull(kind, b, a);
-  return a.kind === 'test' && b.kind === 'test' ? mergeTests(kind, a, b) : undefined;
-}
-
 // ---------------------------------------------------------------- walks
 
-/** There is at most one row behind a to-one step, so two questions to it are one. */
-function mergeWalks(kind: Kind, a: Exists, b: Exists): Cond | undefined {
-  const toOne = a.relation.kind === 'belongs_to' || a.relation.kind === 'has_one';
-  if (!toOne || a.relation !== b.relation || a.negated !== b.negated || !isSameColumn(a.key, b.key)) return undefined;
-  const second = renamed(b.condition, { from: b.source.id, to: a.source });
-  return existsOf({ ...a, condition: junction(a.negated ? other(kind) : kind, [a.condition, second]) });
+const isToOne = (item: Cond): item is Exists =>
+  item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
+
+/** There is at most one row behind a to-one step, so all questions to it are one. */
+function withSharedWalks(kind: Kind, items: readonly Cond[]): readonly Cond[] {
+  const walks = new Map<string, Exists[]>();
+  for (const item of items) {
+    if (!isToOne(item)) continue;
+    const step = `${item.negated} ${item.from}.${item.relation.name} ${operandKey(item.key)}`;
+    const known = walks.get(step);
+    if (known === undefined) walks.set(step, [item]);
+    else known.push(item);
+  }
+  const shared = [...walks.values()].map((group) => sharedWalk(kind, group));
+  return walks.size === 0 ? items : [...items.filter((item) => !isToOne(item)), ...shared];
+}
+
+function sharedWalk(kind: Kind, group: readonly Exists[]): Cond {
+  const [first, ...others] = group as readonly [Exists, ...Exists[]];
+  if (others.length === 0) return first;
+  const conditions = others.map(({ source, condition }) => renamed(condition, { from: source.id, to: first.source }));
+  return existsOf({
+    ...first,
+    condition: junction(first.negated ? other(kind) : kind, [first.condition, ...conditions]),
+  });
 }
 
 interface Renaming {
@@ -126,6 +135,26 @@ function renamed(cond: Cond, renaming: Renaming): Cond {
 }
 
 // ---------------------------------------------------------------- leaves of one column
+
+function withMergedLeaves(kind: Kind, items: readonly Cond[]): readonly Cond[] {
+  const merged: Cond[] = [];
+  for (const item of items) {
+    let result: Cond | undefined;
+    const at = merged.findIndex((known) => {
+      result = mergeOf(kind, known, item);
+      return result !== undefined;
+    });
+    if (at < 0) merged.push(item);
+    else merged[at] = result!;
+  }
+  return merged;
+}
+
+function mergeOf(kind: Kind, a: Cond, b: Cond): Cond | undefined {
+  if (a.kind === 'null') return mergeNull(kind, a, b);
+  if (b.kind === 'null') return mergeNull(kind, b, a);
+  return a.kind === 'test' && b.kind === 'test' ? mergeTests(kind, a, b) : undefined;
+}
 
 const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.source.id && a.column === b.column;
 
