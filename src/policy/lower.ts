@@ -2,24 +2,20 @@
  * Lowering to T/F form. `T(e)` is "e is definitely true", `F(e)` "e is definitely false"; what the request left unknown is neither. `not` swaps them, the
  * operators' complements take it in, and a quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need for a third.
  */
-
+import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
 import {
   type ColumnRef,
   type Cond,
-  type Exists,
   FALSE,
   invariant,
   NEXT,
-  type Operand,
   RECORD,
   type Scalar,
   type Source,
   type Test,
-  TRUE,
 } from './lowered.ts';
-import { numberTest } from './numerals.ts';
 import { OPERATORS } from './operators.ts';
-import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
+import { and, existsOf, isPresent, or } from './simplify.ts';
 import {
   ABSENT,
   type Binding,
@@ -28,18 +24,8 @@ import {
   type Planned,
   type PlannedCompare,
   type PlannedOperand,
-  WITHOUT_SUCCESSOR,
 } from './specialise.ts';
-import type {
-  Catalog,
-  CatalogCollection,
-  ColumnOperand,
-  LiteralOperand,
-  Scope,
-  ToManyPath,
-  ToOneStep,
-  ValueType,
-} from './types.ts';
+import type { Catalog, CatalogCollection, ColumnOperand, Scope, ToManyPath, ToOneStep } from './types.ts';
 
 export interface Signature {
   readonly states: Binding['states'];
@@ -260,46 +246,18 @@ class Lowering {
     const column = from?.column ?? to?.column;
     invariant(column !== undefined, 'a test names a column');
     const base = { op, negated };
+    const { states } = this.#signature;
     const inner: Cond =
       to !== undefined
-        ? { kind: 'test', ...base, left: from?.column ?? this.#value(left, to.column), right: to.column }
-        : this.#valueTest(base, { column, value: right });
+        ? {
+            kind: 'test',
+            ...base,
+            left: from?.column ?? valueFor(left, { column: to.column, states }),
+            right: to.column,
+          }
+        : valueTest(base, { column, value: right, states });
     const wrapped = to === undefined ? inner : to.wrap(inner);
     return from === undefined ? wrapped : from.wrap(wrapped);
-  }
-
-  #valueTest(
-    { op, negated }: { readonly op: Test['op']; readonly negated: boolean },
-    { column, value }: { readonly column: ColumnRef; readonly value: PlannedOperand },
-  ): Cond {
-    const test = (right: Operand, as = op): Cond => ({ kind: 'test', op: as, negated, left: column, right });
-    const { type } = column;
-    if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
-      if (value.list) return listTest({ column, type, elements: numericElements(type, value), member: op === 'in' });
-      const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
-      if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
-      return test({ kind: 'literal', type, value: result.value }, result.op);
-    }
-    const right = this.#value(value, column);
-    if (right.kind === 'literal' && Array.isArray(right.value))
-      return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member: op === 'in' });
-    if (op === '=' || op === '!=') return booleanTest({ kind: 'test', op, negated, left: column, right });
-    if (right.kind === 'slot' && type === 'int' && value.kind === 'slot' && value.operand.type === 'float') {
-      return test({ ...right, adapt: op === '>=' || op === '<' ? 'ceil' : 'floor' });
-    }
-    return test(right);
-  }
-
-  /** A value as the column's type, so that the column is never cast; an identifier that meets a text that may be none is the exception. */
-  #value(operand: PlannedOperand, column: ColumnRef): Operand {
-    invariant(operand.kind !== 'column', 'a value is no column');
-    const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
-    const type = typeof column.type === 'object' && own === 'string' ? 'string' : column.type;
-    if (operand.kind === 'literal') return { kind: 'literal', type, value: operand.value };
-    const state = this.#signature.states[operand.slot];
-    if (column.type === 'int' && own === 'float')
-      return { kind: 'slot', type, slot: operand.slot, adapt: 'whole', endless: false };
-    return { kind: 'slot', type, slot: operand.slot, endless: state === WITHOUT_SUCCESSOR };
   }
 
   #stateOf(operand: PlannedOperand): number | undefined {
@@ -320,8 +278,6 @@ class Lowering {
   }
 }
 
-const constant = (value: boolean): Cond => (value ? TRUE : FALSE);
-
 function idColumn(collection: string, source: Source): ColumnRef {
   return {
     kind: 'column',
@@ -340,43 +296,4 @@ function belongsToColumn(
 ): ColumnRef {
   const { name, column, collection, required } = relation;
   return { kind: 'column', source, name, column, type: { id: collection }, nullable: !required, selective: true };
-}
-
-/** `N(c)`: c is not definitely so. Two-valued, because whatever a leaf does not know counts against it. */
-function complementOf(cond: Cond): Cond {
-  switch (cond.kind) {
-    case 'const':
-      return constant(!cond.value);
-    case 'and':
-      return or(cond.items.map(complementOf));
-    case 'or':
-      return and(cond.items.map(complementOf));
-    case 'null':
-      return { ...cond, negated: !cond.negated };
-    case 'exists':
-      // The row is there for certain, so the question goes to it, and what was a semi-join stays one.
-      if (isCertain(cond)) return existsOf({ ...cond, condition: complementOf(cond.condition) });
-      return { ...cond, negated: !cond.negated };
-    case 'test':
-      return or([complementTest(cond), ...[cond.left, cond.right].map(isAbsent)]);
-  }
-}
-
-const isCertain = ({ relation, key, negated }: Exists): boolean =>
-  relation.kind === 'belongs_to' && !key.nullable && !negated;
-
-function complementTest(test: Test): Cond {
-  const op = OPERATORS[test.op].complement;
-  return op === undefined ? { ...test, negated: !test.negated } : booleanTest({ ...test, op });
-}
-
-const isAbsent = (operand: Operand): Cond =>
-  operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
-
-/** The elements that a column of whole numbers, or of doubles, can equal. */
-function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {
-  const { value, exact } = literal;
-  return (value as readonly number[]).filter(
-    (element, i) => typeof numberTest(type, '=', { value: element, exact: exact?.[i] }) === 'object',
-  );
 }
