@@ -88,7 +88,7 @@ const COMMENT = STRING_OR(String.raw`\/\*`);
 const WHITE = STRING_OR(String.raw`\s+`);
 
 /** A policy with a comment stays as it was written: the tree does not know where the comment belongs. */
-const hasComment = (value: string): boolean => (value.match(COMMENT) ?? []).includes('/*');
+const hasComment = (value: string): boolean => value.match(COMMENT)?.includes('/*') ?? false;
 
 /** Line ends in a block are the author's layout. */
 const unfolded = (value: string): string => value.replaceAll(WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
