@@ -9,10 +9,12 @@ import { command as check } from './check.ts';
 import { type Command, commandOf, type Io } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
 import { command as fmt } from './fmt.ts';
+import { command as openapi } from './openapi.ts';
 import { command as serve } from './serve.ts';
+import { command as types } from './types.ts';
 import { configFor, WORKSPACE_FLAGS } from './workspace.ts';
 
-const commands: readonly Command[] = [serve, check, fmt, ...databaseCommands];
+const commands: readonly Command[] = [serve, check, fmt, ...databaseCommands, openapi, types];
 
 /** → the exit code. */
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {

@@ -3,7 +3,7 @@
  * the workers share nothing but the database.
  */
 import cluster, { type Worker } from 'node:cluster';
-import { AggregatorRegistry } from 'prom-client';
+import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
 import { authTables } from '../auth/tables.ts';
 import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
@@ -68,7 +68,7 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
 const ending = (worker: Worker): Promise<void> =>
   new Promise((resolve) => (worker.isDead() ? resolve() : worker.once('exit', () => resolve())));
 
-async function sendMetrics(worker: Worker, registry: AggregatorRegistry, id: number): Promise<void> {
+async function sendMetrics(worker: Worker, registry: AggregatorRegistry<RegistryContentType>, id: number): Promise<void> {
   const text = await registry.clusterMetrics().catch(() => '');
   if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies Message);
 }

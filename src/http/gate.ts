@@ -40,6 +40,8 @@ export async function enter(arrival: Arrival): Promise<Route> {
   const caller = await callerAt(door, arrival);
   if (caller?.by === 'cookie') checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
   ctx.state.caller = caller;
+  // What a caller sees is for that caller; a handler that knows better says so.
+  if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');
   const collection = collectionAt(door, arrival);
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {

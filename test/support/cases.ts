@@ -77,8 +77,8 @@ export function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile
   const caller = WORLD.callers[as];
   if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
   const row = caller.auth === null ? null : world.data.rows.get('users')!.find(({ id }) => id === idOf(caller.auth!))!;
-  const reviveds = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as { query: PolicyRequest['query']; data: Record<string, unknown> };
-  return { auth: row && { ...row, roles: caller.roles ?? [] }, ...reviveds, now: WORLD.now };
+  const revived = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as { query: PolicyRequest['query']; data: Record<string, unknown> };
+  return { auth: row && { ...row, roles: caller.roles ?? [] }, ...revived, now: WORLD.now };
 }
 
 function catalogOf(): Catalog {
@@ -92,14 +92,10 @@ function catalogOf(): Catalog {
   return { collections, roles: new Map(WORLD.roles.map((role) => [role, {}])) };
 }
 
-const fieldOf = (name: string, type: string): CatalogField => ({
-  name,
-  type: type.replace('!', '') as ScalarType,
-  required: type.endsWith('!'),
-  column: name,
-  unique: false,
-  index: false,
-});
+function fieldOf(name: string, type: string): CatalogField {
+  const required = type.endsWith('!');
+  return { name, type: type.replace('!', '') as ScalarType, required, column: name, unique: false, index: false };
+}
 
 /** `belongs_to! users` is required; `has_many docs team` is found by `team`. */
 function relationOf({ from, name, text }: { from: string; name: string; text: string }): CatalogRelation {

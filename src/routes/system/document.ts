@@ -5,7 +5,7 @@ import { openapiOf } from '../../schema/openapi.ts';
 const known = new WeakMap<App, object>();
 
 export function documentOf(app: App): object {
-  const document = known.get(app) ?? openapiOf(app.schema, { baseUrl: app.config.baseUrl });
+  const document = known.get(app) ?? openapiOf(app.schema);
   known.set(app, document);
   return document;
 }

@@ -1,0 +1,111 @@
+/** A whole service in this process, over real HTTP, on each of the two databases. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { type Service, startService } from '../../src/cli/service.ts';
+import { readConfig } from '../../src/config.ts';
+import type { App } from '../../src/http/app.ts';
+import { openLog } from '../../src/http/log.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import type { Schema } from '../../src/schema/model.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { Client } from './client.ts';
+import { isolatedUrl } from './postgres.ts';
+
+export type Kind = 'embedded' | 'postgres';
+
+export interface User {
+  readonly id: string;
+  readonly email: string;
+  readonly password: string;
+  readonly token: string;
+  readonly cookie: string;
+  /** Sends the bearer token. */
+  readonly client: Client;
+}
+
+/** A suite holds it before it runs; it answers once it has started. */
+export class TestService {
+  readonly kind: Kind;
+  #running: Service | undefined;
+  #users = 0;
+
+  constructor(kind: Kind) {
+    this.kind = kind;
+  }
+
+  async start(options: ServiceOptions): Promise<void> {
+    this.#running = await openTestService(this.kind, options);
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.stop();
+  }
+
+  get #service(): Service {
+    if (this.#running === undefined) throw new Error('the service runs only while tests do');
+    return this.#running;
+  }
+
+  get app(): App {
+    return this.#service.app;
+  }
+
+  get url(): string {
+    return this.#service.url;
+  }
+
+  /** Sends no credential. */
+  get anonymous(): Client {
+    return new Client(this.url);
+  }
+
+  /** A new user with these roles, logged in. */
+  async user(...roles: readonly string[]): Promise<User> {
+    const email = `user${++this.#users}.${Date.now()}@example.org`;
+    const password = 'a password of tests';
+    const { id } = await this.app.auth.admin.addUser({ email, password, roles: roles.length === 0 ? ['member'] : roles });
+    const { status, body, headers, text } = await this.anonymous.post('/api/auth/login', { email, password });
+    if (status !== 200) throw new Error(`no login: ${text}`);
+    const token = body.access_token as string;
+    const cookie = headers.getSetCookie()[0]!.split(';')[0]!;
+    return { id, email, password, token, cookie, client: this.anonymous.with({ Authorization: `Bearer ${token}` }) };
+  }
+}
+
+const readText = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
+
+/** The schema that the suites about routes are written for. */
+export const ROUTES_SCHEMA = readText('bylaw.yaml');
+const SAMPLE_SCHEMA = readText('../../bylaw.yaml');
+
+export function schemaFrom(text: string): Schema {
+  const { schema, issues } = parseSchema(text, 'test.yaml');
+  if (schema === undefined) throw new Error(`the schema of the test has errors: ${JSON.stringify(issues, null, 2)}`);
+  return schema;
+}
+
+export interface ServiceOptions {
+  /** Default: the sample, `bylaw.yaml`. */
+  readonly schema?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function openTestService(kind: Kind, { schema = SAMPLE_SCHEMA, env = {} }: ServiceOptions): Promise<Service> {
+  const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', ...env });
+  const db = await openDatabase(kind === 'embedded' ? {} : { url: await isolatedUrl(inject('postgresUrl')) });
+  const log = openLog('error');
+  return startService({ config, schema: schemaFrom(schema), db, log });
+}
+
+/** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */
+export function describeOnBoth(name: string, suite: (service: TestService) => void, options: ServiceOptions = {}): void {
+  for (const kind of ['embedded', 'postgres'] as const) {
+    describe.skipIf(kind === 'postgres' && inject('postgresUrl') === '')(`${name} (${kind})`, () => {
+      const service = new TestService(kind);
+      beforeAll(() => service.start(options));
+      afterAll(() => service.stop());
+      suite(service);
+    });
+  }
+}
