@@ -9,6 +9,7 @@ import { type Authenticator, createAuthenticator } from './authenticate.ts';
 import type { Caller } from './contract.ts';
 import { createLimiter } from './limits.ts';
 import { createMailer } from './mail.ts';
+import { createOAuth, type OAuth } from './oauth.ts';
 import { createPasswordPool } from './passwords.ts';
 import { createRecovery, type Recovery } from './recovery.ts';
 import { createSessions, type SessionRow } from './sessions.ts';
@@ -33,7 +34,7 @@ export interface AuthSettings {
   readonly mailFrom?: string;
 }
 
-export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'>, Recovery {
+export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'>, Recovery, OAuth {
   readonly authenticate: Authenticator['authenticate'];
   /**
    * Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node at once, not within a second.
@@ -114,6 +115,7 @@ export async function createAuth(parts: {
     mailer,
     baseUrl: () => config.baseUrl,
   });
+  const oauth = createOAuth({ db, schema, users, accounts, limiter, baseUrl: () => config.baseUrl });
 
   const prune = async (): Promise<void> => {
     await sessions.prune(db);
@@ -217,6 +219,7 @@ export async function createAuth(parts: {
       return user;
     },
     ...recovery,
+    ...oauth,
     mailTo: mailer.to,
     async sessions(caller) {
       const rows = await sessions.list(db, caller.id);

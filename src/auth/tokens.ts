@@ -5,6 +5,7 @@
 import {
   type CryptoKey,
   calculateJwkThumbprint,
+  createRemoteJWKSet,
   exportJWK,
   generateKeyPair,
   importJWK,
@@ -231,5 +232,82 @@ class VerifiedTokens {
     const siblings = this.#bySession.get(sessionId);
     siblings?.delete(token);
     if (siblings?.size === 0) this.#bySession.delete(sessionId);
+  }
+}
+
+// ---------------------------------------------------------------- identity tokens of OpenID providers
+
+export interface IdTokenCheck {
+  readonly token: string;
+  readonly nonce: string;
+}
+/** The claims. Throws an error whose `reason` is `unavailable` where the provider's keys cannot be had, else `invalid`. */
+export type IdTokenVerifier = (
+  check: IdTokenCheck,
+) => Promise<Readonly<Record<string, unknown>> & { readonly sub: string }>;
+
+export class IdTokenError extends Error {
+  readonly reason: 'unavailable' | 'invalid';
+  constructor(reason: 'unavailable' | 'invalid', cause: unknown) {
+    super(`the identity token is not accepted (${reason})`, { cause });
+    this.name = 'IdTokenError';
+    this.reason = reason;
+  }
+}
+
+const ID_TOKEN_ALGS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const ID_TOKEN_CLOCK_TOLERANCE = 30;
+const KEYS_TIMEOUT_MS = 5_000;
+
+/** OpenID Connect Core 1.0 §3.1.3.7. */
+export function idTokenVerifier(provider: {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly jwksUri: string;
+}): IdTokenVerifier {
+  const keys = createRemoteJWKSet(new URL(provider.jwksUri), { timeoutDuration: KEYS_TIMEOUT_MS });
+  return async ({ token, nonce }) => {
+    const payload = await verified(token, keys, provider);
+    const { aud, azp, sub } = payload;
+    const others = Array.isArray(aud) && aud.length > 1;
+    if (payload.nonce !== nonce) throw new IdTokenError('invalid', 'another nonce');
+    if ((others || azp !== undefined) && azp !== provider.clientId)
+      throw new IdTokenError('invalid', 'another authorized party');
+    if (typeof sub !== 'string' || sub === '') throw new IdTokenError('invalid', 'no subject');
+    return { ...payload, sub };
+  };
+}
+
+async function verified(
+  token: string,
+  keys: ReturnType<typeof createRemoteJWKSet>,
+  { issuer, clientId }: { readonly issuer: string; readonly clientId: string },
+) {
+  try {
+    const { payload } = await jwtVerify(token, keys, {
+      algorithms: ID_TOKEN_ALGS,
+      issuer,
+      audience: clientId,
+      clockTolerance: ID_TOKEN_CLOCK_TOLERANCE,
+      requiredClaims: ['sub', 'exp', 'iat'],
+    });
+    return payload;
+  } catch (error) {
+    const code = String((error as { code?: unknown }).code);
+    // What is no JWT, JWS or key error of jose's came from fetching the keys.
+    const invalid = /^ERR_(?:JWT|JWS|JWKS_NO|JWKS_MULT|JOSE_(?:ALG|NOT))/.test(code);
+    throw new IdTokenError(invalid ? 'invalid' : 'unavailable', error);
   }
 }

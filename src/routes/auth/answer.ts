@@ -6,6 +6,9 @@ import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { requestIdOf } from '../../http/request-id.ts';
 
+/** Binds a started OAuth flow to the browser. */
+export const FLOW_COOKIE = 'svc_oauth';
+
 export function clientOf(ctx: Context, app: App): Client {
   return { ip: app.addressOf(ctx.req), userAgent: ctx.get('User-Agent'), requestId: requestIdOf(ctx) };
 }

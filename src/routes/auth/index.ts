@@ -4,6 +4,7 @@ import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
 import { confirmVerification } from './confirm-verification.ts';
 import { endSession } from './end-session.ts';
+import { finishOAuth } from './finish-oauth.ts';
 import { jwks } from './jwks.ts';
 import { listSessions } from './list-sessions.ts';
 import { login } from './login.ts';
@@ -13,6 +14,7 @@ import { refresh } from './refresh.ts';
 import { register } from './register.ts';
 import { requestReset } from './request-reset.ts';
 import { requestVerification } from './request-verification.ts';
+import { startOAuth } from './start-oauth.ts';
 
 export const authRoutes: readonly Route[] = [
   register,
@@ -20,6 +22,8 @@ export const authRoutes: readonly Route[] = [
   refresh,
   logout,
   me,
+  startOAuth,
+  finishOAuth,
   listSessions,
   endSession,
   changePassword,

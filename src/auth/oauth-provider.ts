@@ -1,0 +1,126 @@
+/** A provider as the flow needs it: the addresses of its endpoints, found by OpenID Connect Discovery or known to grant by a preset's name. */
+import { createRequire } from 'node:module';
+import { Problem } from '../problem.ts';
+import type { OAuthProvider } from '../schema/model.ts';
+import { type IdTokenVerifier, idTokenVerifier } from './tokens.ts';
+
+export interface Endpoints {
+  /** What a subject is unique in. */
+  readonly issuer: string;
+  /** For grant: its name for a preset, else endpoints. */
+  readonly grant: Readonly<Record<string, unknown>> & { readonly name: string };
+  /** Where the provider speaks OpenID Connect. */
+  readonly verifyIdToken?: IdTokenVerifier;
+}
+
+const TIMEOUT_MS = 5_000;
+const FRESH_MS = 600_000;
+const MAX_BYTES = 1 << 20;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+type Presets = Readonly<
+  Record<string, { readonly oauth?: number; readonly authorize_url?: string; readonly access_url?: string }>
+>;
+const presets = createRequire(import.meta.url)('grant/config/oauth.json') as Presets;
+const profiles = createRequire(import.meta.url)('grant/config/profile.json') as Readonly<
+  Record<string, { readonly profile_url?: string }>
+>;
+
+export function unavailable(provider: string, cause: unknown): Problem {
+  return new Problem('unavailable', `the provider \`${provider}\` cannot be reached; try again shortly`, {
+    headers: { 'Retry-After': '5' },
+    cause,
+  });
+}
+
+/** Throws, at the start, for a preset that this service cannot use. */
+export function checkPreset({ name, preset }: OAuthProvider): void {
+  if (preset === undefined) return;
+  const known = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
+  const profile = Object.hasOwn(profiles, preset) ? profiles[preset]?.profile_url : undefined;
+  const usable =
+    known?.oauth === 2 && profile !== undefined && !JSON.stringify([known, profile]).includes('[subdomain]');
+  if (!usable) {
+    throw new Error(
+      `oauth.${name}: \`${preset}\` is no preset with OAuth 2.0 and a profile; give its \`issuer\` instead`,
+    );
+  }
+}
+
+/** Asks the provider at most every ten minutes. Throws `unavailable`. */
+export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
+  const { preset, issuer } = provider;
+  if (issuer === undefined) {
+    const known: Endpoints = { issuer: `preset:${preset}`, grant: { name: preset! } };
+    return async () => known;
+  }
+  let found: { readonly at: number; readonly endpoints: Promise<Endpoints> } | undefined;
+  return () => {
+    if (found === undefined || Date.now() - found.at > FRESH_MS) {
+      const asked = { at: Date.now(), endpoints: discover(provider, issuer) };
+      found = asked;
+      asked.endpoints.catch(() => {
+        if (found === asked) found = undefined;
+      });
+    }
+    return found.endpoints;
+  };
+}
+
+async function discover({ name, clientId }: OAuthProvider, issuer: string): Promise<Endpoints> {
+  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`).catch(
+    (error: unknown) => {
+      throw unavailable(name, error);
+    },
+  );
+  const address = (key: string): string => {
+    const value = document[key];
+    if (typeof value === 'string' && isSafe(value)) return value;
+    throw unavailable(name, new Error(`discovery: no ${key}`));
+  };
+  // Otherwise one issuer could speak for another (OpenID Connect Discovery 1.0 §4.3).
+  if (document.issuer !== issuer) throw unavailable(name, new Error('discovery: another issuer'));
+  return {
+    issuer,
+    grant: {
+      // No name of a preset, for which grant has customs of its own.
+      name: 'openid_connect_provider',
+      oauth: 2,
+      scope_delimiter: ' ',
+      authorize_url: address('authorization_endpoint'),
+      access_url: address('token_endpoint'),
+      profile_url: address('userinfo_endpoint'),
+    },
+    verifyIdToken: idTokenVerifier({ issuer, clientId, jwksUri: address('jwks_uri') }),
+  };
+}
+
+function isSafe(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+}
+
+async function fetchJson(address: string): Promise<Readonly<Record<string, unknown>>> {
+  const response = await fetch(address, {
+    redirect: 'error',
+    headers: { Accept: 'application/json' },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  if (!response.ok) throw new Error(`${response.status} from the provider`);
+  const text = await limitedText(response);
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null) throw new Error('no object from the provider');
+  return value as Record<string, unknown>;
+}
+
+async function limitedText(response: Response): Promise<string> {
+  let size = 0;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_BYTES) throw new Error('too much from the provider');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

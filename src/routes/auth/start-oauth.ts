@@ -1,0 +1,32 @@
+import { queryOf } from '../../http/query.ts';
+import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
+import { clientOf, FLOW_COOKIE, setCookie } from './answer.ts';
+
+export const startOAuth: Route = {
+  method: 'GET',
+  path: '/api/auth/oauth/:provider/start',
+  door: 'public',
+  summary: 'Send the browser to a provider to sign in',
+  body: 'none',
+  accepts: 'any',
+  async handle(ctx, app) {
+    const given = queryOf(ctx).filter(({ key }) => key === 'redirect_to');
+    if (given.length > 1 || given.some(({ value }) => value === undefined)) {
+      const detail = 'expected `redirect_to` once, in UTF-8';
+      throw new Problem('invalid_parameter', detail, {
+        errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
+      });
+    }
+    const { location, cookie } = await app.auth.startOAuth({
+      provider: ctx.params.provider ?? '',
+      redirectTo: given[0]?.value,
+      client: clientOf(ctx, app),
+    });
+    setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie });
+    ctx.set('Cache-Control', 'no-store');
+    ctx.set('Location', location);
+    ctx.body = null;
+    ctx.status = 302;
+  },
+};
