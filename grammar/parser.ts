@@ -3,6 +3,7 @@ import { EmbeddedActionsParser, type IToken, type ParserMethod } from 'chevrotai
 import type { PolicyIssue } from './errors.ts';
 import { overLength, overLimit } from './limits.ts';
 import {
+  MOST_ISSUES,
   type Report,
   readNow,
   readNumeral,
@@ -219,12 +220,9 @@ export function parse(text: string): Parsed {
   // A text or comment that never ends has swallowed what follows: that the rest is missing is no second error.
   if (tree === undefined && !swallowed(wrong)) issues.push(syntaxIssue(parser.errors[0]!, tokens, text));
   if (tree === undefined || issues.length > 0)
-    return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST), broken };
+    return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };
   return { expr: tree, tree, issues, broken };
 }
-
-/** More errors than this in one policy help nobody. */
-const MOST = 32;
 
 const swallowed = (wrong: readonly IToken[]): boolean =>
   wrong.some((token) => token.tokenType === t.OpenText || token.tokenType === t.OpenComment);

@@ -24,7 +24,11 @@ interface Fault {
   readonly fix?: Fix;
   readonly suggestion?: string;
 }
+/** More errors than this in one policy help nobody, and finding a name for each takes time. */
+export const MOST_ISSUES = 32;
+
 export function fault(report: Report, given: Fault): undefined {
+  if (report.issues.length >= MOST_ISSUES) return;
   report.issues.push({ severity: 'error', ...given });
 }
 

@@ -1,6 +1,7 @@
 /** Expr → Checked: every name resolved, every type known. All errors are found in one walk. */
 import type { PolicyIssue } from '../../grammar/errors.ts';
 import { parse } from '../../grammar/parser.ts';
+import { MOST_ISSUES } from '../../grammar/read.ts';
 import type { Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../grammar/syntax.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
 import { type Bound, type Fault, type Place, resolve } from './paths.ts';
@@ -39,7 +40,7 @@ function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckRe
   const result = checkTree(tree, { ...context, text }, broken);
   if (expr !== undefined) return result;
   const errors = [...issues, ...result.issues.filter((issue) => issue.severity === 'error')];
-  return { issues: errors.sort((a, b) => a.span.start - b.span.start) };
+  return { issues: errors.sort((a, b) => a.span.start - b.span.start).slice(0, MOST_ISSUES) };
 }
 
 // ---------------------------------------------------------------- the walk
@@ -50,7 +51,7 @@ const NO_VARIABLES: ReadonlyMap<string, Bound> = new Map();
 function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operand>): CheckResult {
   const walk = new Walk(context, broken);
   const checked = walk.expr(expr, NO_VARIABLES);
-  if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues };
+  if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues.slice(0, MOST_ISSUES) };
   return { checked, issues: warnings(checked, context) };
 }
 
@@ -103,13 +104,17 @@ class Walk {
     return { ...this.#place(variables), text: this.#context.text, freshName: (name) => this.#unique(name) };
   }
 
+  #isFull(): boolean {
+    return this.issues.length >= MOST_ISSUES;
+  }
+
   #compare(expr: Compare, variables: Variables): Checked | undefined {
-    if (this.#broken.has(expr.left) || this.#broken.has(expr.right)) return undefined;
+    if (this.#isFull() || this.#broken.has(expr.left) || this.#broken.has(expr.right)) return undefined;
     return checkCompare(expr, this.#comparing(variables));
   }
 
   #isNull({ operand, negated, span }: IsNull, variables: Variables): Checked | undefined {
-    if (this.#broken.has(operand)) return undefined;
+    if (this.#isFull() || this.#broken.has(operand)) return undefined;
     const path = this.#pathOnly(operand);
     const named = path && resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
@@ -155,7 +160,7 @@ class Walk {
 
   #truth({ operand, span }: Truth, variables: Variables): Checked | undefined {
     if (operand.kind === 'bool') return { kind: 'const', value: operand.value, span };
-    if (this.#broken.has(operand)) return undefined;
+    if (this.#isFull() || this.#broken.has(operand)) return undefined;
     if (operand.kind !== 'path') {
       this.#fault({
         code: 'condition_expected',
@@ -191,6 +196,7 @@ class Walk {
 
   #quantified(expr: Quantified, variables: Variables): Checked | undefined {
     const { quantifier, path, variable, span } = expr;
+    if (this.#isFull()) return undefined;
     const taken = variables.has(variable.name);
     if (taken) this.#fault(shadowing(variable, variables));
     const relation = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
@@ -236,16 +242,16 @@ function shadowing({ name, span }: Name, variables: Variables): Fault {
 // ---------------------------------------------------------------- fixes
 
 /** Trying a fix costs a parse and a check, and a text with many errors must be answered as fast as one with few. */
-const TRIED_FIXES = 6;
+const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
 
 /** Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no error and fewer warnings). */
 function withProvenFixes(issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] {
   const before = tally(issues);
-  let tried = 0;
+  let left = triedFixes(issues.length);
   return issues.map((issue) => {
     const { fix, ...rest } = issue;
     if (fix === undefined) return issue;
-    if (tried++ >= TRIED_FIXES) return rest;
+    if (left-- <= 0) return rest;
     const text = context.text.slice(0, fix.span.start) + fix.replacement + context.text.slice(fix.span.end);
     const after = tally(examineOnce(text, context).issues);
     const better =

@@ -177,8 +177,33 @@ function scalars(pair: Pair): Checked | undefined {
   const rule = OPERATORS[expr.op].sides;
   const pivot = rule === 'text' ? 'string' : pivotOf(left, right);
   if (rule === 'ordered' && !isOrdered(pivot)) return refuse(pair, unordered(expr, pivot));
-  const settled = [settle(left, pivot, at), settle(right, pivot, at)] as const;
-  return finish(pair, ...settled);
+  const empty = typeof pivot === 'object' ? [left, right].find(isEmptyText) : undefined;
+  if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
+  if (rule === 'text') return texts(pair, left, right);
+  return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
+}
+
+/** A part of a text is looked for in texts only: an identifier is not one. */
+function texts(pair: Pair, left: Scalar, right: Scalar): Checked | undefined {
+  return finish(pair, settleText(left, pair.at), settleText(right, pair.at));
+}
+
+function settleText(side: Scalar, at: Comparing): CheckedOperand | undefined {
+  if (side.kind !== 'fixed' || side.operand.type === 'string') return settle(side, 'string', at);
+  at.fault(mismatch(side.span, side.operand.type, 'string'));
+  return undefined;
+}
+
+const isEmptyText = (side: Scalar): boolean =>
+  side.kind === 'literal' && side.literal.kind === 'text' && side.literal.value === '';
+
+/** `@request.auth.id != ""`, as other systems ask whether somebody is signed in. */
+function emptyIdentifier({ expr, left, right, at }: Pair, empty: Scalar): Fault {
+  const other = empty === left ? right : left;
+  const test = expr.op === '!=' ? 'is not null' : 'is null';
+  const message = `an identifier is never an empty text; expected \`${test}\``;
+  const fix = { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` };
+  return { code: 'identifier_malformed', message, span: empty.span, suggestion: test, fix };
 }
 
 function finish(
@@ -245,7 +270,7 @@ function elementAndList(
   switch (many.kind) {
     case 'held':
       checkRoles(one.kind === 'literal' ? [one.literal] : [], at);
-      return given(settle(one, many.operand.type, at), many.operand);
+      return given(settleText(one, at), many.operand);
     case 'query': {
       const type = ownType(one) ?? 'string';
       const { query } = many;
@@ -303,7 +328,7 @@ function holding(pair: Pair): Checked | undefined {
   if (left.kind === 'fixed' || left.kind === 'literal') {
     const type = ownType(left);
     if (type !== 'string') return refuse(pair, holderExpected(left, type));
-    return finish(pair, settle(left, 'string', at), settle(right, 'string', at));
+    return texts(pair, left, right);
   }
   const { element, list } = elementAndList(pair, right, left);
   return finish(pair, list, element);

@@ -1,5 +1,6 @@
 /** What compiles and is probably not meant. Each warning says what happens and, where it can, how to write out what was meant. */
 import type { PolicyIssue } from '../../grammar/errors.ts';
+import { MOST_ISSUES } from '../../grammar/read.ts';
 import { nearest } from '../../grammar/suggest.ts';
 import type { Span } from '../../grammar/syntax.ts';
 import type { CheckContext } from './check.ts';
@@ -29,7 +30,9 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
   // `true` and `false` as a whole policy are written on purpose.
   if (checked.kind === 'const') return [];
   const issues: PolicyIssue[] = [];
-  const review = new Review(context.text, (issue) => issues.push({ severity: 'warning', ...issue }));
+  const review = new Review(context.text, (issue) => {
+    if (issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
+  });
   review.clause(checked, ALONE);
   const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
   if (!said && !canBe(outcomes(checked), TRUE)) {
