@@ -10,11 +10,12 @@ import { expanded } from './expand.ts';
 import { invalid, refusedWrite, unreadableMentions } from './faults.ts';
 import { type Input, readInput, type Value } from './input.ts';
 import { changeLinks } from './links.ts';
+import { consultsOthers, type Locked, lookAt } from './locked.ts';
 import { type Answer, answerOf } from './read.ts';
 import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
 import { loadRelated } from './related.ts';
-import { selectReadable, VERSION_WIDTH } from './select.ts';
+import { VERSION_WIDTH } from './select.ts';
 
 export interface CreateRequest {
   readonly data: unknown;
@@ -54,14 +55,10 @@ interface Creation {
   readonly relations: readonly Relation[];
 }
 
-const needsRelated = ({ needs }: Permit): boolean => needs.record.length + needs.next.length > 0;
-
 /** All that matters is in the row itself: one statement does. */
-function isPlain({ store, ask, permit, input, relations }: Creation): boolean {
-  const { name } = ask.collection;
-  const hasRelations =
-    input.links.length + input.hasOnes.length + relations.length + store.shape(name).hasOnes.length > 0;
-  return !hasRelations && !needsRelated(permit) && !needsRelated(ask.permit(name, 'read'));
+function isPlain({ ask, permit, input, relations }: Creation): boolean {
+  const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
+  return !hasMore && !consultsOthers(permit) && !consultsOthers(ask.permit(ask.collection.name, 'read'));
 }
 
 async function writeAtOnce({ store, ask, permit, input }: Creation): Promise<Written> {
@@ -86,16 +83,28 @@ async function writeIn(tx: Transaction, { store, ask, permit, input, relations }
   const cells = await insert(store, { write: (statement) => tx.rows(statement), collection: ask.collection, values });
   for (const change of input.links) await changeLinks(reading, id, change);
   for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
-  await mustBeAllowed(reading, permit, store.shape(ask.collection.name).row(cells, VERSION_WIDTH));
+  const written = await decided(reading, { id, permit, cells });
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-  const found = await selectReadable(reading, id);
-  return found ? { id, ...(await answerOf(reading, found, relations)) } : { id };
+  return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
+}
+
+/** The record as it is now that all is written, where it is allowed. */
+async function decided(
+  reading: Reading,
+  { id, permit, cells }: { readonly id: string; readonly permit: Permit; readonly cells: Cells },
+): Promise<Locked> {
+  const collection = reading.ask.collection.name;
+  // No SQL condition speaks of `@next`, which on create is the record itself.
+  const isLoaded = permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);
+  if (isLoaded) await mustBeAllowed(reading, permit, reading.store.shape(collection).row(cells, VERSION_WIDTH));
+  const written = await lookAt(reading, { collection, id, conditions: isLoaded ? [] : [permit.where('t')] });
+  if (!isLoaded && !written.holds[0]) throw forbidden();
+  return written;
 }
 
 async function mustBeAllowed(reading: Reading, permit: Permit, record: Row): Promise<void> {
-  const collection = reading.ask.collection.name;
   const needs = [...permit.needs.record, ...permit.needs.next];
-  const related = await loadRelated(reading, { collection, record, needs });
+  const related = await loadRelated(reading, { collection: reading.ask.collection.name, record, needs });
   if (!permit.test(record, related)) throw forbidden();
 }
 

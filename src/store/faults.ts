@@ -1,6 +1,6 @@
 /** Refusals of a write that the database makes, told in the body's terms. */
 import { type Fault, Problem } from '../problem.ts';
-import type { Collection } from '../schema/model.ts';
+import type { Collection, Field, Relation } from '../schema/model.ts';
 import { param, raw, sql } from '../sql.ts';
 import { type Reading, readable } from './ask.ts';
 import { StoreError } from './contract.ts';
@@ -64,9 +64,12 @@ function lostReference(collection: Collection, constraint: string | undefined): 
 /** INVARIANT: constraints are named by their columns (tables.ts). */
 function memberOf(collection: Collection, constraint: string | undefined, suffix: 'key' | 'fkey'): string | undefined {
   const members = [...collection.fields.values(), ...collection.relations.values()];
-  return members.find(
-    (member) => 'column' in member && nameOf(collection.table, [member.column], suffix) === constraint,
-  )?.name;
+  return members.find((member) => constraintsOf(collection, member, suffix).includes(constraint ?? ''))?.name;
+}
+
+function constraintsOf(collection: Collection, member: Field | Relation, suffix: 'key' | 'fkey'): readonly string[] {
+  if ('column' in member) return [nameOf(collection.table, [member.column], suffix)];
+  return member.kind === 'many_to_many' ? [nameOf(member.linkTable, [member.targetColumn], suffix)] : [];
 }
 
 export function stillReferenced(): Problem {

@@ -109,9 +109,9 @@ class InputReader implements Input {
 
   #readField(field: Field, value: unknown, pointer: string): void {
     const kind = FIELD_KINDS[field.type];
-    if (value === null) return this.#setNull(field, { type: kind.sqlType, pointer });
-    const read = kind.fromJson(value, field);
-    if (read.fault) this.fault(pointer, read.fault.code, read.fault.detail);
+    const read = value === null ? undefined : kind.fromJson(value, field);
+    if (read === undefined) this.#setNull(field, { type: kind.sqlType, pointer });
+    else if (read.fault) this.fault(pointer, read.fault.code, read.fault.detail);
     else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
   }
 
@@ -121,9 +121,9 @@ class InputReader implements Input {
   }
 
   #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
-    if (value === null) return this.#setNull(relation, { type: 'uuid', pointer });
-    const id = this.#readId(value, pointer);
-    if (id === undefined) return;
+    const id = value === null ? null : this.#readId(value, pointer);
+    if (id === null) this.#setNull(relation, { type: 'uuid', pointer });
+    if (id === null || id === undefined) return;
     this.mentions.push({ collection: relation.collection, id, pointer });
     this.values.push({ column: relation.column, type: 'uuid', value: id });
   }

@@ -50,7 +50,7 @@ async function letGo(reading: Reading, { relation, holder, pointer, isMoved }: L
   if (!guarded.isPossible) throw refused;
   if (viaOf(reading, relation).required) throw isReadable ? cannotLetGo(relation, pointer) : refused;
   await point(reading, { relation, holder: holder!, id: null });
-  if (!(await guarded.isAllowed(reading))) throw refused;
+  if (!(await guarded.allows(reading, await guarded.after(reading)))) throw refused;
 }
 
 async function pointHere(
@@ -60,7 +60,7 @@ async function pointHere(
   const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
   if (!guarded?.isPossible) throw forbidden();
   await point(reading, { relation, holder, id });
-  if (!(await guarded.isAllowed(reading))) throw forbidden();
+  if (!(await guarded.allows(reading, await guarded.after(reading)))) throw forbidden();
 }
 
 async function point(

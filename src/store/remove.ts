@@ -5,7 +5,7 @@ import { type Ask, forbidden, mustNotBeDenied, notFound, type Reading, type Stor
 import { StoreError, type Transaction } from './contract.ts';
 import { mustMatch } from './etag.ts';
 import { stillReferenced } from './faults.ts';
-import { lockRow } from './locked.ts';
+import { consultsOthers, lockRow } from './locked.ts';
 import { tableOf } from './record.ts';
 
 export interface RemoveRequest {
@@ -26,8 +26,15 @@ export async function remove(store: Store, ask: Ask, request: RemoveRequest): Pr
 async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: RemoveRequest): Promise<void> {
   const { store, ask } = reading;
   const { name, kind } = ask.collection;
-  const conditions = [ask.permit(name, 'delete').where('t')];
-  const locked = await lockRow(reading, { collection: name, id, conditions });
+  const permit = ask.permit(name, 'delete');
+  const conditions = [permit.where('t')];
+  const locked = await lockRow(reading, {
+    collection: name,
+    id,
+    conditions,
+    other: consultsOthers(permit),
+    strength: 'UPDATE',
+  });
   if (locked === undefined) throw notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   mustMatch(ifMatch, locked.version);

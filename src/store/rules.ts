@@ -1,32 +1,32 @@
 /** Update rules on a locked row: one and the same rule before and after, or a rule that sees both. */
 import type { Permit, UpdatePermit } from '../policy/access.ts';
 import type { Related } from '../policy/types.ts';
-import type { Reading, Store } from './ask.ts';
-import type { Queryable } from './contract.ts';
-import { type Locked, lockRow, lookAt } from './locked.ts';
+import type { Reading } from './ask.ts';
+import { consultsOthers, type Locked, lockRow, lookAt } from './locked.ts';
 import { loadRelated } from './related.ts';
+
+interface Parts {
+  readonly collection: string;
+  readonly id: string;
+  readonly permit: Permit;
+  readonly before: Locked;
+  readonly relatedBefore: Related;
+}
+
+const seesBoth = (permit: Permit): boolean =>
+  permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);
 
 export class GuardedUpdate {
   readonly before: Locked;
-  readonly #collection: string;
-  readonly #id: string;
+  readonly #parts: Parts;
   readonly #permit: UpdatePermit;
   readonly #seesBoth: boolean;
-  readonly #relatedBefore: Related;
 
-  private constructor(parts: {
-    collection: string;
-    id: string;
-    permit: Permit;
-    before: Locked;
-    relatedBefore: Related;
-  }) {
-    this.#collection = parts.collection;
-    this.#id = parts.id;
+  private constructor(parts: Parts) {
+    this.before = parts.before;
+    this.#parts = parts;
     this.#permit = parts.permit.update;
     this.#seesBoth = seesBoth(parts.permit);
-    this.before = parts.before;
-    this.#relatedBefore = parts.relatedBefore;
   }
 
   /** Undefined: there is no such row. */
@@ -35,7 +35,9 @@ export class GuardedUpdate {
     { collection, id }: { readonly collection: string; readonly id: string },
   ): Promise<GuardedUpdate | undefined> {
     const permit = reading.ask.permit(collection, 'update');
-    const before = await lockRow(reading, { collection, id, conditions: permit.update.columns('t') });
+    const conditions = permit.update.columns('t');
+    const lock = { collection, id, conditions, other: consultsOthers(permit), strength: 'NO KEY UPDATE' } as const;
+    const before = await lockRow(reading, lock);
     if (before === undefined) return undefined;
     // Rules that see both records need what hung on the record before anything is written.
     const needs = seesBoth(permit) ? permit.update.needs.record : [];
@@ -45,35 +47,31 @@ export class GuardedUpdate {
 
   /** Whether a rule can still come to hold. */
   get isPossible(): boolean {
-    return this.#permit.verdict === 'allow' || this.#holdsBefore || this.#seesBoth;
+    return this.isOpen || this.#seesBoth;
   }
 
   /** Whether it is possible by a rule that speaks of the stored record alone, which the caller then knows to exist. */
   get isOpen(): boolean {
-    return this.#permit.verdict === 'allow' || this.#holdsBefore;
+    return this.#permit.verdict === 'allow' || this.before.holds.some(Boolean);
   }
 
-  get #holdsBefore(): boolean {
-    return this.before.holds.some(Boolean);
+  /** The record as it is when all is written. */
+  after(reading: Reading): Promise<Locked> {
+    const { collection, id } = this.#parts;
+    return lookAt(reading, { collection, id, conditions: this.#permit.columns('t') });
   }
 
-  /** To be asked when all is written. */
-  async isAllowed(reading: Reading): Promise<boolean> {
+  async allows(reading: Reading, after: Locked): Promise<boolean> {
     if (this.#permit.verdict !== 'depends') return this.#permit.verdict === 'allow';
-    const collection = this.#collection;
-    const after = await lookAt(reading, { collection, id: this.#id, conditions: this.#permit.columns('t') });
     if (this.before.holds.some((held, i) => held && after.holds[i])) return true;
-    return this.#seesBoth && this.#isAllowedAcross(reading, after);
+    return this.#seesBoth && this.#allowsAcross(reading, after);
   }
 
-  async #isAllowedAcross(reading: { store: Store; q: Queryable }, after: Locked): Promise<boolean> {
-    const needs = this.#permit.needs.next;
-    const nextRelated = await loadRelated(reading, { collection: this.#collection, record: after.row, needs });
-    const none = this.before.holds.map(() => false);
-    const change = { record: this.before.row, related: this.#relatedBefore, next: after.row, nextRelated };
-    return this.#permit.holds(none, change);
+  async #allowsAcross(reading: Reading, after: Locked): Promise<boolean> {
+    const { collection, before, relatedBefore: related } = this.#parts;
+    const nextRelated = await loadRelated(reading, { collection, record: after.row, needs: this.#permit.needs.next });
+    // Rules of one record were asked by `allows`, in SQL, which loads nothing.
+    const none = before.holds.map(() => false);
+    return this.#permit.holds(none, { record: before.row, related, next: after.row, nextRelated });
   }
 }
-
-const seesBoth = (permit: Permit): boolean =>
-  permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);

@@ -16,7 +16,6 @@ import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
 import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
 import { GuardedUpdate } from './rules.ts';
-import { selectReadable } from './select.ts';
 
 export interface UpdateRequest {
   readonly id: string;
@@ -79,12 +78,12 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
     const roles = rolesAfter(reading.store.schema, reading.ask, { before: row.roles as string[], change: input.roles });
     await writeRoles(tx, { id, roles });
   }
-  if (!isRolesAlone && !(await guarded.isAllowed(reading))) throw refused();
+  const after = await guarded.after(reading);
+  if (!isRolesAlone && !(await guarded.allows(reading, after))) throw refused();
   mustMatch(change.ifMatch, version);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
   if (kind === 'users') await reading.store.hooks.onUserChanged?.(id, tx);
-  const cells = await selectReadable(reading, id);
-  return cells ? { id, ...(await answerOf(reading, cells, change.relations)) } : { id };
+  return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
 }
 
 /** Also where only links change: that is a change of the record. */
