@@ -1,0 +1,35 @@
+/** What route suites say of answers, and records made behind the routes' back. */
+import type { Answer } from './client.ts';
+import type { TestService } from './service.ts';
+
+export const NOBODY = '01900000-0000-7000-8000-000000000000';
+
+/** What went wrong, in short: `[422, 'validation_failed', '/data/title required']`. */
+export const faults = ({ status, body }: Answer): readonly unknown[] => [
+  status,
+  body?.code,
+  ...(body?.errors ?? []).map(
+    (fault: { pointer?: string; parameter?: string; code: string }) => `${fault.pointer ?? fault.parameter} ${fault.code}`,
+  ),
+];
+
+export const idsOf = (records: readonly { readonly id: string }[]): readonly string[] => records.map(({ id }) => id);
+
+/** All that an answer says, but what is its own: the request id and the date. */
+export function saidBy({ status, headers, body }: Answer): object {
+  const own = new Set(['x-request-id', 'date']);
+  return {
+    status,
+    headers: Object.fromEntries([...headers].filter(([name]) => !own.has(name))),
+    body: { ...body, request_id: undefined },
+  };
+}
+
+/** A tag that no rule was asked about. */
+export async function makeTag({ app }: TestService, { name = 'a tag', hidden = false } = {}): Promise<string> {
+  const at = '2026-01-01T00:00:00.000000Z';
+  const made = await app.db.transaction((tx) =>
+    app.records.insertSystem(tx, 'tags', { name, hidden, created_at: at, updated_at: at }),
+  );
+  return made.id;
+}
