@@ -1,6 +1,6 @@
 /** From what the database holds to what the schema asks for: the statements, in order, and which of them lose data or may refuse it. */
 import { ident, raw } from '../sql.ts';
-import type { ActualColumn, ActualTable } from './catalogue.ts';
+import type { ActualColumn, ActualConstraint, ActualTable } from './catalogue.ts';
 import type { Queryable } from './contract.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
@@ -99,7 +99,7 @@ class TableDiff {
     const steps: Step[] = [...this.#renamed].map(([name, was]) => ({
       sql: `${this.#alter} RENAME COLUMN ${quoted(was)} TO ${quoted(name)}`,
     }));
-    steps.push(...this.#dropConstraints());
+    steps.push(...this.#dropConstraints(), ...this.#renameConstraints(), ...this.#renameIndexes());
     for (const column of this.#table.columns) {
       const existing = this.#actual.columns.get(this.#renamed.get(column.name) ?? column.name);
       steps.push(...(await (existing ? this.#changeColumn(column, existing) : this.#addColumn(column))));
@@ -188,14 +188,42 @@ class TableDiff {
     return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quoted(name)}` }));
   }
 
-  #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualTable['constraints'][number]): boolean {
+  /** After a column: refusals are told of the field that a constraint is named by. */
+  #renameConstraints(): Step[] {
+    const uniques = this.#table.uniques.map((column) => ({
+      constraint: this.#uniqueOf(column),
+      to: nameOf(this.#table.name, [column], 'key'),
+    }));
+    const keys = this.#table.foreignKeys.map((key) => ({
+      constraint: this.#actual.constraints.find((constraint) => this.#isKey(key, constraint)),
+      to: nameOf(this.#table.name, [key.column], 'fkey'),
+    }));
+    return [...uniques, ...keys].flatMap(({ constraint, to }) => {
+      if (constraint === undefined || constraint.name === to) return [];
+      return [{ sql: `${this.#alter} RENAME CONSTRAINT ${quoted(constraint.name)} TO ${quoted(to)}` }];
+    });
+  }
+
+  #renameIndexes(): Step[] {
+    return this.#table.indexes.flatMap((columns) => {
+      const name = this.#indexNamed(columns);
+      const to = nameOf(this.#table.name, columns, 'idx');
+      return name === undefined || name === to ? [] : [{ sql: `ALTER INDEX ${quoted(name)} RENAME TO ${quoted(to)}` }];
+    });
+  }
+
+  #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
     const column = this.#renamed.get(key.column) ?? key.column;
     return kind === 'f' && same(columns, [column]) && table === key.table && onDelete === key.onDelete;
   }
 
   #hasUnique(column: string): boolean {
+    return this.#uniqueOf(column) !== undefined;
+  }
+
+  #uniqueOf(column: string): ActualConstraint | undefined {
     const stored = this.#renamed.get(column) ?? column;
-    return this.#actual.constraints.some(
+    return this.#actual.constraints.find(
       ({ kind, columns, deferred }) => kind === 'u' && deferred && same(columns, [stored]),
     );
   }

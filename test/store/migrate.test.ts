@@ -1,0 +1,216 @@
+/** Migrations on both databases: what is done unasked, what is refused, and that nothing is left half done. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { raw } from '../../src/sql.ts';
+import { readCatalogue } from '../../src/store/catalogue.ts';
+import type { Database } from '../../src/store/contract.ts';
+import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrate.ts';
+import { hasPostgres, KINDS, openKind, schemaOf, stopPostgres } from './world.ts';
+
+const present = await hasPostgres();
+afterAll(stopPostgres);
+
+const collections = (text: string): string => `collections:\n${text}`;
+const FIRST = collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  things:
+    fields: { name: { type: string, required: true, unique: true }, n: { type: int, index: true } }
+    relations:
+      team: { kind: belongs_to, collection: teams, on_delete: cascade }
+      tags: { kind: many_to_many, collection: teams }
+`);
+
+describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    await applyMigration(db, schemaOf(FIRST));
+    await db.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
+    await db.run(
+      raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000002', 'x', 9007199254740991)`),
+    );
+    await db.run(raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000003', 'y', NULL)`));
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  const thing = async (columns: string) =>
+    (await db.rows(raw(`SELECT ${columns} FROM things ORDER BY id`))).map((row) => [...row]);
+  const refusedFor = async (text: string): Promise<string[]> => {
+    const schema = schemaOf(text);
+    const before = await readCatalogue(db);
+    const error = await applyMigration(db, schema).then(
+      () => new Error('applied'),
+      (thrown: Error) => thrown,
+    );
+    expect(error).toBeInstanceOf(MigrationRefused);
+    expect(error.message).toContain('bylaw migrate apply --allow-destructive');
+    expect(await readCatalogue(db)).toEqual(before);
+    const { migration } = error as MigrationRefused;
+    expect((await planMigration(db, schema)).destructive).toEqual(migration.destructive);
+    return migration.destructive.map(({ why }) => why);
+  };
+
+  it('plans nothing for a database that is as the schema wants it', async () => {
+    const schema = schemaOf(FIRST);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    expect((await applyMigration(db, schema)).statements).toEqual([]);
+    expect(await isCurrent(db, schema)).toBe(true);
+    expect(await isCurrent(db, schemaOf(FIRST.replace('n: {', 'm: { type: bool }, n: {')))).toBe(false);
+  });
+
+  it('makes tables whose text is compared by code point, with keys that cascade', async () => {
+    const catalogue = await readCatalogue(db);
+    const things = catalogue.get('things')!;
+    expect(Object.fromEntries(things.columns)).toMatchObject({
+      id: { type: 'uuid', required: true },
+      name: { type: 'text', required: true },
+      n: { type: 'bigint', required: false },
+      team_id: { type: 'uuid', required: false },
+      created_at: { type: 'timestamp with time zone', required: true },
+    });
+    expect(things.constraints).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'u', columns: ['name'], deferred: true }),
+        expect.objectContaining({ kind: 'f', columns: ['team_id'], table: 'teams', onDelete: 'CASCADE' }),
+      ]),
+    );
+    expect(things.indexes.map(({ columns }) => columns)).toEqual(
+      expect.arrayContaining([
+        ['n', 'id'],
+        ['team_id', 'id'],
+      ]),
+    );
+    const link = catalogue.get('things__tags')!;
+    expect(link.constraints.filter(({ kind: k }) => k === 'f').map(({ onDelete }) => onDelete)).toEqual([
+      'CASCADE',
+      'CASCADE',
+    ]);
+    const [row] = await db.rows(
+      raw(
+        `SELECT collation_name FROM information_schema.columns WHERE table_name = 'things' AND column_name = 'name' AND table_schema = current_schema()`,
+      ),
+    );
+    expect(row).toEqual(['C']);
+  });
+
+  it('adds tables, columns, defaults, indexes and references', async () => {
+    const schema = schemaOf(
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  more: { fields: { a: { type: datetime, required: true } }, relations: { thing: { kind: belongs_to, collection: things, required: true } } }
+  things:
+    fields:
+      name: { type: string, required: true, unique: true }
+      n: { type: int, index: true }
+      note: string
+      kind: { type: string, required: true, default: "it's" }
+      flag: { type: bool, required: true, default: true, index: true }
+    relations:
+      team: { kind: belongs_to, collection: teams, on_delete: set_null }
+      tags: { kind: many_to_many, collection: teams }
+      parent: { kind: belongs_to, collection: things }
+`),
+    );
+    const planned = await planMigration(db, schema);
+    expect(planned.destructive).toEqual([]);
+    expect((await applyMigration(db, schema)).statements).toEqual(planned.statements);
+    expect(await thing('name, note, kind, flag')).toEqual([
+      ['x', null, "it's", 't'],
+      ['y', null, "it's", 't'],
+    ]);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    const { columns, constraints } = (await readCatalogue(db)).get('things')!;
+    expect(columns.get('kind')).toEqual({ type: 'text', required: true, hasDefault: false });
+    expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
+  });
+
+  it('renames by `was`, widens, and keeps what is there', async () => {
+    const schema = schemaOf(
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  more: { fields: { a: { type: datetime, required: true } }, relations: { thing: { kind: belongs_to, collection: things, required: true } } }
+  things:
+    fields:
+      title: { type: string, required: true, unique: true, was: name }
+      n: { type: float, index: true }
+      note: string
+      kind: { type: string, default: "it's" }
+      flag: { type: bool, required: true, default: true, index: true }
+    relations:
+      group: { kind: belongs_to, collection: teams, on_delete: set_null, was: team }
+      tags: { kind: many_to_many, collection: teams }
+      parent: { kind: belongs_to, collection: things }
+`),
+    );
+    expect((await planMigration(db, schema)).destructive).toEqual([]);
+    await applyMigration(db, schema);
+    expect(await thing('title, n, group_id')).toEqual([
+      ['x', '9.007199254740991e+15', null],
+      ['y', null, null],
+    ]);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    const names = (await readCatalogue(db)).get('things')!.constraints.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['things_title_key', 'things_group_id_fkey']));
+    expect(names.join()).not.toMatch(/things_name|things_team/);
+  });
+
+  it('refuses what loses data or may be refused by it, changes nothing, and does it when told to', async () => {
+    const last = (fields: string) =>
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  things:
+    fields: ${fields}
+    relations: { tags: { kind: many_to_many, collection: teams } }
+`);
+    const why = await refusedFor(
+      last(
+        '{ title: { type: string, required: true }, n: { type: float, required: true }, kind: { type: int }, must: { type: int, required: true } }',
+      ),
+    );
+    expect(why).toEqual([
+      expect.stringContaining('"things"."n" is to be required'),
+      expect.stringContaining('"things"."kind" would go from text to bigint'),
+      expect.stringContaining('in the required "must"'),
+      expect.stringContaining('has "things"."group_id"'),
+      expect.stringContaining('has "things"."note"'),
+      expect.stringContaining('has "things"."flag"'),
+      expect.stringContaining('has "things"."parent_id"'),
+      expect.stringContaining('the table "more"'),
+    ]);
+    const duplicated = last(
+      '{ title: string, n: float, kind: { type: string, unique: true }, note: string, flag: bool }',
+    );
+    expect(await refusedFor(duplicated)).toContainEqual(expect.stringContaining('"things"."kind" is to be unique'));
+    await expect(applyMigration(db, schemaOf(duplicated), { allowDestructive: true })).rejects.toThrow();
+    expect((await readCatalogue(db)).has('more')).toBe(true);
+    await applyMigration(db, schemaOf(last('{ title: string, n: float }')), { allowDestructive: true });
+    expect((await readCatalogue(db)).has('more')).toBe(false);
+    expect(await thing('title, n')).toHaveLength(2);
+  });
+
+  it('leaves tables alone that no schema made, and makes those of other rooms once', async () => {
+    await db.run(raw('CREATE TABLE elsewhere (id int)'));
+    const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];
+    const schema = schemaOf(
+      collections(
+        '  teams: { fields: { name: { type: string, required: true } } }\n  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+      ),
+    );
+    expect(await planMigration(db, schema, { systemTables })).toEqual({
+      statements: [systemTables[0]!.text],
+      destructive: [],
+    });
+    await applyMigration(db, schema, { systemTables });
+    expect((await planMigration(db, schema, { systemTables })).statements).toEqual([]);
+    expect((await readCatalogue(db)).has('elsewhere')).toBe(true);
+  });
+
+  it('lets two processes migrate at once', async () => {
+    const schema = schemaOf(
+      collections(
+        '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+      ),
+    );
+    const done = await Promise.all([1, 2, 3].map(() => applyMigration(db, schema)));
+    expect(done.map(({ statements }) => statements.length).sort()).toEqual([0, 0, 1]);
+  });
+});
