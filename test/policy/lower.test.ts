@@ -43,6 +43,7 @@ const SAME: readonly (readonly [string, string])[] = [
   ['@record.score > 3 or @record.score >= 3', '@record.score >= 3'],
   ['@record.score = 1 and @record.score is not null', '@record.score = 1'],
   ['@record.score = 1 and @record.score is null', 'false'],
+  ['@record.score = 1 or @record.score is not null', '@record.score is not null'],
   ['@record.score is null or @record.score is not null', 'true'],
   ['@record.pinned or not @record.pinned', 'true'],
   ['@record.score = 1 or @record.score != 1', '@record.score is not null'],
