@@ -93,8 +93,8 @@ function take(argument: string, { rest, specs, values }: Scanning): string | und
   if (placeholder === undefined && equals !== -1) return `--${flag} takes no value`;
   const follows = equals === -1 ? rest[0] : argument.slice(equals + 1);
   if (placeholder !== undefined && (follows === undefined || (equals === -1 && follows.startsWith('--')))) return `--${flag} needs a value (${placeholder})`;
-  if (values.has(flag) && !repeated) return `--${flag} is given twice`;
   if (placeholder !== undefined && equals === -1) rest.shift();
+  if (values.has(flag) && !repeated) return `--${flag} is given twice`;
   values.set(flag, [...(values.get(flag) ?? []), placeholder === undefined ? 'true' : follows!]);
   return undefined;
 }

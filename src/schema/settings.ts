@@ -69,7 +69,7 @@ export function knownRole(name: string, { path, roles, report }: { readonly path
   if (name === '') return false;
   const near = nearest(name, roles.keys());
   const hint = near === undefined ? `; declare it in \`roles\`` : `; did you mean \`${near}\`?`;
-  report({ code: 'unknown_role', message: `the role \`${name}\` is not declared${hint}`, path, ...(near === undefined ? {} : { replacement: near }) });
+  report({ code: 'role_unknown', message: `the role \`${name}\` is not declared${hint}`, path, ...(near === undefined ? {} : { replacement: near }) });
   return false;
 }
 

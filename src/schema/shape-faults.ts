@@ -80,8 +80,14 @@ function take(value: unknown, path: Path): void {
     if (parentPath.includes('access')) parent[key] = parentPath.at(-1) === 'roles' ? '' : { when: true };
     else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum') parent[key] = '';
     else take(value, parentPath);
-  } else if (typeof parent === 'object' && parent !== null) delete (parent as Record<string, unknown>)[key];
+  } else if (typeof parent === 'object' && parent !== null) {
+    delete (parent as Record<string, unknown>)[key];
+    if (isRule(parentPath) && Object.keys(parent).length === 0) Object.assign(parent, { when: true });
+  }
 }
+
+/** `collections.<name>.access.<action>`, or an element of it. */
+const isRule = ({ length, 2: room }: Path): boolean => room === 'access' && (length === 4 || length === 5);
 
 function flatten(fault: ZodFault, raw: unknown, base: Path = []): Flat[] {
   const path = [...base, ...fault.path];

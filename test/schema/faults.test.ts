@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { placeOf } from '../../grammar/errors.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { FAULTS } from './faults.ts';
+
+/** `line:column` of each marker in the text without markers. */
+function marked(text: string): { readonly text: string; readonly places: readonly string[] } {
+  const parts = text.split('⟦');
+  const plain = parts.join('');
+  const offsets = parts.slice(0, -1).map((_, i) => parts.slice(0, i + 1).join('').length);
+  return { text: plain, places: offsets.map((offset) => placeOf(plain, offset)).map(({ line, column }) => `${line}:${column}`) };
+}
+
+describe('a faulty schema file', () => {
+  it.each(FAULTS.map((fault) => [fault.about, fault] as const))('%s', (_, { text: source, codes, says }) => {
+    const { text, places } = marked(source);
+    const { issues } = parseSchema(text, 'x.yaml');
+    expect(issues.map(({ code, line, column }) => `${code} ${line}:${column}`)).toEqual(
+      codes.map((code, i) => `${code} ${places[i]}`),
+    );
+    if (says !== undefined) expect(issues.map(({ message }) => message).join('\n')).toContain(says);
+  });
+
+  it('gives no schema with an error, and one with a warning', () => {
+    const outcomes = FAULTS.map(({ text, about }) => {
+      const { schema, issues } = parseSchema(marked(text).text, 'x.yaml');
+      const failed = issues.some(({ severity }) => severity === 'error');
+      return [about, failed, schema === undefined] as const;
+    });
+    expect(outcomes.filter(([, failed, none]) => failed !== none)).toEqual([]);
+    expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
+      'an index on long texts',
+      'a rule that another one makes idle',
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+/**
+ * Faulty schema files. `⟦` stands before every place that must be reported, `codes` in the order of the places. Nothing else may be reported.
+ */
+export interface FaultCase {
+  readonly about: string;
+  readonly text: string;
+  readonly codes: readonly string[];
+  /** What a message must hold, e.g. the nearest name. */
+  readonly says?: string;
+}
+
+/** A collection `a` with an int field `n`, to which `lines` are added. */
+const inA = (lines: string): string => `collections:\n  a:\n    fields:\n      n: int\n${lines}`;
+const field = (text: string): string => `collections:\n  a:\n    fields:\n      f: ${text}\n`;
+const relation = (text: string): string => `collections:\n  b: {}\n  a:\n    relations:\n      r: ${text}\n`;
+const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
+
+export const FAULTS: readonly FaultCase[] = [
+  // The file
+  { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },
+  { about: 'a file that is a text', text: '⟦hello\n', codes: ['wrong_type'] },
+  { about: 'an unclosed bracket', text: 'roles: [a,\n⟦', codes: ['yaml_syntax'] },
+  { about: 'a tab as indentation', text: 'collections:\n⟦\ta: {}\n', codes: ['yaml_syntax'] },
+  { about: 'two documents', text: 'roles: []\n⟦---\nroles: []\n', codes: ['yaml_syntax'] },
+  { about: 'an alias of nothing', text: 'roles: ⟦*nope\n', codes: ['yaml_alias'] },
+  { about: 'a key given twice', text: 'roles: [a]\n⟦roles: [b]\n', codes: ['duplicate_key'] },
+  { about: 'a field given twice', text: inA('      ⟦n: int\n'), codes: ['duplicate_key'], says: '`n` is given twice' },
+  { about: 'an unknown key', text: '⟦colections: {}\n', codes: ['unknown_key'], says: 'did you mean `collections`?' },
+  { about: 'several unknown keys', text: '⟦foo: 1\n⟦bar: 2\n', codes: ['unknown_key', 'unknown_key'] },
+  { about: 'JSON with an unknown key', text: '{\n  "collections": { "a": { "⟦feilds": {} } }\n}\n'.replace('"⟦', '⟦"'), codes: ['unknown_key'], says: 'did you mean `fields`?' },
+  // Roles and registration
+  { about: 'a role given twice', text: 'roles: [a, ⟦a]\n', codes: ['duplicate_value'] },
+  { about: 'a role that is no text', text: 'roles: [a, ⟦5]\n', codes: ['wrong_type'] },
+  { about: 'a name of a role with a dash', text: 'roles: [⟦a-b]\n', codes: ['invalid_name'] },
+  { about: 'an undeclared role of registration', text: 'roles: [member]\nregister: { roles: [⟦membr] }\n', codes: ['role_unknown'], says: 'did you mean `member`?' },
+  { about: 'an undeclared included role', text: 'roles:\n  boss: { includes: [⟦clerk], assigns: [⟦clerc] }\n', codes: ['role_unknown', 'role_unknown'] },
+  { about: 'an unknown key of a role', text: 'roles:\n  boss: { ⟦include: [] }\n', codes: ['unknown_key'], says: 'did you mean `includes`?' },
+  // Names
+  { about: 'a collection called auth', text: 'collections:\n  ⟦auth: {}\n', codes: ['reserved_name'] },
+  { about: 'a collection with the service’s prefix', text: 'collections:\n  ⟦bylaw_jobs: {}\n', codes: ['reserved_name'] },
+  { about: 'a collection with a dash', text: 'collections:\n  ⟦my-posts: {}\n', codes: ['invalid_name'] },
+  { about: 'a collection with two underscores', text: 'collections:\n  ⟦a__b: {}\n', codes: ['invalid_name'] },
+  { about: 'a collection that begins with a digit', text: 'collections:\n  ⟦1a: {}\n', codes: ['invalid_name'] },
+  { about: 'a collection of 49 letters', text: `collections:\n  ⟦${'a'.repeat(49)}: {}\n`, codes: ['invalid_name'] },
+  { about: 'a field called id', text: 'collections:\n  a:\n    fields: { ⟦id: int }\n', codes: ['reserved_name'] },
+  { about: 'a field called limit', text: 'collections:\n  a:\n    fields: { ⟦limit: int }\n', codes: ['reserved_name'] },
+  { about: 'a field called as a system column', text: 'collections:\n  a:\n    fields: { ⟦xmin: int }\n', codes: ['reserved_name'] },
+  { about: 'a relation called expand', text: 'collections:\n  a:\n    relations:\n      ⟦expand: { kind: belongs_to, collection: a }\n', codes: ['reserved_name'] },
+  { about: 'a field beside a relation of its name', text: inA('    relations:\n      ⟦n: { kind: belongs_to, collection: a }\n'), codes: ['name_taken'] },
+  { about: 'owner beside owner_id', text: 'collections:\n  a:\n    fields: { owner_id: string }\n    relations:\n      ⟦owner: { kind: belongs_to, collection: users }\n', codes: ['name_taken'] },
+  { about: 'a field called as a to-many filter', text: 'collections:\n  a:\n    fields: { bs_any: string }\n    relations:\n      ⟦bs: { kind: many_to_many, collection: a }\n', codes: ['name_taken'] },
+  { about: 'a built-in field of users', text: 'collections:\n  users:\n    fields: { ⟦email: string }\n', codes: ['name_taken'], says: 'has by itself' },
+  { about: 'roles as a field of users', text: 'collections:\n  users:\n    fields: { ⟦roles: string }\n', codes: ['name_taken'] },
+  { about: 'owner_id as a field of files', text: 'collections:\n  files:\n    fields: { ⟦owner_id: string }\n', codes: ['name_taken'] },
+  // Fields
+  { about: 'an unknown type, short', text: field('⟦strng'), codes: ['not_one_of'], says: 'did you mean `string`?' },
+  { about: 'an unknown type, long', text: field('{ type: ⟦boolean }'), codes: ['not_one_of'], says: 'did you mean `bool`?' },
+  { about: 'a field of nothing', text: 'collections:\n  a:\n    fields:\n      ⟦f:\n', codes: ['wrong_type'] },
+  { about: 'a field without a type', text: 'collections:\n  a:\n    fields:\n      ⟦f: { required: true }\n', codes: ['missing_key'] },
+  { about: 'an unknown key of a field', text: field('{ type: int, ⟦requierd: true }'), codes: ['unknown_key'], says: 'did you mean `required`?' },
+  { about: 'a text where a bool belongs', text: field('{ type: int, required: ⟦yes }'), codes: ['wrong_type'] },
+  { about: 'min above max', text: field('{ type: int, min: ⟦5, max: 1 }'), codes: ['min_above_max'] },
+  { about: 'a bound of a bool', text: field('{ type: bool, ⟦max: 1 }'), codes: ['not_for_this_type'] },
+  { about: 'a length that is negative', text: field('{ type: string, min: ⟦-1 }'), codes: ['wrong_type'] },
+  { about: 'a bound that is no int', text: field('{ type: int, min: ⟦1.5 }'), codes: ['wrong_type'] },
+  { about: 'a bound that is no datetime', text: field('{ type: datetime, min: ⟦2026-01-01 }'), codes: ['wrong_type'] },
+  { about: 'an enum of datetimes', text: field('{ type: datetime, ⟦enum: [a] }'), codes: ['not_for_this_type'] },
+  { about: 'an enum value of another type', text: field('{ type: int, enum: [1, ⟦x] }'), codes: ['wrong_type'] },
+  { about: 'an enum value twice', text: field('{ type: string, enum: [x, y, ⟦x] }'), codes: ['duplicate_value'] },
+  { about: 'an enum value out of bounds', text: field('{ type: int, max: 3, enum: [1, ⟦5] }'), codes: ['wrong_type'] },
+  { about: 'an empty enum', text: field('{ type: string, enum: ⟦[] }').replace('enum: ⟦', '⟦enum: '), codes: ['out_of_range'] },
+  { about: 'a default of another type', text: field('{ type: int, default: ⟦x }'), codes: ['invalid_default'] },
+  { about: 'an int for a string', text: field('{ type: string, default: ⟦5 }'), codes: ['invalid_default'] },
+  { about: 'a default outside the enum', text: field('{ type: string, enum: [draft, live], default: ⟦drft }'), codes: ['invalid_default'], says: 'did you mean `draft`?' },
+  { about: 'a default out of bounds', text: field('{ type: string, max: 2, default: ⟦abc }'), codes: ['invalid_default'] },
+  { about: 'now as the default of an int', text: field("{ type: int, default: ⟦'@now' }"), codes: ['invalid_default'] },
+  { about: 'an unknown moment', text: field("{ type: datetime, default: ⟦'@nwo' }"), codes: ['invalid_default'], says: 'did you mean `@now`?' },
+  { about: 'an index on long texts', text: field('{ type: string, index: true, max: ⟦5000 }'), codes: ['index_too_long'] },
+  { about: 'a former name that is still there', text: inA('      m: { type: int, was: ⟦n }\n'), codes: ['invalid_was'] },
+  { about: 'a former name of two fields', text: inA('      m: { type: int, was: old }\n      o: { type: int, was: ⟦old }\n'), codes: ['invalid_was'] },
+  { about: 'a required field of users', text: 'collections:\n  users:\n    fields:\n      nick: { type: string, required: ⟦true }\n', codes: ['required_of_users'] },
+  // Relations
+  { about: 'a relation without a kind', text: relation('{ collection: b }').replace('r: {', '⟦r: {'), codes: ['missing_key'], says: '`belongs_to`' },
+  { about: 'an unknown kind', text: relation('{ kind: ⟦belong_to, collection: b }'), codes: ['not_one_of'], says: 'did you mean `belongs_to`?' },
+  { about: 'a relation without a collection', text: relation('{ kind: belongs_to }').replace('r: {', '⟦r: {'), codes: ['missing_key'] },
+  { about: 'an unknown collection', text: relation('{ kind: belongs_to, collection: ⟦user }'), codes: ['unknown_collection'], says: 'did you mean `users`?' },
+  { about: 'via on a belongs_to', text: relation('{ kind: belongs_to, collection: b, ⟦via: r }'), codes: ['unknown_key'] },
+  { about: 'an unknown via', text: relation('{ kind: has_many, collection: b, via: ⟦nope }'), codes: ['invalid_via'] },
+  { about: 'a via to another collection', text: 'collections:\n  b:\n    relations:\n      u: { kind: belongs_to, collection: users }\n  a:\n    relations:\n      r: { kind: has_one, collection: b, via: ⟦u }\n', codes: ['invalid_via'] },
+  { about: 'set_null of a required relation', text: relation('{ kind: belongs_to, collection: b, required: true, on_delete: ⟦set_null }'), codes: ['set_null_required'] },
+  { about: 'an unknown on_delete', text: relation('{ kind: belongs_to, collection: b, on_delete: ⟦casade }'), codes: ['not_one_of'], says: 'did you mean `cascade`?' },
+  { about: 'the caller as the default of another collection', text: relation("{ kind: belongs_to, collection: b, default: ⟦'@request.auth.id' }"), codes: ['invalid_default'] },
+  { about: 'a required relation of users', text: 'collections:\n  users:\n    relations:\n      boss: { kind: belongs_to, collection: users, required: ⟦true }\n', codes: ['required_of_users'] },
+  // Access
+  { about: 'an unknown action', text: inA('    access:\n      ⟦craete: true\n'), codes: ['unknown_key'], says: 'did you mean `create`?' },
+  { about: 'a rule that is a number', text: policy('⟦5'), codes: ['wrong_type'] },
+  { about: 'a rule with an unknown key', text: policy('[{ ⟦wen: true }]'), codes: ['unknown_key'], says: 'did you mean `when`?' },
+  { about: 'a rule of nothing', text: policy('[{ roles: [admin] }, ⟦{}]'), codes: ['empty_rule'] },
+  { about: 'an undeclared role in a rule', text: `roles: [editor]\n${policy('[{ roles: [⟦editr] }]')}`, codes: ['role_unknown'], says: 'did you mean `editor`?' },
+  { about: 'an undeclared role in a policy', text: `roles: [editor]\n${policy(`'@request.auth.roles contains ⟦"editr"'`)}`, codes: ['role_unknown'] },
+  { about: 'create on users', text: "collections:\n  users:\n    access:\n      ⟦create: true\n", codes: ['no_such_action'] },
+  { about: 'a policy that begins with @ unquoted', text: policy('⟦@record.n = 1'), codes: ['yaml_unquoted'] },
+  { about: 'a policy that begins with ! unquoted', text: policy('⟦!(@record.n = 1)'), codes: ['yaml_unquoted'] },
+  { about: 'the same in a flow mapping', text: policy('[{ when: ⟦!(@record.n = 1) }, { roles: [⟦nope] }]'), codes: ['yaml_unquoted', 'role_unknown'] },
+  { about: 'a policy cut by a comment', text: policy('⟦not @record.n = 1 # and more'), codes: ['yaml_comment'] },
+  { about: 'a fault in a single-quoted policy', text: policy(`'@request.auth.email = "it''s" and @record.⟦m = 1'`), codes: ['name_unknown'], says: '`n`' },
+  { about: 'a fault in a double-quoted policy', text: policy(`"@request.auth.email = \\"\\u0041\\" and @record.⟦m = 1"`), codes: ['name_unknown'] },
+  { about: 'a fault in a plain policy', text: policy('(@record.⟦m = 1)'), codes: ['name_unknown'] },
+  { about: 'a fault on the second line of a folded block', text: policy('>-\n        @record.n = 1 and\n        @record.⟦m = 2\n'), codes: ['name_unknown'] },
+  { about: 'a fault on the second line of a literal block', text: policy('|\n        @record.n = 1\n          and @record.⟦m = 2\n'), codes: ['name_unknown'] },
+  { about: 'two faults of one policy', text: policy("'@record.⟦m = 1 or @record.⟦o = 2'"), codes: ['name_unknown', 'name_unknown'] },
+  { about: 'a name that was declared wrongly is not reported again', text: `collections:\n  a:\n    fields: { n: ⟦nit }\n    access:\n      read: '@record.n = 1'\n`, codes: ['not_one_of'] },
+  { about: 'a rule that another one makes idle', text: policy(`[{ roles: [admin] }, ⟦{ roles: [admin], when: '@record.n is not null' }]`), codes: ['idle_rule'] },
+  // Settings
+  { about: 'a duration with a space', text: 'sessions: { access: ⟦15 m }\n', codes: ['invalid_duration'] },
+  { about: 'an unknown session key', text: 'sessions: { ⟦acess: 15m }\n', codes: ['unknown_key'], says: 'did you mean `access`?' },
+  { about: 'an access token that outlives the session', text: 'sessions: { access: ⟦2d, refresh: 1d }\n', codes: ['invalid_sessions'] },
+  { about: 'a rate that is none', text: 'limits: { register: ⟦10/15m }\n', codes: ['invalid_rate'] },
+  { about: 'a size with a space', text: 'uploads: { max_size: ⟦10 MiB }\n', codes: ['invalid_size'] },
+  { about: 'a media type that is none', text: 'uploads: { types: [⟦png] }\n', codes: ['invalid_media_type'] },
+  { about: 'a quota of an undeclared role', text: 'uploads: { quota: { ⟦boss: 1GiB } }\n', codes: ['role_unknown'] },
+  { about: 'an origin with a path', text: 'origins: [⟦https://app.example/]\n', codes: ['invalid_origin'], says: 'did you mean `https://app.example`?' },
+  { about: 'a proxy that is no address', text: 'proxies: [⟦10.0.0.0/33]\n', codes: ['invalid_proxy'] },
+  { about: 'a provider without a secret', text: 'oauth:\n  ⟦google: { preset: google, client_id: x }\n', codes: ['oauth_secret'] },
+  { about: 'a secret that is not in the environment', text: 'oauth:\n  google: { preset: google, client_id: x, client_secret_env: ⟦NOT_SET }\n', codes: ['missing_env'] },
+  { about: 'an issuer without TLS', text: 'oauth:\n  corp: { issuer: ⟦http://id.example, client_id: x, client_secret: y }\n', codes: ['oauth_issuer'] },
+  { about: 'neither issuer nor preset', text: 'oauth:\n  ⟦corp: { client_id: x, client_secret: y }\n', codes: ['oauth_issuer'] },
+];

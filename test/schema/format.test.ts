@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { formatPolicies } from '../../src/schema/format.ts';
+
+const BEFORE = `# a comment
+collections:   # here
+  posts:
+    fields: {a: int,   b:  string}
+    access:
+      list: (@record.a=1)&&@record.b   =  'x'
+      read: '!(@record.a = 1)'   # stays
+      create: "@record.b='its'"
+      update: |
+        @record.a=1
+          && @record.b = "x  y"
+
+      delete:
+      - {when: '@record.a=1'}   # c
+      - when: >-
+          @record.a = 1 or
+          @record.b = "x"
+      - when: '@record.a=1 /* why */'
+      - when: true
+`;
+const AFTER = `# a comment
+collections:   # here
+  posts:
+    fields: {a: int,   b:  string}
+    access:
+      list: '@record.a = 1 and @record.b = "x"'
+      read: 'not @record.a = 1'   # stays
+      create: '@record.b = "its"'
+      update: |
+        @record.a = 1 and @record.b = "x  y"
+
+      delete:
+      - {when: '@record.a = 1'}   # c
+      - when: >-
+          @record.a = 1 or
+          @record.b = "x"
+      - when: '@record.a=1 /* why */'
+      - when: true
+`;
+
+describe('formatting', () => {
+  it('rewrites policies and nothing else', () => {
+    expect(formatPolicies(BEFORE)).toEqual({
+      text: AFTER,
+      changed: ['list', 'read', 'create', 'update', 'delete[0].when'].map((at) => `collections.posts.access.${at}`),
+      issues: [],
+    });
+  });
+
+  it('changes nothing the second time, nor line ends', () => {
+    expect(formatPolicies(AFTER)).toEqual({ text: AFTER, changed: [], issues: [] });
+    const windows = (text: string) => text.replaceAll('\n', '\r\n');
+    expect(formatPolicies(windows(BEFORE)).text).toBe(windows(AFTER));
+  });
+
+  it('leaves the sample as it is', () => {
+    const text = readFileSync('bylaw.yaml', 'utf8');
+    expect(formatPolicies(text)).toEqual({ text, changed: [], issues: [] });
+  });
+
+  it('touches nothing where a policy cannot be read', () => {
+    const text = "collections:\n  a:\n    access:\n      list: '1=1 and'\n      read: 'true&&true'\n";
+    const { text: after, changed, issues } = formatPolicies(text);
+    expect([after, changed, issues.map(({ line, severity }) => [line, severity])]).toEqual([text, [], [[4, 'error']]]);
+  });
+});
