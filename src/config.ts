@@ -92,14 +92,16 @@ function take(argument: string, { rest, specs, values }: Scanning): string | und
   const { value: placeholder, repeated = false } = specs[flag]!;
   if (placeholder === undefined && equals !== -1) return `--${flag} takes no value`;
   const follows = equals === -1 ? rest[0] : argument.slice(equals + 1);
-  if (placeholder !== undefined && (follows === undefined || (equals === -1 && follows.startsWith('--')))) return `--${flag} needs a value (${placeholder})`;
+  if (placeholder !== undefined && (follows === undefined || (equals === -1 && follows.startsWith('--'))))
+    return `--${flag} needs a value (${placeholder})`;
   if (placeholder !== undefined && equals === -1) rest.shift();
   if (values.has(flag) && !repeated) return `--${flag} is given twice`;
   values.set(flag, [...(values.get(flag) ?? []), placeholder === undefined ? 'true' : follows!]);
   return undefined;
 }
 
-const flagNames = (specs: Readonly<Record<string, FlagSpec>>): readonly string[] => Object.keys(specs).map((name) => `--${name}`);
+const flagNames = (specs: Readonly<Record<string, FlagSpec>>): readonly string[] =>
+  Object.keys(specs).map((name) => `--${name}`);
 
 function unknown(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
@@ -144,7 +146,12 @@ const whole = (least: number, most: number) =>
     .regex(/^(?:0|[1-9][0-9]{0,8})$/, `expected a whole number from ${least} to ${most}`)
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected a whole number from ${least} to ${most}`);
-const postgresUrl = z.string().refine((text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol), 'expected a URL such as postgres://user@host:5432/name');
+const postgresUrl = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
+    'expected a URL such as postgres://user@host:5432/name',
+  );
 const text = z.string().min(1, 'expected a text that is not empty');
 
 const settings = z.object({
@@ -156,8 +163,15 @@ const settings = z.object({
   data: text.default('./data'),
   baseUrl: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query').optional(),
   workers: whole(1, 256).default(1),
-  adminEmail: z.string().regex(/^[^\s@]+@[^\s@]+$/, 'expected an email address').optional(),
-  adminPassword: z.string().min(8, 'expected 8 characters or more').max(256, 'expected 256 characters or less').optional(),
+  adminEmail: z
+    .string()
+    .regex(/^[^\s@]+@[^\s@]+$/, 'expected an email address')
+    .optional(),
+  adminPassword: z
+    .string()
+    .min(8, 'expected 8 characters or more')
+    .max(256, 'expected 256 characters or less')
+    .optional(),
   rateLimit: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }).default('on'),
 });
 
@@ -189,7 +203,8 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
     if (value !== undefined) given[setting] = value;
   }
   const read = settings.safeParse(given);
-  if (!read.success) faults.push(...read.error.issues.map(({ path, message }) => `${names.get(String(path[0]))}: ${message}`));
+  if (!read.success)
+    faults.push(...read.error.issues.map(({ path, message }) => `${names.get(String(path[0]))}: ${message}`));
   else faults.push(...conflicts(read.data));
   if (faults.length > 0 || !read.success) throw new ConfigError(faults);
   return configOf(read.data);
@@ -199,13 +214,24 @@ type Settings = z.infer<typeof settings>;
 
 function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword }: Settings): readonly string[] {
   const faults: string[] = [];
-  if (workers > 1 && databaseUrl === undefined) faults.push('--workers: more than one needs --database-url (the embedded database serves one process)');
-  if (replicaUrl !== undefined && databaseUrl === undefined) faults.push('DATABASE_REPLICA_URL: a replica needs DATABASE_URL');
-  if ((adminEmail === undefined) !== (adminPassword === undefined)) faults.push('BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other');
+  if (workers > 1 && databaseUrl === undefined)
+    faults.push('--workers: more than one needs --database-url (the embedded database serves one process)');
+  if (replicaUrl !== undefined && databaseUrl === undefined)
+    faults.push('DATABASE_REPLICA_URL: a replica needs DATABASE_URL');
+  if ((adminEmail === undefined) !== (adminPassword === undefined))
+    faults.push('BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other');
   return faults;
 }
 
-function configOf({ adminEmail, adminPassword, baseUrl, databaseUrl, replicaUrl, rateLimit, ...rest }: Settings): Config {
+function configOf({
+  adminEmail,
+  adminPassword,
+  baseUrl,
+  databaseUrl,
+  replicaUrl,
+  rateLimit,
+  ...rest
+}: Settings): Config {
   return {
     ...rest,
     baseUrl: (baseUrl ?? urlOf(rest)).replace(/\/+$/, ''),
@@ -213,8 +239,11 @@ function configOf({ adminEmail, adminPassword, baseUrl, databaseUrl, replicaUrl,
     rateLimit: rateLimit === 'on',
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     ...(replicaUrl === undefined ? {} : { replicaUrl }),
-    ...(adminEmail === undefined || adminPassword === undefined ? {} : { admin: { email: adminEmail, password: adminPassword } }),
+    ...(adminEmail === undefined || adminPassword === undefined
+      ? {}
+      : { admin: { email: adminEmail, password: adminPassword } }),
   };
 }
 
-const urlOf = ({ host, port }: Pick<Config, 'host' | 'port'>): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+const urlOf = ({ host, port }: Pick<Config, 'host' | 'port'>): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -27,8 +27,16 @@ describe('the settings of the service', () => {
 
   it('come from flags first, then from the environment', () => {
     const env = {
-      PORT: '1', HOST: '::1', BYLAW_SCHEMA: 'e.yaml', BYLAW_DATA: '', DATABASE_URL: 'postgres://h/d', DATABASE_REPLICA_URL: 'postgresql://r/d',
-      BYLAW_WORKERS: '4', BYLAW_ADMIN_EMAIL: 'a@b.example', BYLAW_ADMIN_PASSWORD: 'long enough', BYLAW_RATE_LIMIT: 'off',
+      PORT: '1',
+      HOST: '::1',
+      BYLAW_SCHEMA: 'e.yaml',
+      BYLAW_DATA: '',
+      DATABASE_URL: 'postgres://h/d',
+      DATABASE_REPLICA_URL: 'postgresql://r/d',
+      BYLAW_WORKERS: '4',
+      BYLAW_ADMIN_EMAIL: 'a@b.example',
+      BYLAW_ADMIN_PASSWORD: 'long enough',
+      BYLAW_RATE_LIMIT: 'off',
     };
     expect(readConfig(['--port', '0', '--schema=f.yaml'], env)).toEqual({
       schema: 'f.yaml',
@@ -43,11 +51,20 @@ describe('the settings of the service', () => {
       admin: { email: 'a@b.example', password: 'long enough' },
       rateLimit: false,
     });
-    expect(readConfig(['--base-url', 'https://api.example/'], {})).toMatchObject({ baseUrl: 'https://api.example', baseUrlGiven: true });
+    expect(readConfig(['--base-url', 'https://api.example/'], {})).toMatchObject({
+      baseUrl: 'https://api.example',
+      baseUrlGiven: true,
+    });
   });
 
   it('are refused together, with the nearest name', () => {
-    expect(faultsOf(['--prot=1', '--workers', '3', 'x', '--host'], { BYLAW_SCEMA: 'x', BYLAW_ADMIN_EMAIL: 'a@b', PORT: '1e3' })).toEqual([
+    expect(
+      faultsOf(['--prot=1', '--workers', '3', 'x', '--host'], {
+        BYLAW_SCEMA: 'x',
+        BYLAW_ADMIN_EMAIL: 'a@b',
+        PORT: '1e3',
+      }),
+    ).toEqual([
       'unknown flag `--prot`; did you mean `--port`?',
       '--host needs a value (H)',
       'unexpected argument `x`',
@@ -59,7 +76,11 @@ describe('the settings of the service', () => {
       'DATABASE_REPLICA_URL: a replica needs DATABASE_URL',
       'BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other',
     ]);
-    expect(faultsOf(['--database-url', 'mysql://h/d', '--base-url', 'api.example', '--port', '65536'], { BYLAW_RATE_LIMIT: 'no' })).toEqual([
+    expect(
+      faultsOf(['--database-url', 'mysql://h/d', '--base-url', 'api.example', '--port', '65536'], {
+        BYLAW_RATE_LIMIT: 'no',
+      }),
+    ).toEqual([
       '--port: expected a whole number from 0 to 65535',
       '--database-url: expected a URL such as postgres://user@host:5432/name',
       '--base-url: expected a URL such as https://api.example, without a query',
@@ -71,8 +92,17 @@ describe('the settings of the service', () => {
 
 describe('arguments', () => {
   it('are flags, switches, repeated flags and the rest', () => {
-    const read = readArguments(['a', '--role', 'x', '--role=y', '--json', '--', '--b'], { role: { value: 'R', repeated: true }, json: {} });
-    expect([read.positionals, read.all('role'), read.has('json'), read.get('role'), read.get('other')]).toEqual([['a', '--b'], ['x', 'y'], true, 'y', undefined]);
+    const read = readArguments(['a', '--role', 'x', '--role=y', '--json', '--', '--b'], {
+      role: { value: 'R', repeated: true },
+      json: {},
+    });
+    expect([read.positionals, read.all('role'), read.has('json'), read.get('role'), read.get('other')]).toEqual([
+      ['a', '--b'],
+      ['x', 'y'],
+      true,
+      'y',
+      undefined,
+    ]);
     expect(() => readArguments(['--json=1'], { json: {} })).toThrow('--json takes no value');
   });
 });

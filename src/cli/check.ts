@@ -32,10 +32,24 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
 
 /** In the order of operations.md. */
 function inJson({ code, severity, message, file, line, column, end_line, end_column, path, fix }: SchemaIssue): object {
-  return { code, severity, message, file, line, column, end_line, end_column, path, ...(fix === undefined ? {} : { fix }) };
+  return {
+    code,
+    severity,
+    message,
+    file,
+    line,
+    column,
+    end_line,
+    end_column,
+    path,
+    ...(fix === undefined ? {} : { fix }),
+  };
 }
 
-function report(issues: readonly SchemaIssue[], { file, strict }: { readonly file: string; readonly strict: boolean }): string {
+function report(
+  issues: readonly SchemaIssue[],
+  { file, strict }: { readonly file: string; readonly strict: boolean },
+): string {
   if (issues.length === 0) return 'no errors, no warnings\n';
   const text = issues[0]!.code === 'no_file' ? '' : readFileSync(file, 'utf8');
   const errors = issues.filter(({ severity }) => severity === 'error').length;

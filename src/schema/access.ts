@@ -4,7 +4,7 @@ import { PolicyError } from '../../grammar/errors.ts';
 import { examine } from '../policy/check.ts';
 import { compile, compileChecked } from '../policy/compile.ts';
 import { subsumes } from '../policy/subsumes.ts';
-import { type Action, ACTIONS, type Catalog, type Policy } from '../policy/types.ts';
+import { ACTIONS, type Action, type Catalog, type Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
 import { missingIndexes } from './indexes.ts';
@@ -25,7 +25,11 @@ interface RulePlace extends AccessContext {
   readonly path: Path;
 }
 
-export function readAccess(collection: Bare, shape: CollectionShape | undefined, context: AccessContext): Collection['access'] {
+export function readAccess(
+  collection: Bare,
+  shape: CollectionShape | undefined,
+  context: AccessContext,
+): Collection['access'] {
   const given = shape?.access as Partial<Record<Action, RulesShape>> | undefined;
   const path = ['collections', collection.name, 'access'];
   if (collection.kind === 'users' && given?.create !== undefined) {
@@ -69,7 +73,10 @@ function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
   });
 }
 
-function warnOfIndexes(rules: readonly Placed[], { source, catalog, collection }: AccessContext & { readonly collection: Bare }): void {
+function warnOfIndexes(
+  rules: readonly Placed[],
+  { source, catalog, collection }: AccessContext & { readonly collection: Bare },
+): void {
   for (const { policy, path } of rules) {
     const missing = missingIndexes(policy, { catalog, collection: collection.name, fields: collection.fields });
     if (missing.length === 0) continue;
@@ -82,7 +89,9 @@ function warnOfIndexes(rules: readonly Placed[], { source, catalog, collection }
 
 function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {
   const rules = builtInAccess(kind)[place.action] ?? [];
-  return rules.flatMap(({ roles = [], when }) => policyOf({ roles, when: when === undefined ? undefined : String(when) }, place) ?? []);
+  return rules.flatMap(
+    ({ roles = [], when }) => policyOf({ roles, when: when === undefined ? undefined : String(when) }, place) ?? [],
+  );
 }
 
 export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
@@ -92,7 +101,8 @@ export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
 }
 
 /** Of a rule: a list counts its rules, and a bare policy has no place below its action. */
-const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path => (Array.isArray(rules) ? [...path, i] : path);
+const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path =>
+  Array.isArray(rules) ? [...path, i] : path;
 
 /** Where the text of a rule's policy stands. */
 export const whenPath = (rules: RulesShape | undefined, path: Path): Path =>
@@ -113,7 +123,9 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
     return undefined;
   }
   const report = source.report.bind(source);
-  const known = (roles ?? []).filter((role, i) => knownRole(role, { path: [...path, 'roles', i], roles: catalog.roles, report }));
+  const known = (roles ?? []).filter((role, i) =>
+    knownRole(role, { path: [...path, 'roles', i], roles: catalog.roles, report }),
+  );
   const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
   const text = String(when ?? true);
   const valid = checkWhen(text, { ...place, path: at });
@@ -137,7 +149,10 @@ function checkWhen(text: string, place: RulePlace): boolean {
 /** What the fault is about was declared wrongly, which is reported where it is declared. */
 function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet<string>): boolean {
   if (broken.size === 0) return false;
-  return text.slice(span.start, span.end).split(/[^A-Za-z0-9_]+/).some((word) => broken.has(word));
+  return text
+    .slice(span.start, span.end)
+    .split(/[^A-Za-z0-9_]+/)
+    .some((word) => broken.has(word));
 }
 
 function reportPolicy({ code, severity, message, span, fix }: PolicyIssue, { source, path }: RulePlace): void {
@@ -166,12 +181,19 @@ function overLimits(error: PolicyError, { source, path }: RulePlace): undefined 
 }
 
 /** Limits hold for each `when`, so the two parts may be within them and their text not. */
-function joined({ roles, when }: { readonly roles: readonly string[]; readonly when: string }, place: RulePlace): Policy | undefined {
+function joined(
+  { roles, when }: { readonly roles: readonly string[]; readonly when: string },
+  place: RulePlace,
+): Policy | undefined {
   const parts = [rolesText(roles), when].map((text) => ({ text, checked: examine(text, place).checked }));
   const items = parts.flatMap(({ checked }) => (checked === undefined ? [] : [checked]));
   if (items.length < parts.length) return undefined;
   const text = parts.map((part) => `(${part.text})`).join(' and ');
   const { catalog, action } = place;
-  return compileChecked({ checked: { kind: 'and', items, span: { start: 0, end: text.length } }, text, catalog, action });
+  return compileChecked({
+    checked: { kind: 'and', items, span: { start: 0, end: text.length } },
+    text,
+    catalog,
+    action,
+  });
 }
-

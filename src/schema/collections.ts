@@ -45,7 +45,9 @@ export function declareCollections(
   for (const draft of drafts.values()) checkFormerNames(draft, context);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
-  return new Map([...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]));
+  return new Map(
+    [...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]),
+  );
 }
 
 function namesOf(file: SchemaFile): readonly string[] {
@@ -56,7 +58,12 @@ function namesOf(file: SchemaFile): readonly string[] {
 function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
   const kind = kindOf(given.name);
   const fields = new Map(builtInFields(kind).map((field) => [field.name, field]));
-  return { ...given, kind, fields, relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])) };
+  return {
+    ...given,
+    kind,
+    fields,
+    relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])),
+  };
 }
 
 /** Whatever answers to `name` already: a field, a relation, the `_id` of a belongs_to, the `_any` of a to-many. */
@@ -64,15 +71,21 @@ function holderOf(name: string, { fields, relations, kind }: Draft): string | un
   if (fields.has(name) || relations.has(name)) return `\`${name}\` is a name of this collection already`;
   if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
   for (const relation of relations.values()) {
-    if (relation.kind === 'belongs_to' && relation.column === name) return `\`${name}\` is the belongs_to \`${relation.name}\` already`;
+    if (relation.kind === 'belongs_to' && relation.column === name)
+      return `\`${name}\` is the belongs_to \`${relation.name}\` already`;
     const many = relation.kind === 'has_many' || relation.kind === 'many_to_many';
-    if (many && `${relation.name}_any` === name) return `\`${name}\` is the filter of the relation \`${relation.name}\` already`;
+    if (many && `${relation.name}_any` === name)
+      return `\`${name}\` is the filter of the relation \`${relation.name}\` already`;
   }
   return undefined;
 }
 
 /** `true` where the name is free; else the fault is reported. `also`: further names that it would answer to. */
-function claim(draft: Draft, { name, path, also = [] }: { readonly name: string; readonly path: Path; readonly also?: readonly string[] }, report: Report): boolean {
+function claim(
+  draft: Draft,
+  { name, path, also = [] }: { readonly name: string; readonly path: Path; readonly also?: readonly string[] },
+  report: Report,
+): boolean {
   const fault = memberNameFault(name);
   if (fault !== undefined) {
     report({ ...fault, path, at: 'key' });
@@ -94,11 +107,14 @@ const fieldShapeOf = (shape: string | FieldShape): FieldShape => (typeof shape =
 function addFields(draft: Draft, { report }: Declaring): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const path = [...draft.path, 'fields', name];
-    if (claim(draft, { name, path }, report)) draft.fields.set(name, readField(fieldShapeOf(shape), { name, path, report }));
+    if (claim(draft, { name, path }, report))
+      draft.fields.set(name, readField(fieldShapeOf(shape), { name, path, report }));
   }
 }
 
-function relationsOf(draft: Draft): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
+function relationsOf(
+  draft: Draft,
+): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
   const entries = Object.entries(draft.shape.relations ?? {});
   return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
 }
@@ -109,7 +125,12 @@ function targetExists(target: string, path: Path, { drafts, broken, report }: De
   const near = nearest(target, drafts.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   const replacement = near === undefined ? {} : { replacement: near };
-  report({ code: 'unknown_collection', message: `no collection \`${target}\`${hint}`, path: [...path, 'collection'], ...replacement });
+  report({
+    code: 'unknown_collection',
+    message: `no collection \`${target}\`${hint}`,
+    path: [...path, 'collection'],
+    ...replacement,
+  });
   return false;
 }
 
@@ -125,7 +146,10 @@ function addBelongsTo(draft: Draft, context: Declaring): void {
   }
 }
 
-function belongsToOf({ name, shape, path }: { readonly name: string; readonly shape: BelongsToShape; readonly path: Path }, report: Report): BelongsTo {
+function belongsToOf(
+  { name, shape, path }: { readonly name: string; readonly shape: BelongsToShape; readonly path: Path },
+  report: Report,
+): BelongsTo {
   const { collection, required = false, unique = false, on_delete, was } = shape;
   if (required && on_delete === 'set_null') {
     const message = '`set_null` cannot be kept where the relation is required; expected `cascade` or `restrict`';
@@ -171,7 +195,14 @@ interface Reverse {
 function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): Relation | undefined {
   const { kind, collection } = shape;
   if (kind === 'many_to_many') {
-    return { kind, name, collection, linkTable: linkTableOf(draft.name, name), sourceColumn: 'record_id', targetColumn: 'member_id' };
+    return {
+      kind,
+      name,
+      collection,
+      linkTable: linkTableOf(draft.name, name),
+      sourceColumn: 'record_id',
+      targetColumn: 'member_id',
+    };
   }
   const via = viaOf({ via: shape.via, path, draft, collection }, context);
   if (via === undefined) return undefined;
@@ -192,12 +223,30 @@ function viaOf({ via, path, draft, collection }: Via, { drafts, broken, report }
   const found = relations.get(via);
   if (found?.kind === 'belongs_to' && found.collection === draft.name) return found;
   if (broken.has(via)) return undefined;
-  const back = [...relations.values()].filter((relation) => relation.kind === 'belongs_to' && relation.collection === draft.name);
-  const near = nearest(via, back.map((relation) => relation.name)) ?? (back.length === 1 ? back[0]!.name : undefined);
-  const hint = near === undefined ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`, and it has none` : `did you mean \`${near}\`?`;
-  const hold = found?.kind === 'belongs_to' ? `belongs to \`${found.collection}\`, not to \`${draft.name}\`` : 'is no belongs_to';
-  const message = found || fields.has(via) ? `\`${collection}.${via}\` ${hold}; ${hint}` : `no relation \`${via}\` in \`${collection}\`; ${hint}`;
-  report({ code: 'invalid_via', message, path: [...path, 'via'], ...(near === undefined ? {} : { replacement: near }) });
+  const back = [...relations.values()].filter(
+    (relation) => relation.kind === 'belongs_to' && relation.collection === draft.name,
+  );
+  const near =
+    nearest(
+      via,
+      back.map((relation) => relation.name),
+    ) ?? (back.length === 1 ? back[0]!.name : undefined);
+  const hint =
+    near === undefined
+      ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`, and it has none`
+      : `did you mean \`${near}\`?`;
+  const hold =
+    found?.kind === 'belongs_to' ? `belongs to \`${found.collection}\`, not to \`${draft.name}\`` : 'is no belongs_to';
+  const message =
+    found || fields.has(via)
+      ? `\`${collection}.${via}\` ${hold}; ${hint}`
+      : `no relation \`${via}\` in \`${collection}\`; ${hint}`;
+  report({
+    code: 'invalid_via',
+    message,
+    path: [...path, 'via'],
+    ...(near === undefined ? {} : { replacement: near }),
+  });
   return undefined;
 }
 
@@ -220,7 +269,13 @@ function addDefaults(draft: Draft, { report, auth }: Declaring & { readonly auth
   }
   for (const { name, shape, path } of relationsOf(draft)) {
     const relation = draft.relations.get(name);
-    if (shape.kind !== 'belongs_to' || relation?.kind !== 'belongs_to' || shape.default === undefined || relation.readOnly) continue;
+    if (
+      shape.kind !== 'belongs_to' ||
+      relation?.kind !== 'belongs_to' ||
+      shape.default === undefined ||
+      relation.readOnly
+    )
+      continue;
     const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
     if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
   }
@@ -228,11 +283,16 @@ function addDefaults(draft: Draft, { report, auth }: Declaring & { readonly auth
 
 function checkFormerNames({ fields, relations, path }: Draft, { report }: Declaring): void {
   const seen = new Set<string>();
-  for (const [part, members] of [['fields', fields], ['relations', relations]] as const) {
+  for (const [part, members] of [
+    ['fields', fields],
+    ['relations', relations],
+  ] as const) {
     for (const { name, was } of [...members.values()].filter((member) => 'was' in member) as (Field | BelongsTo)[]) {
       const at = [...path, part, name, 'was'];
-      if (fields.has(was!) || relations.has(was!)) report({ code: 'invalid_was', message: `\`${was}\` is still a name of this collection`, path: at });
-      else if (seen.has(was!)) report({ code: 'invalid_was', message: `\`${was}\` became another field already`, path: at });
+      if (fields.has(was!) || relations.has(was!))
+        report({ code: 'invalid_was', message: `\`${was}\` is still a name of this collection`, path: at });
+      else if (seen.has(was!))
+        report({ code: 'invalid_was', message: `\`${was}\` became another field already`, path: at });
       seen.add(was!);
     }
   }
@@ -242,7 +302,8 @@ function checkFormerNames({ fields, relations, path }: Draft, { report }: Declar
 function checkRegistration({ fields, relations, path }: Draft, { report }: Declaring): void {
   const reason = 'a user registers with email and password only';
   for (const field of fields.values()) {
-    if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now') continue;
+    if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now')
+      continue;
     const message = `\`${field.name}\` is required and has no default, but ${reason}`;
     report({ code: 'required_of_users', message, path: [...path, 'fields', field.name, 'required'] });
   }
@@ -260,7 +321,13 @@ function checkLinkTables({ drafts, report }: Declaring): void {
       if (relation.kind !== 'many_to_many') continue;
       const holder = holders.get(relation.linkTable);
       const at = [...path, 'relations', relation.name];
-      if (holder !== undefined) report({ code: 'table_clash', message: `its table \`${relation.linkTable}\` is the one of \`${holder}\` too; choose another name`, path: at, at: 'key' });
+      if (holder !== undefined)
+        report({
+          code: 'table_clash',
+          message: `its table \`${relation.linkTable}\` is the one of \`${holder}\` too; choose another name`,
+          path: at,
+          at: 'key',
+        });
       holders.set(relation.linkTable, `${collection}.${relation.name}`);
     }
   }

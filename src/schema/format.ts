@@ -54,7 +54,9 @@ function applied(text: string, edits: readonly Edit[]): string {
 function policyPaths(raw: unknown): readonly Path[] {
   const collections = valueAt(raw, ['collections']);
   if (typeof collections !== 'object' || collections === null) return [];
-  return Object.keys(collections).flatMap((name) => ACTIONS.flatMap((action) => textsBelow(raw, ['collections', name, 'access', action])));
+  return Object.keys(collections).flatMap((name) =>
+    ACTIONS.flatMap((action) => textsBelow(raw, ['collections', name, 'access', action])),
+  );
 }
 
 function textsBelow(raw: unknown, path: Path): readonly Path[] {
@@ -69,17 +71,24 @@ function editOf(path: Path, source: SchemaSource): Edit | undefined {
   const value = String(scalar.value);
   // YAML lost a part of it: what is left must not be made to look right.
   if (source.cutByComment(path)) {
-    source.reportCut({ code: 'yaml_comment', message: 'YAML ends this text at ` #`, so the policy is not what it seems; put it into quotes', path });
+    source.reportCut({
+      code: 'yaml_comment',
+      message: 'YAML ends this text at ` #`, so the policy is not what it seems; put it into quotes',
+      path,
+    });
     return undefined;
   }
   const { expr, issues } = parse(value);
-  for (const { code, severity, message, span, fix } of issues) source.reportWithin({ code, severity, message, path }, span, fix);
+  for (const { code, severity, message, span, fix } of issues)
+    source.reportWithin({ code, severity, message, path }, span, fix);
   if (expr === undefined || hasComment(value)) return undefined;
   const canonical = print(expr);
   const isBlock = scalar.style === Scalar.BLOCK_LITERAL || scalar.style === Scalar.BLOCK_FOLDED;
   if (value === canonical || (isBlock && unfolded(value) === canonical)) return undefined;
   invariant(parse(canonical).expr !== undefined, 'the canonical text of a policy is a policy');
-  const replacement = isBlock ? blockOf(source.text.slice(scalar.start, scalar.end), canonical) : singleQuoted(canonical);
+  const replacement = isBlock
+    ? blockOf(source.text.slice(scalar.start, scalar.end), canonical)
+    : singleQuoted(canonical);
   return { path: pathText(path), start: scalar.start, end: scalar.end, replacement };
 }
 
@@ -91,7 +100,8 @@ const WHITE = STRING_OR(String.raw`\s+`);
 const hasComment = (value: string): boolean => value.match(COMMENT)?.includes('/*') ?? false;
 
 /** Line ends in a block are the author's layout. */
-const unfolded = (value: string): string => value.replaceAll(WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
+const unfolded = (value: string): string =>
+  value.replaceAll(WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
 
 /** With the header, the indentation and the line end of the block that was there. */
 function blockOf(written: string, canonical: string): string {

@@ -19,13 +19,23 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
     if (unique || index) definitions.push(definition({ column, unique, because: 'declared' }));
   }
   for (const relation of collection.relations.values()) {
-    if (relation.kind === 'belongs_to') definitions.push(definition({ column: relation.column, unique: relation.unique, because: 'reference' }));
+    if (relation.kind === 'belongs_to')
+      definitions.push(definition({ column: relation.column, unique: relation.unique, because: 'reference' }));
   }
-  for (const column of wantedBy(collection, catalog)) definitions.push(definition({ column, unique: false, because: 'policy' }));
+  for (const column of wantedBy(collection, catalog))
+    definitions.push(definition({ column, unique: false, because: 'policy' }));
   return definitions;
 }
 
-function definition({ column, unique, because }: { readonly column: string; readonly unique: boolean; readonly because: IndexDefinition['because'] }): IndexDefinition {
+function definition({
+  column,
+  unique,
+  because,
+}: {
+  readonly column: string;
+  readonly unique: boolean;
+  readonly because: IndexDefinition['because'];
+}): IndexDefinition {
   return { columns: unique ? [column] : [column, 'id'], unique, because };
 }
 
@@ -60,7 +70,9 @@ function fits(field: Field | undefined): boolean {
 export function missingIndexes(policy: Policy, guarded: Guarded): readonly string[] {
   const wanted = unindexed(policy.checked, guarded.catalog, guarded.collection)?.columns ?? [];
   const made = automatic(policy.checked, guarded);
-  return wanted.filter((column) => !made.includes(column)).map((column) => fieldOfColumn(column, guarded.fields)?.name ?? column);
+  return wanted
+    .filter((column) => !made.includes(column))
+    .map((column) => fieldOfColumn(column, guarded.fields)?.name ?? column);
 }
 
 function equalities(checked: Checked): readonly string[] {
@@ -79,4 +91,6 @@ function equalities(checked: Checked): readonly string[] {
 }
 
 const ownColumn = (operand: CheckedOperand): readonly string[] =>
-  operand.kind === 'column' && operand.steps.length === 0 && operand.column.kind === 'field' ? [operand.column.field.column] : [];
+  operand.kind === 'column' && operand.steps.length === 0 && operand.column.kind === 'field'
+    ? [operand.column.field.column]
+    : [];

@@ -33,9 +33,12 @@ export function loadSchema({ file, env }: { readonly file: string; readonly env:
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+    const reason =
+      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
     const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
-    return { issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }] };
+    return {
+      issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],
+    };
   }
   return parseSchema(text, file, env);
 }

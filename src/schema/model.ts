@@ -1,6 +1,15 @@
 /** The schema as the program knows it: checked, complete, with every default filled in. Satisfies the policy room's `Catalog`. */
-import type { Action, CatalogCollection, CatalogField, Policy, ScalarType } from '../policy/types.ts';
-import type { BelongsTo as CatalogBelongsTo, HasMany, HasOne, ManyToMany } from '../policy/types.ts';
+import type {
+  Action,
+  BelongsTo as CatalogBelongsTo,
+  CatalogCollection,
+  CatalogField,
+  HasMany,
+  HasOne,
+  ManyToMany,
+  Policy,
+  ScalarType,
+} from '../policy/types.ts';
 
 export interface Schema {
   /** The path as it was given, for messages. */
@@ -95,7 +104,11 @@ export interface Uploads {
   /** Bytes by role name; `default` for everyone. The largest of a user's roles counts. */
   readonly quota: ReadonlyMap<string, number>;
   /** Sizes that variants may have. */
-  readonly images: { readonly widths: readonly number[]; readonly heights: readonly number[]; readonly maxPixels: number };
+  readonly images: {
+    readonly widths: readonly number[];
+    readonly heights: readonly number[];
+    readonly maxPixels: number;
+  };
 }
 
 export const RESERVED_NAMES: readonly string[] = ['id', 'created_at', 'updated_at', 'expand', 'limit', 'offset'];

@@ -23,18 +23,31 @@ export const linkTableOf = (collection: string, relation: string): string => sho
 /** Why `name` cannot be the name of a field or relation. */
 export function memberNameFault(name: string): { readonly code: string; readonly message: string } | undefined {
   if (RESERVED_NAMES.includes(name)) {
-    return { code: 'reserved_name', message: `\`${name}\` is the name of something that every record or list has; choose another` };
+    return {
+      code: 'reserved_name',
+      message: `\`${name}\` is the name of something that every record or list has; choose another`,
+    };
   }
   if (SYSTEM_COLUMNS.includes(name)) {
-    return { code: 'reserved_name', message: `\`${name}\` is a column that PostgreSQL gives every table; choose another` };
+    return {
+      code: 'reserved_name',
+      message: `\`${name}\` is a column that PostgreSQL gives every table; choose another`,
+    };
   }
   return nameFault(name);
 }
 
 export function collectionNameFault(name: string): { readonly code: string; readonly message: string } | undefined {
-  if (name === 'auth') return { code: 'reserved_name', message: '`auth` is a route of the service; choose another name for the collection' };
+  if (name === 'auth')
+    return {
+      code: 'reserved_name',
+      message: '`auth` is a route of the service; choose another name for the collection',
+    };
   if (name.toLowerCase().startsWith('bylaw_')) {
-    return { code: 'reserved_name', message: `names that begin with \`bylaw_\` are the service's own; choose another than \`${name}\`` };
+    return {
+      code: 'reserved_name',
+      message: `names that begin with \`bylaw_\` are the service's own; choose another than \`${name}\``,
+    };
   }
   return nameFault(name);
 }

@@ -18,7 +18,10 @@ const ADMIN = 'admin';
 
 // ---------------------------------------------------------------- roles
 
-type RoleShape = { readonly assigns?: readonly string[] | undefined; readonly includes?: readonly string[] | undefined };
+type RoleShape = {
+  readonly assigns?: readonly string[] | undefined;
+  readonly includes?: readonly string[] | undefined;
+};
 
 export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyMap<string, Role> {
   const shapes = new Map<string, RoleShape>();
@@ -30,7 +33,8 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
     if (name === '') continue;
     const fault = nameFault(name);
     if (fault !== undefined) report({ ...fault, path, at: 'key' });
-    else if (shapes.has(name)) report({ code: 'duplicate_value', message: `the role \`${name}\` is given twice`, path });
+    else if (shapes.has(name))
+      report({ code: 'duplicate_value', message: `the role \`${name}\` is given twice`, path });
     else {
       shapes.set(name, shape);
       paths.set(name, path);
@@ -44,7 +48,12 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
     const path = paths.get(name) ?? [];
     read.set(name, { assigns: known(assigns, [...path, 'assigns']), includes: known(includes, [...path, 'includes']) });
   }
-  return new Map([...read].map(([name, { assigns }]) => [name, { name, assigns: assignsOf(name, assigns!, read), includes: closure(name, read) }]));
+  return new Map(
+    [...read].map(([name, { assigns }]) => [
+      name,
+      { name, assigns: assignsOf(name, assigns!, read), includes: closure(name, read) },
+    ]),
+  );
 }
 
 const assignsOf = (name: string, assigns: readonly string[], all: ReadonlyMap<string, RoleShape>): readonly string[] =>
@@ -64,18 +73,32 @@ function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly 
 }
 
 /** `false` where the role is not declared, which is reported. The empty name was reported before. */
-export function knownRole(name: string, { path, roles, report }: { readonly path: Path; readonly roles: ReadonlyMap<string, unknown>; readonly report: Report }): boolean {
+export function knownRole(
+  name: string,
+  {
+    path,
+    roles,
+    report,
+  }: { readonly path: Path; readonly roles: ReadonlyMap<string, unknown>; readonly report: Report },
+): boolean {
   if (roles.has(name)) return true;
   if (name === '') return false;
   const near = nearest(name, roles.keys());
   const hint = near === undefined ? `; declare it in \`roles\`` : `; did you mean \`${near}\`?`;
-  report({ code: 'role_unknown', message: `the role \`${name}\` is not declared${hint}`, path, ...(near === undefined ? {} : { replacement: near }) });
+  report({
+    code: 'role_unknown',
+    message: `the role \`${name}\` is not declared${hint}`,
+    path,
+    ...(near === undefined ? {} : { replacement: near }),
+  });
   return false;
 }
 
 export function readRegister({ register }: SchemaFile, { report, roles }: Settings): Schema['register'] {
   const names = register?.roles ?? [];
-  return { roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))] };
+  return {
+    roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))],
+  };
 }
 
 // ---------------------------------------------------------------- sessions, limits, uploads
@@ -87,7 +110,11 @@ export function readSessions({ sessions }: SchemaFile, { report }: Settings): Sc
   const read = { access: secondsOf(given.access), refresh: secondsOf(given.refresh), idle: secondsOf(given.idle) };
   if (read.access > read.refresh) {
     const message = `an access token (${given.access}) would outlive its refresh token (${given.refresh})`;
-    report({ code: 'invalid_sessions', message, path: ['sessions', sessions?.access === undefined ? 'refresh' : 'access'] });
+    report({
+      code: 'invalid_sessions',
+      message,
+      path: ['sessions', sessions?.access === undefined ? 'refresh' : 'access'],
+    });
   }
   return read;
 }
@@ -120,16 +147,31 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
   const { types = [], quota = {}, images = {} } = uploads;
   types.forEach((type, i) => {
     if (type === '' || MEDIA_TYPE.test(type)) return;
-    report({ code: 'invalid_media_type', message: `\`${type}\` is no media type; expected one such as \`image/png\` or \`image/*\``, path: ['uploads', 'types', i] });
+    report({
+      code: 'invalid_media_type',
+      message: `\`${type}\` is no media type; expected one such as \`image/png\` or \`image/*\``,
+      path: ['uploads', 'types', i],
+    });
   });
   const quotas = Object.entries(quota).filter(([name]) => {
-    return name === 'default' || knownRole(name, { path: ['uploads', 'quota', name], roles, report: (finding) => report({ ...finding, at: 'key' }) });
+    return (
+      name === 'default' ||
+      knownRole(name, {
+        path: ['uploads', 'quota', name],
+        roles,
+        report: (finding) => report({ ...finding, at: 'key' }),
+      })
+    );
   });
   return {
     maxSize: bytesOf(uploads.max_size ?? '100MiB'),
     types,
     quota: new Map(quotas.map(([name, size]) => [name, bytesOf(size)])),
-    images: { widths: images.widths ?? DEFAULT_WIDTHS, heights: images.heights ?? DEFAULT_WIDTHS, maxPixels: images.max_pixels ?? 50_000_000 },
+    images: {
+      widths: images.widths ?? DEFAULT_WIDTHS,
+      heights: images.heights ?? DEFAULT_WIDTHS,
+      maxPixels: images.max_pixels ?? 50_000_000,
+    },
   };
 }
 
@@ -138,11 +180,17 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
 export function readOrigins({ origins = [] }: SchemaFile, { report }: Settings): readonly string[] {
   return origins.filter((origin, i) => {
     const url = URL.canParse(origin) ? new URL(origin) : undefined;
-    if (origin === '' || (url !== undefined && /^https?:$/.test(url.protocol) && url.origin === origin)) return origin !== '';
+    if (origin === '' || (url !== undefined && /^https?:$/.test(url.protocol) && url.origin === origin))
+      return origin !== '';
     const exact = url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
     const hint = exact === undefined ? 'expected one such as `https://app.example`' : `did you mean \`${exact}\`?`;
     const replacement = exact === undefined ? {} : { replacement: exact };
-    report({ code: 'invalid_origin', message: `\`${origin}\` is no origin; ${hint}`, path: ['origins', i], ...replacement });
+    report({
+      code: 'invalid_origin',
+      message: `\`${origin}\` is no origin; ${hint}`,
+      path: ['origins', i],
+      ...replacement,
+    });
     return false;
   });
 }
@@ -152,8 +200,16 @@ export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings):
     if (proxy === '') return false;
     const [address = '', bits, ...rest] = proxy.split('/');
     const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
-    const valid = most !== -1 && rest.length === 0 && (bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most));
-    if (!valid) report({ code: 'invalid_proxy', message: `\`${proxy}\` is no address or range; expected one such as \`10.0.0.0/8\``, path: ['proxies', i] });
+    const valid =
+      most !== -1 &&
+      rest.length === 0 &&
+      (bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most));
+    if (!valid)
+      report({
+        code: 'invalid_proxy',
+        message: `\`${proxy}\` is no address or range; expected one such as \`10.0.0.0/8\``,
+        path: ['proxies', i],
+      });
     return valid;
   });
 }
@@ -193,7 +249,11 @@ function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Pat
   if (client_secret !== undefined) return client_secret;
   const value = env[client_secret_env!];
   if (value !== undefined && value !== '') return value;
-  report({ code: 'missing_env', message: `the environment variable \`${client_secret_env}\` is not set`, path: [...path, 'client_secret_env'] });
+  report({
+    code: 'missing_env',
+    message: `the environment variable \`${client_secret_env}\` is not set`,
+    path: [...path, 'client_secret_env'],
+  });
   return '';
 }
 

@@ -78,7 +78,8 @@ function take(value: unknown, path: Path): void {
   if (Array.isArray(parent) && typeof key === 'number') {
     // Places hold on to the positions of the others: a rule becomes one that is always valid, a name an empty one.
     if (parentPath.includes('access')) parent[key] = parentPath.at(-1) === 'roles' ? '' : { when: true };
-    else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum') parent[key] = '';
+    else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum')
+      parent[key] = '';
     else take(value, parentPath);
   } else if (typeof parent === 'object' && parent !== null) {
     delete (parent as Record<string, unknown>)[key];
@@ -105,7 +106,11 @@ function wrongKind({ code, path, errors }: ZodFault, value: unknown): boolean {
   if (path.length > 0) return false;
   if (code === 'invalid_type') return true;
   if (code === 'invalid_value') return typeof value !== 'string';
-  return code === 'invalid_union' && errors !== undefined && errors.every((branch) => branch.some((error) => wrongKind(error, value)));
+  return (
+    code === 'invalid_union' &&
+    errors !== undefined &&
+    errors.every((branch) => branch.some((error) => wrongKind(error, value)))
+  );
 }
 
 const LABELS: Readonly<Record<string, string>> = {
@@ -128,13 +133,22 @@ function found(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
-  return typeof value === 'string' ? `the text \`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\`` : `\`${value}\``;
+  return typeof value === 'string'
+    ? `the text \`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\``
+    : `\`${value}\``;
 }
 
-const listed = (words: readonly string[]): string => (words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
-  return { code: 'wrong_type', message: `expected ${listed(wanted)}, found ${found(value)}`, path, at: 'value', prune: path };
+  return {
+    code: 'wrong_type',
+    message: `expected ${listed(wanted)}, found ${found(value)}`,
+    path,
+    at: 'value',
+    prune: path,
+  };
 }
 
 const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
@@ -167,7 +181,8 @@ function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
 
 function notOneOf(path: Path, options: readonly string[], value: unknown): Flat {
   const near = typeof value === 'string' ? nearest(value, options) : undefined;
-  const hint = near === undefined ? `expected ${listed(options.map((option) => `\`${option}\``))}` : `did you mean \`${near}\`?`;
+  const hint =
+    near === undefined ? `expected ${listed(options.map((option) => `\`${option}\``))}` : `did you mean \`${near}\`?`;
   const message = `${found(value)} is no ${path.at(-1) === 'kind' ? 'kind of relation' : path.includes('fields') ? 'field type' : 'choice here'}; ${hint}`;
   const replacement = near === undefined ? {} : { replacement: near };
   return { code: 'not_one_of', message, path, at: 'value', prune: path, ...replacement };
@@ -177,16 +192,34 @@ function missingKey(path: Path, fault: ZodFault): Flat {
   const wanted = fault.options ?? fault.values;
   const expected = wanted === undefined ? '' : `; expected ${listed(wanted.map((option) => `\`${option}\``))}`;
   const parent = path.slice(0, -1);
-  return { code: 'missing_key', message: `\`${path.at(-1)}\` is missing${expected}`, path: parent, at: 'key', prune: parent };
+  return {
+    code: 'missing_key',
+    message: `\`${path.at(-1)}\` is missing${expected}`,
+    path: parent,
+    at: 'key',
+    prune: parent,
+  };
 }
 
 function unknownKey(parent: Path, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
   const near = nearest(key, known);
-  const hint = near === undefined ? (known.length === 0 ? '' : `; expected ${listed(known.map((name) => `\`${name}\``))}`) : `; did you mean \`${near}\`?`;
+  const hint =
+    near === undefined
+      ? known.length === 0
+        ? ''
+        : `; expected ${listed(known.map((name) => `\`${name}\``))}`
+      : `; did you mean \`${near}\`?`;
   const path = [...parent, key];
   const replacement = near === undefined ? {} : { replacement: near };
-  return { code: 'unknown_key', message: `unknown key \`${key}\`${hint}`, path, at: 'key', prune: path, ...replacement };
+  return {
+    code: 'unknown_key',
+    message: `unknown key \`${key}\`${hint}`,
+    path,
+    at: 'key',
+    prune: path,
+    ...replacement,
+  };
 }
 
 let format: JsonShape | undefined;
@@ -198,13 +231,22 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
   path.forEach((key, i) => {
     shapes = alternatives(shapes, valueAt(raw, path.slice(0, i))).flatMap((shape) => stepInto(shape, key));
   });
-  return [...new Set(alternatives(shapes, valueAt(raw, path)).flatMap(({ properties }) => Object.keys((properties as JsonShape) ?? {})))];
+  return [
+    ...new Set(
+      alternatives(shapes, valueAt(raw, path)).flatMap(({ properties }) =>
+        Object.keys((properties as JsonShape) ?? {}),
+      ),
+    ),
+  ];
 }
 
 function stepInto({ properties, additionalProperties, items }: JsonShape, key: string | number): readonly JsonShape[] {
   if (typeof key === 'number') return items === undefined ? [] : [items as JsonShape];
-  if (properties !== undefined && Object.hasOwn(properties as object, key)) return [(properties as Record<string, JsonShape>)[key]!];
-  return typeof additionalProperties === 'object' && additionalProperties !== null ? [additionalProperties as JsonShape] : [];
+  if (properties !== undefined && Object.hasOwn(properties as object, key))
+    return [(properties as Record<string, JsonShape>)[key]!];
+  return typeof additionalProperties === 'object' && additionalProperties !== null
+    ? [additionalProperties as JsonShape]
+    : [];
 }
 
 /** Without unions; of relations, the one of the kind that was given. */

@@ -24,7 +24,10 @@ const fieldObject = z.strictObject({
   unique: z.boolean().optional(),
   index: z.boolean().optional(),
   default: scalar.optional().describe('a value of the type; "@now" for a datetime'),
-  enum: z.array(z.union([z.string(), z.number()])).min(1).optional(),
+  enum: z
+    .array(z.union([z.string(), z.number()]))
+    .min(1)
+    .optional(),
   min: bound.optional().describe('string: characters; int, float, datetime: the least value'),
   max: bound.optional().describe('string: characters; int, float, datetime: the greatest value'),
   was: name.optional().describe('the former name, when the field is renamed'),
@@ -79,7 +82,9 @@ export const schemaShape = z.strictObject({
   register: z.strictObject({ roles: names.optional().describe('what a new user gets') }).optional(),
   collections: z.record(z.string(), collection).optional(),
   oauth: z.record(z.string(), provider).optional(),
-  sessions: z.strictObject({ access: duration.optional(), refresh: duration.optional(), idle: duration.optional() }).optional(),
+  sessions: z
+    .strictObject({ access: duration.optional(), refresh: duration.optional(), idle: duration.optional() })
+    .optional(),
   limits: z
     .strictObject({
       login_account: rate.optional(),

@@ -1,5 +1,17 @@
 /** A schema file: its text, its tree, and where everything stands. YAML 1.2; JSON is YAML. */
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, Scalar, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  Scalar,
+  visit,
+} from 'yaml';
 import type { Path, Region, SchemaIssue } from './issue.ts';
 import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
@@ -27,7 +39,11 @@ export class SchemaSource {
       Node: (_key, node) => this.#reportTag(node as Node),
       Alias: (_key, node) => {
         if (node.resolve(this.#document) === undefined) {
-          this.#add(rangeOf(node), { code: 'yaml_alias', message: `no anchor \`&${node.source}\` stands before this alias`, path: [] });
+          this.#add(rangeOf(node), {
+            code: 'yaml_alias',
+            message: `no anchor \`&${node.source}\` stands before this alias`,
+            path: [],
+          });
         }
       },
     });
@@ -54,13 +70,16 @@ export class SchemaSource {
   /** A fault about a part of the text that stands at `path`. `fix` replaces a part of that text too. */
   reportWithin(finding: Finding, span: Span, fix?: { readonly span: Span; readonly replacement: string }): void {
     const node = this.#scalarAt(finding.path);
-    if (node === undefined) return this.report(finding);
+    if (node === undefined) {
+      this.report(finding);
+      return;
+    }
     const offsets = offsetsOf(this.text, node);
     const range = spanIn(offsets, span);
     this.#add(range, finding, fix && this.#fixOf(node, offsets, fix));
   }
 
-  /** The plain scalar at `path` was cut short by a comment on its line. → the comment's place. */
+  /** The plain scalar at `path` was cut short by a comment on its line. */
   cutByComment(path: Path): boolean {
     const node = this.#scalarAt(path);
     if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
@@ -82,7 +101,11 @@ export class SchemaSource {
   }
 
   /** The scalar's place and style, for those who rewrite it. */
-  scalarAt(path: Path): { readonly start: number; readonly end: number; readonly style: Scalar['type']; readonly value: unknown } | undefined {
+  scalarAt(
+    path: Path,
+  ):
+    | { readonly start: number; readonly end: number; readonly style: Scalar['type']; readonly value: unknown }
+    | undefined {
     const node = this.#scalarAt(path);
     return node && { start: node.range![0], end: node.range![1], style: node.type, value: node.value };
   }
@@ -90,14 +113,21 @@ export class SchemaSource {
   region([start, end]: Range): Region {
     const first = this.#lines.linePos(start);
     const last = this.#lines.linePos(Math.max(start, end));
-    return { line: Math.max(1, first.line), column: Math.max(1, first.col), end_line: Math.max(1, last.line), end_column: Math.max(1, last.col) };
+    return {
+      line: Math.max(1, first.line),
+      column: Math.max(1, first.col),
+      end_line: Math.max(1, last.line),
+      end_column: Math.max(1, last.col),
+    };
   }
 
   #add(range: Range, finding: Finding, fix?: { readonly range: Range; readonly replacement: string }): void {
     if (this.#misread.some(([start, end]) => range[0] >= start && range[0] < end)) return;
     const { code, message, severity = 'error', path } = finding;
     const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
-    this.issues.push(fix === undefined ? issue : { ...issue, fix: { ...this.region(fix.range), replacement: fix.replacement } });
+    this.issues.push(
+      fix === undefined ? issue : { ...issue, fix: { ...this.region(fix.range), replacement: fix.replacement } },
+    );
   }
 
   #fixOf(node: Scalar, offsets: readonly number[], fix: { readonly span: Span; readonly replacement: string }) {
@@ -108,7 +138,11 @@ export class SchemaSource {
     return { range: rangeOf(node), replacement: singleQuoted(whole.trim()) };
   }
 
-  #reportYaml(error: { readonly code: string; readonly message: string; readonly pos: readonly [number, number] }): void {
+  #reportYaml(error: {
+    readonly code: string;
+    readonly message: string;
+    readonly pos: readonly [number, number];
+  }): void {
     const path = this.#pathAt(error.pos[0]);
     const start = this.text[error.pos[0]];
     if (error.code === 'BAD_SCALAR_START' && start === '@') {
@@ -119,10 +153,19 @@ export class SchemaSource {
     if (error.code === 'DUPLICATE_KEY') {
       const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))![0];
       const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
-      return this.#add(range, { code: 'duplicate_key', message: `${key === '' ? 'a key' : `\`${key}\``} is given twice`, path });
+      this.#add(range, {
+        code: 'duplicate_key',
+        message: `${key === '' ? 'a key' : `\`${key}\``} is given twice`,
+        path,
+      });
+      return;
     }
     const message = error.message.split('\n')[0]!;
-    this.#add(error.pos, { code: 'yaml_syntax', message: `this is no YAML: ${message[0]!.toLowerCase()}${message.slice(1)}`, path });
+    this.#add(error.pos, {
+      code: 'yaml_syntax',
+      message: `this is no YAML: ${message[0]!.toLowerCase()}${message.slice(1)}`,
+      path,
+    });
   }
 
   #reportTag(node: Node): void {
@@ -131,7 +174,8 @@ export class SchemaSource {
     const before = this.text.slice(0, start).search(/![^\s]*[ \t]*$/);
     const at = this.text[start] === '!' ? start : before;
     if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
-    const message = 'YAML reads `!` at the start of a value as a tag, which would be lost here; put the whole text into quotes';
+    const message =
+      'YAML reads `!` at the start of a value as a tag, which would be lost here; put the whole text into quotes';
     this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
   }
 
@@ -155,7 +199,9 @@ export class SchemaSource {
     if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
     if (!isMap(held)) return undefined;
     // The last of two equal keys is what `value()` holds.
-    const pair = held.items.findLast((item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key));
+    const pair = held.items.findLast(
+      (item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key),
+    );
     return pair && { pair, value: pair.value };
   }
 
@@ -200,7 +246,9 @@ export class SchemaSource {
         path.push(String((pair.key as Scalar).value));
         node = pair.value;
       } else if (isSeq(node)) {
-        const index = node.items.findLastIndex((item) => ((item as Node | null)?.range?.[0] ?? Number.POSITIVE_INFINITY) <= offset);
+        const index = node.items.findLastIndex(
+          (item) => ((item as Node | null)?.range?.[0] ?? Number.POSITIVE_INFINITY) <= offset,
+        );
         if (index === -1) return path;
         path.push(index);
         node = node.items[index];

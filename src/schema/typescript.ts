@@ -47,15 +47,24 @@ function typesOf(collection: Collection, names: Names): string {
   const writables = writablesOf(collection);
   return [
     block(type, recordLines(collection, names)),
-    ...(collection.kind === 'users' ? [] : [block(`${type}Create`, writables.map((writable) => writableLine(writable, writable.mandatory)))]),
+    ...(collection.kind === 'users'
+      ? []
+      : [
+          block(
+            `${type}Create`,
+            writables.map((writable) => writableLine(writable, writable.mandatory)),
+          ),
+        ]),
     block(`${type}Update`, [...writables.map((writable) => writableLine(writable, false)), ...rolesLine(collection)]),
     block(`${type}Filters`, filterLines(collection)),
   ].join('\n');
 }
 
-const block = (name: string, lines: readonly string[]): string => `export interface ${name} {\n${lines.map((line) => `  ${line}\n`).join('')}}\n`;
+const block = (name: string, lines: readonly string[]): string =>
+  `export interface ${name} {\n${lines.map((line) => `  ${line}\n`).join('')}}\n`;
 
-const rolesLine = ({ kind }: Collection): readonly string[] => (kind === 'users' ? ['roles?: { set?: Role[]; add?: Role[]; remove?: Role[] };'] : []);
+const rolesLine = ({ kind }: Collection): readonly string[] =>
+  kind === 'users' ? ['roles?: { set?: Role[]; add?: Role[]; remove?: Role[] };'] : [];
 
 function recordLines(collection: Collection, names: Names): readonly string[] {
   const lines = ['id: Id;'];
@@ -80,7 +89,8 @@ function expandLine({ relations }: Collection, names: Names): readonly string[] 
 
 type Valued = Extract<Writable, { kind: 'field' }>['field'];
 
-const valueType = (field: Valued): string => (field.type === 'datetime' ? 'DateTime' : FIELD_KINDS[field.type].typescript(field));
+const valueType = (field: Valued): string =>
+  field.type === 'datetime' ? 'DateTime' : FIELD_KINDS[field.type].typescript(field);
 
 function writableLine(writable: Writable, mandatory: boolean): string {
   const name = `${writable.name}${mandatory ? '' : '?'}`;

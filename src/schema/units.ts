@@ -1,7 +1,17 @@
 /** `15m`, `30d` and `100MiB`: the spellings of durations and sizes in a schema file. */
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
-const BYTES = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 } as const;
+const BYTES = {
+  B: 1,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+} as const;
 
 export const DURATION = /^([1-9][0-9]{0,8})(s|m|h|d|w)$/;
 export const SIZE = /^([1-9][0-9]{0,11})(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)$/;

@@ -4,13 +4,26 @@ import type { BelongsTo, Collection, Field, HasOne, ManyToMany, Relation } from 
 /** A field or a relation that a body may hold. */
 export type Writable =
   | { readonly name: string; readonly kind: 'field'; readonly field: Field; readonly mandatory: boolean }
-  | { readonly name: string; readonly kind: 'reference'; readonly relation: BelongsTo | HasOne; readonly mandatory: boolean; readonly nullable: boolean }
+  | {
+      readonly name: string;
+      readonly kind: 'reference';
+      readonly relation: BelongsTo | HasOne;
+      readonly mandatory: boolean;
+      readonly nullable: boolean;
+    }
   | { readonly name: string; readonly kind: 'members'; readonly relation: ManyToMany; readonly mandatory: false };
 
 export function writablesOf({ fields, relations }: Collection): readonly Writable[] {
   const ofFields = [...fields.values()].filter(({ readOnly }) => !readOnly);
   return [
-    ...ofFields.map((field): Writable => ({ name: field.name, kind: 'field', field, mandatory: field.required && field.default === undefined })),
+    ...ofFields.map(
+      (field): Writable => ({
+        name: field.name,
+        kind: 'field',
+        field,
+        mandatory: field.required && field.default === undefined,
+      }),
+    ),
     ...[...relations.values()].flatMap(writableRelation),
   ];
 }
@@ -54,7 +67,17 @@ export function filterKeysOf({ name, fields, relations }: Collection): readonly 
 }
 
 /** Names of the generated types that are not those of collections. */
-const OTHER_TYPES: readonly string[] = ['Id', 'DateTime', 'Members', 'Page', 'Role', 'Collections', 'Problem', 'Tokens', 'Session'];
+const OTHER_TYPES: readonly string[] = [
+  'Id',
+  'DateTime',
+  'Members',
+  'Page',
+  'Role',
+  'Collections',
+  'Problem',
+  'Tokens',
+  'Session',
+];
 const SUFFIXES = ['', 'Create', 'Update', 'Filters'] as const;
 
 /** `team_members` → `TeamMembers`. Two collections may come to the same names: the later one is numbered. */

@@ -18,7 +18,13 @@ afterAll(() => rmSync(cwd, { recursive: true }));
 async function run(command: Command, argv: readonly string[], env: Record<string, string> = {}) {
   const out = { stdout: '', stderr: '' };
   const write = (to: keyof typeof out) => ({ write: (text: string) => (out[to] += text) });
-  const code = await command.run(argv, { stdout: write('stdout'), stderr: write('stderr'), stdin: Readable.from([]), env, cwd });
+  const code = await command.run(argv, {
+    stdout: write('stdout'),
+    stderr: write('stderr'),
+    stdin: Readable.from([]),
+    env,
+    cwd,
+  });
   return { code, ...out };
 }
 
@@ -70,7 +76,11 @@ describe('bylaw check', () => {
 
   it('takes warnings for errors only when asked', async () => {
     file('w.yaml', WARNED);
-    const codes = [await run(check, ['--schema', 'w.yaml']), await run(check, ['--schema=w.yaml', '--strict']), await run(check, [], { BYLAW_SCHEMA: 'w.yaml' })];
+    const codes = [
+      await run(check, ['--schema', 'w.yaml']),
+      await run(check, ['--schema=w.yaml', '--strict']),
+      await run(check, [], { BYLAW_SCHEMA: 'w.yaml' }),
+    ];
     expect(codes.map(({ code, stdout }) => [code, stdout.split('\n').at(-2)])).toEqual([
       [0, 'no errors, 1 warning'],
       [1, 'no errors, 1 warning (an error each under --strict)'],
@@ -80,8 +90,16 @@ describe('bylaw check', () => {
 
   it('is quiet about a sound file, and ends with 2 after a wrong call', async () => {
     file('s.yaml', SOUND);
-    expect(await run(check, ['--schema', 's.yaml', '--json', '--strict'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
-    expect(await run(check, ['--jsn', 'x'])).toEqual({ code: 2, stdout: '', stderr: 'bylaw check: unknown flag `--jsn`; did you mean `--json`?\n' });
+    expect(await run(check, ['--schema', 's.yaml', '--json', '--strict'])).toEqual({
+      code: 0,
+      stdout: '[]\n',
+      stderr: '',
+    });
+    expect(await run(check, ['--jsn', 'x'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'bylaw check: unknown flag `--jsn`; did you mean `--json`?\n',
+    });
     expect((await run(check, ['--schema', 'none.yaml'])).code).toBe(1);
   });
 });
@@ -89,7 +107,11 @@ describe('bylaw check', () => {
 describe('bylaw fmt', () => {
   it('says what it would change, and changes it', async () => {
     file('s.yaml', SOUND);
-    expect(await run(fmt, ['--check', '--schema', 's.yaml'])).toEqual({ code: 1, stdout: 'collections.a.access.read\n', stderr: '' });
+    expect(await run(fmt, ['--check', '--schema', 's.yaml'])).toEqual({
+      code: 1,
+      stdout: 'collections.a.access.read\n',
+      stderr: '',
+    });
     expect(readFileSync(join(cwd, 's.yaml'), 'utf8')).toBe(SOUND);
     expect((await run(fmt, ['--schema', 's.yaml'])).code).toBe(0);
     expect(readFileSync(join(cwd, 's.yaml'), 'utf8')).toBe(SOUND.replace('n=3', 'n = 3'));
@@ -102,7 +124,11 @@ describe('bylaw openapi and types', () => {
     file('bylaw.yaml', FAULTY);
     for (const command of [openapi, types]) {
       const { code, stdout, stderr } = await run(command, []);
-      expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', 'error[unknown_key]: unknown key `colections`; did you mean `collections`?']);
+      expect([code, stdout, stderr.split('\n')[0]]).toEqual([
+        1,
+        '',
+        'error[unknown_key]: unknown key `colections`; did you mean `collections`?',
+      ]);
     }
   });
 

@@ -24,7 +24,9 @@ describe('the OpenAPI document', () => {
   const document = openapiOf(SCHEMA) as any;
 
   it('has a path for every route of every collection', () => {
-    const paths = Object.entries(document.paths).map(([path, methods]) => `${path} ${Object.keys(methods as object).join(' ')}`);
+    const paths = Object.entries(document.paths).map(
+      ([path, methods]) => `${path} ${Object.keys(methods as object).join(' ')}`,
+    );
     expect(paths.filter((path) => !path.startsWith('/api/auth'))).toEqual([
       '/api/posts get post',
       '/api/posts/{id} get patch delete',
@@ -96,15 +98,41 @@ describe('the OpenAPI document', () => {
       },
     });
     expect(document.paths['/api/posts'].get.parameters.map(({ name }: { name: string }) => name)).toEqual([
-      'limit', 'offset', 'expand', 'id', 'created_at', 'updated_at', 'title', 'state', 'score', 'owner', 'owner_id', 'tags_any', 'Prefer',
+      'limit',
+      'offset',
+      'expand',
+      'id',
+      'created_at',
+      'updated_at',
+      'title',
+      'state',
+      'score',
+      'owner',
+      'owner_id',
+      'tags_any',
+      'Prefer',
     ]);
-    expect(Object.keys(document.paths['/api/posts'].post.responses)).toEqual(['201', '400', '401', '403', '406', '409', '413', '415', '422', '429', '503']);
+    expect(Object.keys(document.paths['/api/posts'].post.responses)).toEqual([
+      '201',
+      '400',
+      '401',
+      '403',
+      '406',
+      '409',
+      '413',
+      '415',
+      '422',
+      '429',
+      '503',
+    ]);
   });
 
   it('refers to nothing that is not there, and names every operation once', () => {
     const text = JSON.stringify(document);
     const refs = new Set(text.match(/#\/components\/\w+\/\w+/g));
-    const missing = [...refs].filter((path) => document.components[path.split('/')[2]!]?.[path.split('/')[3]!] === undefined);
+    const missing = [...refs].filter(
+      (path) => document.components[path.split('/')[2]!]?.[path.split('/')[3]!] === undefined,
+    );
     expect([missing, refs.size > 10]).toEqual([[], true]);
     const ids = text.match(/"operationId":"[^"]+"/g)!;
     expect(new Set(ids).size).toBe(ids.length);

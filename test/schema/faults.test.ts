@@ -8,7 +8,10 @@ function marked(text: string): { readonly text: string; readonly places: readonl
   const parts = text.split('⟦');
   const plain = parts.join('');
   const offsets = parts.slice(0, -1).map((_, i) => parts.slice(0, i + 1).join('').length);
-  return { text: plain, places: offsets.map((offset) => placeOf(plain, offset)).map(({ line, column }) => `${line}:${column}`) };
+  return {
+    text: plain,
+    places: offsets.map((offset) => placeOf(plain, offset)).map(({ line, column }) => `${line}:${column}`),
+  };
 }
 
 describe('a faulty schema file', () => {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type Constraints, FIELD_KINDS, ID_KIND } from '../../src/schema/fields/index.ts';
 
-const read = (kind: (typeof FIELD_KINDS)[keyof typeof FIELD_KINDS], values: readonly unknown[], constraints: Constraints = {}) =>
+const read = (
+  kind: (typeof FIELD_KINDS)[keyof typeof FIELD_KINDS],
+  values: readonly unknown[],
+  constraints: Constraints = {},
+) =>
   values.map((value) => {
     const { value: taken, fault } = kind.fromJson(value, constraints) as { value?: unknown; fault?: { code: string } };
     return fault === undefined ? taken : fault.code;
@@ -10,43 +14,84 @@ const read = (kind: (typeof FIELD_KINDS)[keyof typeof FIELD_KINDS], values: read
 describe('what a field takes from JSON', () => {
   it('string: code points, and nothing that PostgreSQL cannot keep', () => {
     expect(read(FIELD_KINDS.string, ['', 'a', 5, null, true, [], 'a\0', '\ud800', '\ud83d\ude00'])).toEqual([
-      '', 'a', 'wrong_type', 'wrong_type', 'wrong_type', 'wrong_type', 'unstorable', 'unstorable', '\ud83d\ude00',
+      '',
+      'a',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+      'unstorable',
+      'unstorable',
+      '\ud83d\ude00',
     ]);
-    expect(read(FIELD_KINDS.string, ['', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'abc', 'e\u0301'], { min: 1, max: 2 })).toEqual([
-      'too_short', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'too_long', 'e\u0301',
-    ]);
+    expect(
+      read(FIELD_KINDS.string, ['', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'abc', 'e\u0301'], { min: 1, max: 2 }),
+    ).toEqual(['too_short', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'too_long', 'e\u0301']);
     expect(read(FIELD_KINDS.string, ['x', 'X'], { enum: ['x'] })).toEqual(['x', 'not_in_enum']);
   });
 
   it('int: whole numbers within 2^53', () => {
-    expect(read(FIELD_KINDS.int, [0, -0, 9007199254740991, -9007199254740991, 9007199254740992, 1.5, '5', true, Number.NaN])).toEqual([
-      0, 0, 9007199254740991, -9007199254740991, 'wrong_type', 'wrong_type', 'wrong_type', 'wrong_type', 'wrong_type',
+    expect(
+      read(FIELD_KINDS.int, [0, -0, 9007199254740991, -9007199254740991, 9007199254740992, 1.5, '5', true, Number.NaN]),
+    ).toEqual([
+      0,
+      0,
+      9007199254740991,
+      -9007199254740991,
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
     ]);
     expect(Object.is(read(FIELD_KINDS.int, [-0])[0], 0)).toBe(true);
     expect(read(FIELD_KINDS.int, [0, 1, 3, 4], { min: 1, max: 3 })).toEqual(['too_small', 1, 3, 'too_large']);
   });
 
   it('float: finite numbers', () => {
-    expect(read(FIELD_KINDS.float, [0.1, 1e308, 5e-324, Number.POSITIVE_INFINITY, Number.NaN, '1'])).toEqual([0.1, 1e308, 5e-324, 'wrong_type', 'wrong_type', 'wrong_type']);
+    expect(read(FIELD_KINDS.float, [0.1, 1e308, 5e-324, Number.POSITIVE_INFINITY, Number.NaN, '1'])).toEqual([
+      0.1,
+      1e308,
+      5e-324,
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
     expect(Object.is(read(FIELD_KINDS.float, [-0])[0], 0)).toBe(true);
   });
 
   it('bool: true and false', () => {
-    expect(read(FIELD_KINDS.bool, [true, false, 'true', 1, 0])).toEqual([true, false, 'wrong_type', 'wrong_type', 'wrong_type']);
+    expect(read(FIELD_KINDS.bool, [true, false, 'true', 1, 0])).toEqual([
+      true,
+      false,
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
   });
 
   it('datetime: RFC 3339 with an offset, in canonical form, bounds as instants', () => {
-    expect(read(FIELD_KINDS.datetime, ['2026-01-31T10:30:00+01:00', '2026-01-31', '2026-02-30T00:00:00Z', '2026-01-31T10:30:00.1234567Z', 5])).toEqual([
-      '2026-01-31T09:30:00.000000Z', 'wrong_type', 'wrong_type', 'wrong_type', 'wrong_type',
-    ]);
-    expect(read(FIELD_KINDS.datetime, ['2025-12-31T23:59:59.999999Z', '2026-01-01T00:30:00+00:00'], { min: '2026-01-01T00:00:00.000000Z' })).toEqual([
-      'too_small', '2026-01-01T00:30:00.000000Z',
-    ]);
+    expect(
+      read(FIELD_KINDS.datetime, [
+        '2026-01-31T10:30:00+01:00',
+        '2026-01-31',
+        '2026-02-30T00:00:00Z',
+        '2026-01-31T10:30:00.1234567Z',
+        5,
+      ]),
+    ).toEqual(['2026-01-31T09:30:00.000000Z', 'wrong_type', 'wrong_type', 'wrong_type', 'wrong_type']);
+    expect(
+      read(FIELD_KINDS.datetime, ['2025-12-31T23:59:59.999999Z', '2026-01-01T00:30:00+00:00'], {
+        min: '2026-01-01T00:00:00.000000Z',
+      }),
+    ).toEqual(['too_small', '2026-01-01T00:30:00.000000Z']);
   });
 
   it('identifiers: UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
-      '0190b0a0-0000-7000-8000-00000000000a', 'wrong_type', 'wrong_type',
+      '0190b0a0-0000-7000-8000-00000000000a',
+      'wrong_type',
+      'wrong_type',
     ]);
   });
 });
@@ -61,8 +106,18 @@ describe('what a cell of PostgreSQL becomes', () => {
     [FIELD_KINDS.float, '1.7976931348623157e+308', '1.7976931348623157e+308', Number.MAX_VALUE],
     [FIELD_KINDS.datetime, '2026-01-31 09:30:00+00', '"2026-01-31T09:30:00.000000Z"', '2026-01-31T09:30:00.000000Z'],
     [FIELD_KINDS.datetime, '0001-01-01 00:00:00.5+00', '"0001-01-01T00:00:00.500000Z"', '0001-01-01T00:00:00.500000Z'],
-    [FIELD_KINDS.datetime, '9999-12-31 23:59:59.999999+00', '"9999-12-31T23:59:59.999999Z"', '9999-12-31T23:59:59.999999Z'],
-    [ID_KIND, '0190b0a0-0000-7000-8000-00000000000a', '"0190b0a0-0000-7000-8000-00000000000a"', '0190b0a0-0000-7000-8000-00000000000a'],
+    [
+      FIELD_KINDS.datetime,
+      '9999-12-31 23:59:59.999999+00',
+      '"9999-12-31T23:59:59.999999Z"',
+      '9999-12-31T23:59:59.999999Z',
+    ],
+    [
+      ID_KIND,
+      '0190b0a0-0000-7000-8000-00000000000a',
+      '"0190b0a0-0000-7000-8000-00000000000a"',
+      '0190b0a0-0000-7000-8000-00000000000a',
+    ],
   ] as const;
 
   it.each(cases)('%#: JSON and a value that agree', (kind, cell, json, value) => {

@@ -20,7 +20,16 @@ describe('loading a schema', () => {
   it('reads the sample without a warning', () => {
     const { schema, issues } = loadSchema({ file: 'bylaw.yaml', env: {} });
     expect(issues).toEqual([]);
-    expect([...schema!.collections.keys()]).toEqual(['users', 'teams', 'memberships', 'documents', 'tags', 'covers', 'comments', 'files']);
+    expect([...schema!.collections.keys()]).toEqual([
+      'users',
+      'teams',
+      'memberships',
+      'documents',
+      'tags',
+      'covers',
+      'comments',
+      'files',
+    ]);
   });
 
   it('reads the example of the language', () => {
@@ -28,19 +37,107 @@ describe('loading a schema', () => {
     expect(issues).toEqual([]);
     const documents = schema!.collections.get('documents')!;
     expect([...documents.fields.values()]).toEqual([
-      { name: 'created_at', type: 'datetime', required: true, unique: false, index: false, readOnly: true, column: 'created_at', default: { kind: 'now' } },
-      { name: 'updated_at', type: 'datetime', required: true, unique: false, index: false, readOnly: true, column: 'updated_at', default: { kind: 'now' } },
-      { name: 'title', type: 'string', required: true, unique: false, index: false, readOnly: false, column: 'title', max: 200 },
-      { name: 'status', type: 'string', required: true, unique: false, index: false, readOnly: false, column: 'status', enum: ['draft', 'published'], default: { kind: 'constant', value: 'draft' } },
+      {
+        name: 'created_at',
+        type: 'datetime',
+        required: true,
+        unique: false,
+        index: false,
+        readOnly: true,
+        column: 'created_at',
+        default: { kind: 'now' },
+      },
+      {
+        name: 'updated_at',
+        type: 'datetime',
+        required: true,
+        unique: false,
+        index: false,
+        readOnly: true,
+        column: 'updated_at',
+        default: { kind: 'now' },
+      },
+      {
+        name: 'title',
+        type: 'string',
+        required: true,
+        unique: false,
+        index: false,
+        readOnly: false,
+        column: 'title',
+        max: 200,
+      },
+      {
+        name: 'status',
+        type: 'string',
+        required: true,
+        unique: false,
+        index: false,
+        readOnly: false,
+        column: 'status',
+        enum: ['draft', 'published'],
+        default: { kind: 'constant', value: 'draft' },
+      },
       { name: 'score', type: 'int', required: false, unique: false, index: false, readOnly: false, column: 'score' },
-      { name: 'rating', type: 'float', required: false, unique: false, index: false, readOnly: false, column: 'rating' },
-      { name: 'pinned', type: 'bool', required: true, unique: false, index: false, readOnly: false, column: 'pinned', default: { kind: 'constant', value: false } },
-      { name: 'due_at', type: 'datetime', required: false, unique: false, index: false, readOnly: false, column: 'due_at' },
+      {
+        name: 'rating',
+        type: 'float',
+        required: false,
+        unique: false,
+        index: false,
+        readOnly: false,
+        column: 'rating',
+      },
+      {
+        name: 'pinned',
+        type: 'bool',
+        required: true,
+        unique: false,
+        index: false,
+        readOnly: false,
+        column: 'pinned',
+        default: { kind: 'constant', value: false },
+      },
+      {
+        name: 'due_at',
+        type: 'datetime',
+        required: false,
+        unique: false,
+        index: false,
+        readOnly: false,
+        column: 'due_at',
+      },
     ]);
     expect([...documents.relations.values()]).toEqual([
-      { kind: 'belongs_to', name: 'owner', collection: 'users', required: true, column: 'owner_id', onDelete: 'restrict', unique: false, readOnly: false, default: { kind: 'auth', name: 'id' } },
-      { kind: 'belongs_to', name: 'team', collection: 'teams', required: false, column: 'team_id', onDelete: 'set_null', unique: false, readOnly: false },
-      { kind: 'many_to_many', name: 'tags', collection: 'tags', linkTable: 'documents__tags', sourceColumn: 'record_id', targetColumn: 'member_id' },
+      {
+        kind: 'belongs_to',
+        name: 'owner',
+        collection: 'users',
+        required: true,
+        column: 'owner_id',
+        onDelete: 'restrict',
+        unique: false,
+        readOnly: false,
+        default: { kind: 'auth', name: 'id' },
+      },
+      {
+        kind: 'belongs_to',
+        name: 'team',
+        collection: 'teams',
+        required: false,
+        column: 'team_id',
+        onDelete: 'set_null',
+        unique: false,
+        readOnly: false,
+      },
+      {
+        kind: 'many_to_many',
+        name: 'tags',
+        collection: 'tags',
+        linkTable: 'documents__tags',
+        sourceColumn: 'record_id',
+        targetColumn: 'member_id',
+      },
       { kind: 'has_one', name: 'cover', collection: 'covers', via: 'document', viaColumn: 'document_id' },
     ]);
     expect(textsOf(documents)).toEqual({
@@ -57,7 +154,14 @@ describe('loading a schema', () => {
   it('knows users and files by themselves', () => {
     const { collections, roles } = loaded('');
     expect([...roles.values()]).toEqual([{ name: 'admin', assigns: ['admin'], includes: [] }]);
-    expect([...collections.values()].map(({ name, kind, fields, relations }) => [name, kind, [...fields.keys()], [...relations.keys()]])).toEqual([
+    expect(
+      [...collections.values()].map(({ name, kind, fields, relations }) => [
+        name,
+        kind,
+        [...fields.keys()],
+        [...relations.keys()],
+      ]),
+    ).toEqual([
       ['users', 'users', ['created_at', 'updated_at', 'email', 'email_verified'], []],
       ['files', 'files', ['created_at', 'updated_at', 'name', 'content_type', 'size', 'sha256'], ['owner']],
     ]);
@@ -69,7 +173,13 @@ describe('loading a schema', () => {
       delete: [],
     });
     const owned = ['@record.owner = @request.auth.id'];
-    expect(textsOf(collections.get('files')!)).toEqual({ list: owned, read: owned, create: owned, update: owned, delete: owned });
+    expect(textsOf(collections.get('files')!)).toEqual({
+      list: owned,
+      read: owned,
+      create: owned,
+      update: owned,
+      delete: owned,
+    });
   });
 
   it('joins roles and a condition into one expression', () => {
@@ -91,19 +201,31 @@ collections:
       update: [],
       delete: ['true'],
     });
-    const caller = (roles: readonly string[]) => ({ auth: { id: '0190b0a0-0000-7000-8000-000000000001', roles }, query: {}, now: '2026-01-01T00:00:00.000000Z' });
+    const caller = (roles: readonly string[]) => ({
+      auth: { id: '0190b0a0-0000-7000-8000-000000000001', roles },
+      query: {},
+      now: '2026-01-01T00:00:00.000000Z',
+    });
     const [first] = collections.get('posts')!.access.read;
-    expect([['a'], ['b'], ['c']].map((roles) => first!.specialise(caller(roles)).verdict)).toEqual(['depends', 'depends', 'deny']);
+    expect([['a'], ['b'], ['c']].map((roles) => first!.specialise(caller(roles)).verdict)).toEqual([
+      'depends',
+      'depends',
+      'deny',
+    ]);
   });
 
   it('holds the limits for each condition, not for what the roles add to it', () => {
     const many = Array.from({ length: 256 }, (_, i) => `@record.n=${i % 10}`).join(' or ');
-    const { collections } = loaded(`roles: [a]\ncollections:\n  posts:\n    fields: { n: int }\n    access:\n      read: [{ roles: [a], when: '${many}' }]\n`);
+    const { collections } = loaded(
+      `roles: [a]\ncollections:\n  posts:\n    fields: { n: int }\n    access:\n      read: [{ roles: [a], when: '${many}' }]\n`,
+    );
     expect(collections.get('posts')!.access.read).toHaveLength(1);
   });
 
   it('closes included roles and lets admin assign all', () => {
-    const { roles } = loaded('roles:\n  a: { includes: [b] }\n  b: { includes: [c, a] }\n  c:\n  admin: { includes: [a] }\n');
+    const { roles } = loaded(
+      'roles:\n  a: { includes: [b] }\n  b: { includes: [c, a] }\n  c:\n  admin: { includes: [a] }\n',
+    );
     expect([...roles.values()]).toEqual([
       { name: 'a', assigns: [], includes: ['b', 'c'] },
       { name: 'b', assigns: [], includes: ['c', 'a'] },
@@ -141,31 +263,67 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
       },
       origins: ['https://app.example'],
       proxies: ['10.0.0.0/8', '::1'],
-      oauth: [{ name: 'corp', issuer: 'https://id.example', clientId: 'x', clientSecret: 's3cret', scopes: ['openid', 'email', 'profile'], clientAuth: 'basic' }],
+      oauth: [
+        {
+          name: 'corp',
+          issuer: 'https://id.example',
+          clientId: 'x',
+          clientSecret: 's3cret',
+          scopes: ['openid', 'email', 'profile'],
+          clientAuth: 'basic',
+        },
+      ],
     });
   });
 
   it('reads JSON, aliases, and names of JavaScript’s own', () => {
-    const json = loaded('{ "collections": { "constructor": { "fields": { "toString": "int", "valueOf": { "type": "bool" } } } } }');
-    expect([...json.collections.get('constructor')!.fields.keys()]).toEqual(['created_at', 'updated_at', 'toString', 'valueOf']);
-    const aliased = loaded('collections:\n  a:\n    fields: &f { n: int }\n    access: { read: &p "@record.n = 1", list: *p }\n  b: { fields: *f }\n');
+    const json = loaded(
+      '{ "collections": { "constructor": { "fields": { "toString": "int", "valueOf": { "type": "bool" } } } } }',
+    );
+    expect([...json.collections.get('constructor')!.fields.keys()]).toEqual([
+      'created_at',
+      'updated_at',
+      'toString',
+      'valueOf',
+    ]);
+    const aliased = loaded(
+      'collections:\n  a:\n    fields: &f { n: int }\n    access: { read: &p "@record.n = 1", list: *p }\n  b: { fields: *f }\n',
+    );
     expect(textsOf(aliased.collections.get('a')!).list).toEqual(['@record.n = 1']);
     expect(aliased.collections.get('b')!.fields.get('n')!.type).toBe('int');
   });
 
   it('tells which file cannot be read', () => {
     expect(loadSchema({ file: '/nowhere.yaml', env: {} }).issues).toEqual([
-      { code: 'no_file', severity: 'error', message: 'the schema cannot be read: there is no such file', file: '/nowhere.yaml', line: 1, column: 1, end_line: 1, end_column: 1, path: '' },
+      {
+        code: 'no_file',
+        severity: 'error',
+        message: 'the schema cannot be read: there is no such file',
+        file: '/nowhere.yaml',
+        line: 1,
+        column: 1,
+        end_line: 1,
+        end_column: 1,
+        path: '',
+      },
     ]);
   });
 
   it('gives the names of a file whose policies it does not look at', () => {
-    const catalog = catalogOf("roles: [x]\ncollections:\n  a:\n    fields: { n: int }\n    access: { read: 'no policy at all' }\n");
-    expect([[...catalog.collections.keys()], [...catalog.roles.keys()]]).toEqual([['a', 'users', 'files'], ['x', 'admin']]);
+    const catalog = catalogOf(
+      "roles: [x]\ncollections:\n  a:\n    fields: { n: int }\n    access: { read: 'no policy at all' }\n",
+    );
+    expect([[...catalog.collections.keys()], [...catalog.roles.keys()]]).toEqual([
+      ['a', 'users', 'files'],
+      ['x', 'admin'],
+    ]);
   });
 
   it('places a fault with its end, its path and a fix that fits the quotes', () => {
-    const { issues } = parseSchema(`collections:\n  a:\n    fields: { name: string }\n    access:\n      read: [{ when: '@record.nme = "x"' }]\n`, 'x.yaml');
+    const { issues } = parseSchema(
+      `collections:\n  a:\n    fields: { name: string }\n    access:\n      read: [{ when: '@record.nme = "x"' }]\n`,
+      'x.yaml',
+    );
     expect(issues).toEqual([
       {
         code: 'name_unknown',

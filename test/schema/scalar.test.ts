@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { isScalar, parseDocument, Scalar, stringify } from 'yaml';
 import { offsetsOf } from '../../src/schema/scalar.ts';
 
-const STYLES = [Scalar.PLAIN, Scalar.QUOTE_SINGLE, Scalar.QUOTE_DOUBLE, Scalar.BLOCK_LITERAL, Scalar.BLOCK_FOLDED] as const;
+const STYLES = [
+  Scalar.PLAIN,
+  Scalar.QUOTE_SINGLE,
+  Scalar.QUOTE_DOUBLE,
+  Scalar.BLOCK_LITERAL,
+  Scalar.BLOCK_FOLDED,
+] as const;
 
 function written(value: string, style: Scalar.Type, lineWidth: number): string {
   const scalar = new Scalar(value);
@@ -13,7 +19,10 @@ function written(value: string, style: Scalar.Type, lineWidth: number): string {
 
 describe('the offsets of a scalar', () => {
   it('find every letter of the value in the file, in every style and at every width', () => {
-    const words = fc.array(fc.constantFrom('@record.title', '=', '"it\'s"', 'and', '(x', 'or', 'y)', '"a  b"', '😀', '\\n'), { minLength: 1, maxLength: 30 });
+    const words = fc.array(
+      fc.constantFrom('@record.title', '=', '"it\'s"', 'and', '(x', 'or', 'y)', '"a  b"', '😀', '\\n'),
+      { minLength: 1, maxLength: 30 },
+    );
     fc.assert(
       fc.property(words, fc.constantFrom(...STYLES), fc.integer({ min: 20, max: 90 }), (parts, style, lineWidth) => {
         const value = parts.join(' ');

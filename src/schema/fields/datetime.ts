@@ -1,7 +1,8 @@
 import { parseDatetime } from '../../policy/values.ts';
 import { type Constraints, type FieldKind, outsideBounds, type Read, refuse } from './kind.ts';
 
-const EXPECTED = 'expected RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
+const EXPECTED =
+  'expected RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
 
 function fromJson(value: unknown, constraints: Constraints): Read {
   const canonical = typeof value === 'string' ? parseDatetime(value) : undefined;

@@ -1,5 +1,14 @@
 import { parseInt53, readJson } from '../../policy/values.ts';
-import { type Constraints, enumSchema, enumType, type FieldKind, outsideBounds, outsideEnum, type Read, refuse } from './kind.ts';
+import {
+  type Constraints,
+  enumSchema,
+  enumType,
+  type FieldKind,
+  outsideBounds,
+  outsideEnum,
+  type Read,
+  refuse,
+} from './kind.ts';
 
 function fromJson(value: unknown, constraints: Constraints): Read {
   const whole = readJson('int', value);

@@ -42,19 +42,26 @@ export interface FieldKind {
 
 export const refuse = (code: string, detail: string): { readonly fault: Refusal } => ({ fault: { code, detail } });
 
-export function outsideEnum(value: string | number, { enum: allowed }: Constraints): { readonly fault: Refusal } | undefined {
+export function outsideEnum(
+  value: string | number,
+  { enum: allowed }: Constraints,
+): { readonly fault: Refusal } | undefined {
   if (allowed === undefined || allowed.includes(value)) return undefined;
   return refuse('not_in_enum', `expected one of ${allowed.map((item) => JSON.stringify(item)).join(', ')}`);
 }
 
 /** For types whose `min` and `max` are values. Both sides compare with `<` (numbers, canonical datetimes). */
-export function outsideBounds(value: string | number, { min, max }: Constraints): { readonly fault: Refusal } | undefined {
+export function outsideBounds(
+  value: string | number,
+  { min, max }: Constraints,
+): { readonly fault: Refusal } | undefined {
   if (min !== undefined && value < min) return refuse('too_small', `expected ${min} or more`);
   if (max !== undefined && value > max) return refuse('too_large', `expected ${max} or less`);
   return undefined;
 }
 
-export const enumSchema = ({ enum: allowed }: Constraints): JsonSchema => (allowed === undefined ? {} : { enum: allowed });
+export const enumSchema = ({ enum: allowed }: Constraints): JsonSchema =>
+  allowed === undefined ? {} : { enum: allowed };
 
 export const enumType = ({ enum: allowed }: Constraints, otherwise: string): string =>
   allowed === undefined ? otherwise : allowed.map((item) => JSON.stringify(item)).join(' | ');
