@@ -67,7 +67,7 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   readonly condition: ParserMethod<[], Expr> = this.RULE('condition', () =>
-    this.OR<Expr>([
+    this.OR([
       { ALT: () => this.SUBRULE(this.comparison) },
       { ALT: () => this.SUBRULE(this.quantified) },
       { ALT: () => this.SUBRULE(this.negation) },
@@ -108,7 +108,7 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   readonly test: ParserMethod<[], Tail> = this.RULE('test', () =>
-    this.OR<Tail>([
+    this.OR([
       {
         ALT: () => {
           const op = this.CONSUME(t.Comparison);
@@ -116,13 +116,13 @@ class PolicyParser extends EmbeddedActionsParser {
           return { op: t.comparisonOf(op.image), right, span: spanOf(op) };
         },
       },
-      { ALT: () => ({ op: 'is null', span: spanOf(this.CONSUME(t.IsNull)) }) },
-      { ALT: () => ({ op: 'is not null', span: spanOf(this.CONSUME(t.IsNotNull)) }) },
+      { ALT: (): Tail => ({ op: 'is null', span: spanOf(this.CONSUME(t.IsNull)) }) },
+      { ALT: (): Tail => ({ op: 'is not null', span: spanOf(this.CONSUME(t.IsNotNull)) }) },
     ]),
   );
 
   readonly operand: ParserMethod<[], Operand> = this.RULE('operand', () =>
-    this.OR<Operand>([
+    this.OR([
       { ALT: () => this.SUBRULE(this.path) },
       { ALT: () => this.SUBRULE(this.literal) },
       { ALT: () => this.SUBRULE(this.list) },
@@ -131,23 +131,23 @@ class PolicyParser extends EmbeddedActionsParser {
   );
 
   readonly path: ParserMethod<[], Path> = this.RULE('path', () =>
-    this.OR<Path>([
+    this.OR([
       { ALT: () => readPath(this.CONSUME(t.AtPath), this.report) },
       { ALT: () => readVariable(this.CONSUME(t.Word), this.report) },
     ]),
   );
 
   readonly literal: ParserMethod<[], Literal> = this.RULE('literal', () =>
-    this.OR<Literal>([
+    this.OR([
       { ALT: () => readText(this.CONSUME(t.Text), this.report) },
       { ALT: () => readNumeral(this.CONSUME(t.Numeral), this.report) },
       {
-        ALT: () => {
+        ALT: (): Literal => {
           const token = this.CONSUME(t.Truth);
           return { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
         },
       },
-      { ALT: () => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
+      { ALT: (): Literal => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
     ]),
   );
 
