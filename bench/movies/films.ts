@@ -60,7 +60,7 @@ const number = (value: string | number | null | undefined): number | null => (va
 
 /** All films, or the first `count`; `owners` users share them in turn. */
 export function readFilms(owners: number, count = Number.POSITIVE_INFINITY): Film[] {
-  const file = fileURLToPath(import.meta.resolve('vega-datasets/data/movies.json'));
+  const file = fileURLToPath(new URL('../data/movies.json', import.meta.resolve('vega-datasets')));
   const rows = JSON.parse(readFileSync(file, 'utf8')) as Source[];
   return rows.slice(0, count).map((row, index) => toFilm(row, index, owners));
 }
