@@ -39,7 +39,6 @@ function commonPrefix(a: string, b: string): number {
 /** Less is nearer; `undefined` is too far. Letter case and underscores count little: they are slips of convention, not of memory. */
 function distance(name: string, candidate: string): number | undefined {
   const [a, b] = [folded(name), folded(candidate)];
-  if (a === b) return 0.1;
   const limit = reach(Math.min(a.length, b.length));
   if (Math.abs(a.length - b.length) <= limit) {
     const cost = edits(a, b, limit);

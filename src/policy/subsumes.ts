@@ -116,8 +116,7 @@ function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
   if (few === undefined || many === undefined) return false;
   if (ONE_OF.has(b.op) && ONE_OF.has(a.op)) return few.every((value) => many.includes(value));
   if (ONE_OF.has(b.op) && NONE_OF.has(a.op)) return few.every((value) => !many.includes(value));
-  // `not in []` is true of what is absent too, which `!=` and a list with elements are not.
-  if (NONE_OF.has(b.op) && NONE_OF.has(a.op)) return few.length > 0 && many.every((value) => few.includes(value));
+  if (NONE_OF.has(b.op) && NONE_OF.has(a.op)) return many.every((value) => few.includes(value));
   return ordered(b, a);
 }
 

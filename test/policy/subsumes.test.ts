@@ -31,6 +31,18 @@ describe('a rule that another one makes idle', () => {
     expect(subsumes(checkedOf(narrow), checkedOf(wide))).toBe(false);
   });
 
+  it.each<[a: string, b: string]>([
+    ['@record.score is not null', '@record.score not in []'],
+    ['none(@record.tags as t, t.label != "b")', 'none(@record.tags as t, t.label = "a")'],
+    ['@record.score != 1', '@record.score not in []'],
+    ['@record.score > 5', '@record.score >= 5'],
+    ['@record.score < 5', '@record.score > 5'],
+    ['any(@record.tags as t, t.label = "a")', 'all(@record.tags as t, t.label = "a")'],
+    ['@record.title > "Z"', '@record.title > "a"'],
+  ])('%s does not take all of %s', (a, b) => {
+    expect(subsumes(checkedOf(a), checkedOf(b))).toBe(false);
+  });
+
   it('is not one with `@next` beside one without, which is held to both records', () => {
     expect(subsumes(checkedOf('@record.pinned'), checkedOf('@record.pinned and @next.score > 5'))).toBe(false);
     expect(subsumes(checkedOf('@record.pinned or @next.score > 5'), checkedOf('@record.pinned'))).toBe(true);
@@ -78,6 +90,9 @@ const LEAVES = [
   'none(@record.tags as t, t.label = "a" or @record.score = 1)',
   'any(@record.tags as t, true)',
   'any(@record.tags as t, false)',
+  'any(@record.team.memberships as m, true)',
+  'none(@record.team.memberships as m, false)',
+  'all(@record.team.memberships as m, true)',
 ]; // prettier-ignore
 
 const policies = fc.letrec<{ text: string }>((tie) => ({
