@@ -51,6 +51,8 @@ export class PolicyMaker {
   readonly #setting: Setting;
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   readonly #reaches = new Map<string, Reaches>();
+  /** Columns that this policy named already: a simplifier acts where one is named again. */
+  #recent: { readonly type: Type; readonly path: Path; readonly variable: Binding | undefined }[] = [];
 
   constructor(setting: Setting, { random, ids }: { random: Random; ids: ReadonlyMap<string, readonly string[]> }) {
     this.#setting = setting;
@@ -59,6 +61,7 @@ export class PolicyMaker {
   }
 
   make(): Expr {
+    this.#recent = [];
     return this.#expr({ depth: 0, bound: [], leaves: this.#random.pick([1, 1, 2, 2, 3, 4, 6]) });
   }
 
@@ -205,6 +208,15 @@ export class PolicyMaker {
   }
 
   #column(type: Type, bound: readonly Binding[]): Path | undefined {
+    const known = this.#recent.filter((each) => each.type === type && (each.variable === undefined || bound.includes(each.variable)));
+    if (known.length > 0 && this.#random.chance(0.35)) return this.#random.pick(known).path;
+    const path = this.#newColumn(type, bound);
+    const variable = path?.variable && bound.find((each) => each.variable === path.variable!.name);
+    if (path) this.#recent.push({ type, path, variable });
+    return path;
+  }
+
+  #newColumn(type: Type, bound: readonly Binding[]): Path | undefined {
     const random = this.#random;
     const [root, collection, variable] = this.#root(bound);
     const found = this.#reachesOf(collection).values.get(type) ?? [];

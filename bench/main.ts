@@ -1,0 +1,38 @@
+/** `npm run bench -- [names] [--seconds 10] [--seed 1]`: without a name, all of them. What a figure means stands in README.md. */
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface BenchOptions {
+  readonly seconds: number;
+  readonly seed: number;
+}
+export interface Bench {
+  readonly name: string;
+  readonly question: string;
+  run(options: BenchOptions): Promise<void>;
+}
+
+const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>> = {
+  predicate: () => import('./predicate.ts'),
+  compile: () => import('./compile.ts'),
+  residual: () => import('./residual.ts'),
+  where: () => import('./where.ts'),
+  list: () => import('./list.ts'),
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string', default: '10' }, seed: { type: 'string', default: '1' } },
+});
+const names = positionals.length > 0 ? positionals : Object.keys(FILES);
+const unknown = names.filter((name) => !Object.hasOwn(FILES, name));
+if (unknown.length > 0) {
+  console.error(`no bench ${unknown.join(', ')}; there are ${Object.keys(FILES).join(', ')}`);
+  process.exit(1);
+}
+console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`);
+for (const name of names) {
+  const { default: bench } = await FILES[name]!();
+  console.log(`\n${name}: ${bench.question}`);
+  await bench.run({ seconds: Number(values.seconds), seed: Number(values.seed) });
+}

@@ -1,0 +1,62 @@
+/** Forty policies and the condition that a person who knows PostgreSQL writes for each. `{uid}`, `{now}`, `{team}`, `{tag}`, `{q}`, `{n}` are parameters. */
+export interface Pair {
+  readonly policy: string;
+  readonly sql: string;
+  /** Also as row-level security. */
+  readonly rls?: boolean;
+}
+const pair = (policy: string, sql: string, rls = false): Pair => ({ policy, sql, rls });
+
+const MINE = '@record.owner = @request.auth.id';
+const MINE_SQL = 'r.owner_id = {uid}::uuid';
+const MEMBER = 'any(@record.team.memberships as m, m.user = @request.auth.id)';
+const MEMBER_SQL = 'EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id AND m.user_id = {uid}::uuid)';
+const MEMBER_KEYS = 'r.team_id = ANY(ARRAY(SELECT m.team_id FROM memberships m WHERE m.user_id = {uid}::uuid))';
+const EDITOR = 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])';
+const EDITOR_SQL = `EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id AND m.user_id = {uid}::uuid AND m.role = ANY('{owner,editor}'::text[]))`;
+const EDITOR_KEYS = `r.team_id = ANY(ARRAY(SELECT m.team_id FROM memberships m WHERE m.user_id = {uid}::uuid AND m.role = ANY('{owner,editor}'::text[])))`;
+const TAGGED_SQL = 'EXISTS (SELECT 1 FROM documents_tags t WHERE t.document_id = r.id AND t.tag_id = {tag}::uuid)';
+const TAGGED_KEYS = 'r.id = ANY(ARRAY(SELECT t.document_id FROM documents_tags t WHERE t.tag_id = {tag}::uuid))';
+
+export const PAIRS: readonly Pair[] = [
+  pair('@record.status = "published"', `r.status = 'published'`, true),
+  pair(MINE, MINE_SQL, true),
+  pair(`@record.status = "published" or ${MINE}`, `r.status = 'published' OR ${MINE_SQL}`, true),
+  pair(`@record.status = "draft" and ${MINE}`, `r.status = 'draft' AND ${MINE_SQL}`, true),
+  pair('@record.status in ["review", "draft"]', `r.status = ANY('{review,draft}'::text[])`),
+  pair('@record.status not in ["review", "draft", "archived"]', `r.status <> ALL('{review,draft,archived}'::text[])`),
+  pair('@record.status != "published"', `r.status <> 'published'`),
+  pair(`not (@record.status = "published") and ${MINE}`, `r.status <> 'published' AND ${MINE_SQL}`),
+  pair('@record.due_at < @now', 'r.due_at < {now}::timestamptz', true),
+  pair(`@record.due_at < @now and ${MINE}`, `r.due_at < {now}::timestamptz AND ${MINE_SQL}`),
+  pair('@record.due_at >= "2025-12-31T00:00:00Z"', `r.due_at >= '2025-12-31T00:00:00Z'::timestamptz`),
+  pair('@record.created_at > "2024-06-01T00:00:00Z" and @record.pinned', `r.created_at > '2024-06-01T00:00:00Z'::timestamptz AND r.pinned`),
+  pair('@record.pinned', 'r.pinned'),
+  pair('not @record.pinned', 'NOT r.pinned'),
+  pair('@record.score > 990', 'r.score > 990'),
+  pair('@record.score >= 998.5', 'r.score >= 999'),
+  pair('@record.score = 500 or @record.score = 501', `r.score = ANY('{500,501}'::int8[])`),
+  pair('@record.score is null', 'r.score IS NULL'),
+  pair(`@record.score is not null and ${MINE}`, `r.score IS NOT NULL AND ${MINE_SQL}`),
+  pair('not (@record.score < 990)', 'r.score >= 990'),
+  pair('@record.score > 10 and @record.score > 995', 'r.score > 995'),
+  pair('@record.score >= @request.query.n', 'r.score >= {n}::int8'),
+  pair('@record.rating > 99.99', 'r.rating > 99.99'),
+  pair('@record.rating <= 0.01 and @record.status = "published"', `r.rating <= 0.01 AND r.status = 'published'`),
+  pair('@record.title starts with "document 99999"', `r.title >= 'document 99999' AND r.title < 'document 9999:' AND starts_with(r.title, 'document 99999')`),
+  pair('@record.title starts with @request.query.q', 'r.title >= {q}::text AND r.title < {q2}::text AND starts_with(r.title, {q}::text)'),
+  pair('@record.title contains "7777"', `strpos(r.title, '7777') > 0`),
+  pair('@record.title = "document 4711"', `r.title = 'document 4711'`),
+  pair('@record.team = @request.query.team', 'r.team_id = {team}::uuid'),
+  pair('@record.team is null', 'r.team_id IS NULL'),
+  pair('@record.team.open', 'EXISTS (SELECT 1 FROM teams t WHERE t.id = r.team_id AND t.open)'),
+  pair('@record.team.lead = @request.auth.id', 'EXISTS (SELECT 1 FROM teams t WHERE t.id = r.team_id AND t.lead_id = {uid}::uuid)'),
+  pair(`@record.team.lead = @request.auth.id or ${MINE}`, `r.team_id = ANY(ARRAY(SELECT t.id FROM teams t WHERE t.lead_id = {uid}::uuid)) OR ${MINE_SQL}`),
+  pair(MEMBER, MEMBER_SQL, true),
+  pair(EDITOR, EDITOR_SQL),
+  pair(`${MINE} or ${MEMBER}`, `${MINE_SQL} OR ${MEMBER_KEYS}`, true),
+  pair(`${MINE} or ${EDITOR}`, `${MINE_SQL} OR ${EDITOR_KEYS}`),
+  pair('@record.tags contains @request.query.tag', TAGGED_SQL),
+  pair(`${MINE} or @record.tags contains @request.query.tag`, `${MINE_SQL} OR ${TAGGED_KEYS}`),
+  pair(`none(@record.team.memberships as m, m.user = @request.auth.id) and ${MINE}`, `r.team_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id AND m.user_id = {uid}::uuid) AND ${MINE_SQL}`),
+];

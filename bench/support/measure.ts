@@ -1,0 +1,55 @@
+/** Contenders in turn, many short rounds, medians: what disturbs the machine disturbs all of them. */
+export interface Contender {
+  readonly name: string;
+  /** Does its work `times` times. Whatever it returns is kept, so that it cannot be optimised away. */
+  run(times: number): unknown;
+}
+export interface Measured {
+  readonly name: string;
+  /** Nanoseconds a call, of every round. */
+  readonly rounds: readonly number[];
+  readonly median: number;
+}
+
+const ROUND_MS = 20;
+let sink: unknown;
+
+export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+export const quantile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!;
+
+export function measure(contenders: readonly Contender[], seconds: number): readonly Measured[] {
+  const times = contenders.map(calibrated);
+  const rounds: number[][] = contenders.map(() => []);
+  const end = performance.now() + seconds * 1000;
+  do {
+    contenders.forEach((contender, i) => rounds[i]!.push(timed(contender, times[i]!)));
+  } while (performance.now() < end);
+  return contenders.map(({ name }, i) => ({ name, rounds: rounds[i]!, median: median(rounds[i]!) }));
+}
+
+function calibrated(contender: Contender): number {
+  let times = 16;
+  for (;;) {
+    const ms = (timed(contender, times) * times) / 1e6;
+    if (ms >= ROUND_MS / 2) return Math.max(1, Math.round((times * ROUND_MS) / ms));
+    times *= 2;
+  }
+}
+
+function timed(contender: Contender, times: number): number {
+  const start = process.hrtime.bigint();
+  sink = contender.run(times);
+  return Number(process.hrtime.bigint() - start) / times;
+}
+
+/** The median of the ratios of paired rounds. */
+export const ratio = (a: Measured, b: Measured): number => median(a.rounds.map((value, i) => value / b.rounds[i]!));
+
+export function verdict(label: string, value: number, { limit, unit }: { readonly limit: number; readonly unit: string }): void {
+  const held = value <= limit;
+  console.log(`${held ? 'held  ' : 'MISSED'} ${label}: ${value.toFixed(2)} ${unit} (at most ${limit})`);
+  if (!held) process.exitCode = 1;
+}
+
+export const kept = (): unknown => sink;
