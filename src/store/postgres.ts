@@ -40,6 +40,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const pool = new pg.Pool({ ...primary, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is the pool's own affair: it is replaced at the next use.
   pool.on('error', () => undefined);
+  // One that breaks in use fails the statement under way or the next; unheard, its event would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const reads = new Pipeline(primary, pipelines);
   const stale = options.replicaUrl
     ? new Pipeline(configOf(options.replicaUrl, options.searchPath), pipelines)

@@ -1,0 +1,287 @@
+/** What both databases promise: transactions, refusals by kind, notifications. And what each promises alone. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { param, raw, sql } from '../../src/sql.ts';
+import { type Database, StoreError } from '../../src/store/contract.ts';
+import { FolderInUse, lockFolder } from '../../src/store/lock.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { hasPostgres, KINDS, openKind, postgresUrl, stopPostgres } from './world.ts';
+
+const present = await hasPostgres();
+afterAll(stopPostgres);
+
+async function failure(
+  work: Promise<unknown>,
+): Promise<{ kind?: string; constraint?: string | undefined; message: string }> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  if (error === undefined) throw new Error('nothing failed');
+  return error instanceof StoreError
+    ? { kind: error.kind, constraint: error.constraint, message: error.message }
+    : error;
+}
+
+describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    await db.run(
+      raw(
+        'CREATE TABLE parents (id int PRIMARY KEY, n int NOT NULL, u int, CONSTRAINT parents_u_key UNIQUE (u) DEFERRABLE INITIALLY DEFERRED)',
+      ),
+    );
+    await db.run(
+      raw(
+        'CREATE TABLE children (id int PRIMARY KEY, parent int CONSTRAINT children_parent_fkey REFERENCES parents ON DELETE RESTRICT)',
+      ),
+    );
+    await db.run(raw('INSERT INTO parents VALUES (1, 0, 1), (2, 0, 2)'));
+    await db.run(raw('INSERT INTO children VALUES (1, 1)'));
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  const count = async (id: number) =>
+    Number((await db.rows(sql`SELECT n FROM parents WHERE id = ${param('int8', id)}`))[0]![0]);
+
+  it('gives cells as PostgreSQL prints them, in UTC', async () => {
+    const [row] = await db.rows(
+      sql`SELECT ${param('text[]', ['a', 'b"\\', ''])}, ${param('timestamptz', '2026-01-01T02:00:00.5+02:00')}, ${param('jsonb', { a: [1, null] })}, ${param('float8', 0.1)}, ${param('bytea', Buffer.from('ab'))}, ${param('bool', true)}, ${param('text', null)}`,
+    );
+    expect(row).toEqual([
+      '{a,"b\\"\\\\",""}',
+      '2026-01-01 00:00:00.5+00',
+      '{"a": [1, null]}',
+      '0.1',
+      '\\x6162',
+      't',
+      null,
+    ]);
+  });
+
+  it('commits what resolves, rolls back what throws', async () => {
+    expect(await db.transaction(async (tx) => tx.run(raw('UPDATE parents SET n = 5 WHERE id = 1')))).toBe(1);
+    const thrown = db.transaction(async (tx) => {
+      await tx.run(raw('UPDATE parents SET n = 6 WHERE id = 1'));
+      throw new Error('mine');
+    });
+    expect(await failure(thrown)).toMatchObject({ message: 'mine' });
+    expect(await count(1)).toBe(5);
+  });
+
+  it('tells refusals by kind and constraint, deferred ones too', async () => {
+    expect(await failure(db.run(raw('INSERT INTO parents VALUES (3, 0, 1)')))).toMatchObject({
+      kind: 'unique',
+      constraint: 'parents_u_key',
+    });
+    expect(await failure(db.transaction((tx) => tx.run(raw('INSERT INTO parents VALUES (3, 0, 1)'))))).toMatchObject({
+      kind: 'unique',
+      constraint: 'parents_u_key',
+    });
+    expect(await failure(db.run(raw('DELETE FROM parents WHERE id = 1')))).toMatchObject({
+      kind: 'foreign_key',
+      constraint: 'children_parent_fkey',
+    });
+    expect(await failure(db.run(raw('INSERT INTO children VALUES (9, 99)')))).toMatchObject({ kind: 'foreign_key' });
+    expect(await failure(db.rows(raw('SELECT nonsense')))).not.toHaveProperty('kind');
+    expect(await count(1)).toBe(5);
+  });
+
+  it('does not commit what went on after a failure', async () => {
+    const swallowed = db.transaction(async (tx) => {
+      await tx.run(raw('UPDATE parents SET n = 7 WHERE id = 1'));
+      await tx.run(raw('INSERT INTO children VALUES (9, 99)')).catch(() => undefined);
+    });
+    expect((await failure(swallowed)).message).toContain('had failed');
+    expect(await count(1)).toBe(5);
+  });
+
+  it('refuses to wait for a second connection inside a transaction', async () => {
+    const asks: readonly (() => Promise<unknown>)[] = [
+      () => db.rows(raw('SELECT 1')),
+      () => db.run(raw('SELECT 1')),
+      () => db.transaction(async () => 1),
+    ];
+    for (const ask of asks) {
+      expect((await failure(db.transaction(ask))).message).toContain('only the transaction itself');
+    }
+  });
+
+  it('runs more transactions at once than it has connections', async () => {
+    await Promise.all(
+      Array.from({ length: 60 }, () =>
+        db.transaction((tx) => tx.run(raw('UPDATE parents SET n = n + 1 WHERE id = 2'))),
+      ),
+    );
+    expect(await count(2)).toBe(60);
+  });
+
+  it('delivers notifications to those who listen, and only theirs', async () => {
+    const heard: string[] = [];
+    const states: boolean[] = [];
+    const first = Promise.withResolvers<void>();
+    const stop = await db.listen(
+      'a channel',
+      (payload) => {
+        heard.push(payload);
+        if (payload === 'last') first.resolve();
+      },
+      (up) => states.push(up),
+    );
+    await db.notify('another', 'no');
+    await db.transaction((tx) => tx.rows(sql`SELECT pg_notify('a channel', ${param('text', 'in a transaction')})`));
+    await db.notify('a channel', 'last');
+    await first.promise;
+    await stop();
+    expect(heard).toEqual(['in a transaction', 'last']);
+    expect(states).toEqual([true]);
+  });
+});
+
+describe.runIf(present)('a PostgreSQL server', () => {
+  let url: string;
+  let db: Database;
+  let other: Database;
+  beforeAll(async () => {
+    url = (await postgresUrl())!;
+    db = await openDatabase({ url, poolSize: 4, pipelines: 2 });
+    other = await openDatabase({ url, poolSize: 2, pipelines: 1 });
+    await db.run(raw('CREATE TABLE counters (id int PRIMARY KEY, n int NOT NULL)'));
+    await db.run(raw('INSERT INTO counters VALUES (1, 0), (2, 0)'));
+  });
+  afterAll(async () => {
+    await db?.close();
+    await other?.close();
+  });
+
+  const killAllBut = async (mine: Database): Promise<void> => {
+    const [row] = await mine.rows(raw('SELECT pg_backend_pid()'));
+    await mine.rows(
+      sql`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'bylaw' AND pid <> ${param('int8', Number(row![0]))}::int`,
+    );
+  };
+
+  it('tries a deadlock again, and loses nothing', async () => {
+    const both = (first: number, second: number) =>
+      db.transaction(async (tx) => {
+        await tx.run(sql`UPDATE counters SET n = n + 1 WHERE id = ${param('int8', first)}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await tx.run(sql`UPDATE counters SET n = n + 1 WHERE id = ${param('int8', second)}`);
+      });
+    await Promise.all([both(1, 2), both(2, 1)]);
+    expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['2'], ['2']]);
+  });
+
+  it('answers reads that a loss of all connections caught, and says so of writes', async () => {
+    const reads = Array.from({ length: 20 }, () => db.rows(raw('SELECT pg_sleep(0.05)::text, 1')));
+    const held = Promise.withResolvers<void>();
+    const write = db.transaction(async (tx) => {
+      await tx.run(raw('UPDATE counters SET n = 100 WHERE id = 1'));
+      held.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await tx.run(raw('UPDATE counters SET n = 100 WHERE id = 2'));
+    });
+    const outcome = failure(write);
+    await held.promise;
+    await killAllBut(other);
+    expect(await outcome).toMatchObject({ kind: 'unavailable' });
+    expect(await Promise.all(reads)).toEqual(Array.from({ length: 20 }, () => [['', '1']]));
+    expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['2'], ['2']]);
+    await db.transaction((tx) => tx.run(raw('UPDATE counters SET n = 3')));
+  });
+
+  it('comes back to its channels after a loss, and tells of both', async () => {
+    const states: boolean[] = [];
+    const heard = Promise.withResolvers<string>();
+    const back = Promise.withResolvers<void>();
+    await db.listen('news', heard.resolve, (up) => {
+      states.push(up);
+      if (states.length === 3) back.resolve();
+    });
+    await killAllBut(other);
+    await back.promise;
+    expect(states).toEqual([true, false, true]);
+    await other.notify('news', 'again');
+    expect(await heard.promise).toBe('again');
+  });
+
+  it('overtakes statements that a migration has made stale', async () => {
+    await db.run(raw('CREATE TABLE wide (id int PRIMARY KEY, v int)'));
+    await db.run(raw('INSERT INTO wide VALUES (1, 1)'));
+    for (let i = 0; i < 8; i++) await db.rows(raw('SELECT v FROM wide'));
+    for (let i = 0; i < 8; i++) await db.transaction((tx) => tx.rows(raw('SELECT v FROM wide WHERE id = 1')));
+    await other.run(raw('ALTER TABLE wide ALTER COLUMN v TYPE float8'));
+    await other.run(raw('UPDATE wide SET v = 1.5'));
+    expect(await Promise.all(Array.from({ length: 8 }, () => db.rows(raw('SELECT v FROM wide'))))).toEqual(
+      Array.from({ length: 8 }, () => [['1.5']]),
+    );
+    expect(await db.transaction((tx) => tx.rows(raw('SELECT v FROM wide WHERE id = 1')))).toEqual([['1.5']]);
+  });
+
+  it('leaves nothing half done when the process is killed', async () => {
+    const script = join(import.meta.dirname, 'half-done.ts');
+    const child = spawn(process.execPath, [script, url], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    // The lock of the dead is gone with its connection.
+    await db.transaction((tx) => tx.run(raw('UPDATE counters SET n = n + 1 WHERE id = 1')));
+    expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['4'], ['3']]);
+  });
+
+  it('says what cannot be reached', async () => {
+    expect(await failure(openDatabase({ url: 'postgresql://nobody@127.0.0.1:1/none' }))).toMatchObject({
+      kind: 'unavailable',
+    });
+  });
+});
+
+describe('the data folder of the embedded database', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'bylaw-store-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const run = promisify(execFile);
+  const lockOf = async () => JSON.parse(await readFile(join(folder, 'lock'), 'utf8'));
+
+  it('keeps rows over a restart, and a second opener out while the first lives', async () => {
+    const first = await openDatabase({ dataDir: folder });
+    await first.run(raw('CREATE TABLE kept (id int)'));
+    await first.run(raw('INSERT INTO kept VALUES (1)'));
+    const refused = await openDatabase({ dataDir: folder }).catch((error: Error) => error);
+    expect(refused).toBeInstanceOf(FolderInUse);
+    expect((refused as Error).message).toContain(`process ${process.pid}`);
+    await first.close();
+    const second = await openDatabase({ dataDir: folder });
+    expect(await second.rows(raw('SELECT id FROM kept'))).toEqual([['1']]);
+    await second.close();
+  }, 60_000);
+
+  it('takes over from a holder that is dead, also when its number lives again', async () => {
+    const { stdout } = await run(process.execPath, ['-e', 'console.log(process.pid)']);
+    for (const holder of [
+      { pid: Number(stdout), started: 'once', host: hostname() },
+      { pid: process.ppid, started: 'at another time', host: hostname() },
+    ]) {
+      await writeFile(join(folder, 'lock'), JSON.stringify(holder));
+      const lock = await lockFolder(folder);
+      expect((await lockOf()).pid).toBe(process.pid);
+      await lock.release();
+    }
+  });
+
+  it('lets one of many in', async () => {
+    await writeFile(join(folder, 'lock'), JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() }));
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
+    const held = outcomes.filter(({ status }) => status === 'fulfilled');
+    expect(held).toHaveLength(1);
+    await (held[0] as PromiseFulfilledResult<{ release(): Promise<void> }>).value.release();
+  });
+});

@@ -1,0 +1,94 @@
+/** The first answer is the answer: also of requests that come at once, and never of one that failed. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { param, raw, sql } from '../../src/sql.ts';
+import type { Database } from '../../src/store/contract.ts';
+import {
+  claimKey,
+  forgetOldKeys,
+  type IdempotencyKey,
+  type KeptAnswer,
+  keepAnswer,
+} from '../../src/store/idempotency.ts';
+import { type Caller, hasPostgres, KINDS, openKind, refusal, stopPostgres, World } from './world.ts';
+
+const present = await hasPostgres();
+afterAll(stopPostgres);
+
+describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+  let db: Database;
+  let world: World;
+  let ann: Caller;
+  let bob: Caller;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    world = await World.open(
+      db,
+      'collections: { notes: { fields: { text: { type: string, required: true } }, access: { list: true, read: true, create: true } } }',
+    );
+    ann = await world.user('ann@example.org', []);
+    bob = await world.user('bob@example.org', []);
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  const keyOf = (caller: Caller, more: Partial<IdempotencyKey> = {}): IdempotencyKey => ({
+    userId: caller.id,
+    path: '/api/notes',
+    key: 'k',
+    bodyHash: 'h',
+    ...more,
+  });
+
+  /** As the route does it. */
+  const post = (caller: Caller, key: IdempotencyKey, data: object = { text: 'x' }): Promise<KeptAnswer> =>
+    db.transaction(async (tx) => {
+      const kept = await claimKey(tx, key);
+      if (kept) return kept;
+      const { json } = await world.records.create(caller.ask('notes', { data }), { data, expand: [] }, tx);
+      const answer = { status: 201, headers: { Location: '/x' }, body: json! };
+      await keepAnswer(tx, key, answer);
+      return answer;
+    });
+  const notes = async () => (await ann.list('notes', { count: true, limit: 1 })).total;
+
+  it('gives the first answer again, to requests at once too', async () => {
+    const before = await notes();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(ann, keyOf(ann))));
+    answers.push(await post(ann, keyOf(ann)));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect(JSON.parse(answers[0]!.body)).toMatchObject({ text: 'x' });
+    expect(await notes()).toBe(before + 1);
+  });
+
+  it('is of one user, one path and one key', async () => {
+    const before = await notes();
+    await post(bob, keyOf(bob));
+    await post(ann, keyOf(ann, { key: 'K' }));
+    await post(ann, keyOf(ann, { path: '/api/other' }));
+    expect(await notes()).toBe(before + 3);
+    expect(await refusal(post(ann, keyOf(ann, { bodyHash: 'other' })))).toBe('idempotency_mismatch');
+    expect(await notes()).toBe(before + 3);
+  });
+
+  it('keeps no failure: the next request is the first', async () => {
+    const key = keyOf(ann, { key: 'fails' });
+    const outcomes = await Promise.allSettled([post(ann, key, {}), post(ann, key, {}), post(ann, key, {})]);
+    expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code)).toEqual([
+      'validation_failed',
+      'validation_failed',
+      'validation_failed',
+    ]);
+    expect(await post(ann, key)).toMatchObject({ status: 201 });
+  });
+
+  it('forgets after a day', async () => {
+    const before = await notes();
+    await db.run(
+      sql`UPDATE bylaw_idempotency SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
+    );
+    await post(bob, keyOf(bob));
+    expect(await notes()).toBe(before + 1);
+    await db.run(raw(`UPDATE bylaw_idempotency SET created_at = now() - interval '25 hours'`));
+    expect(await forgetOldKeys(db)).toBeGreaterThan(0);
+    expect(await db.rows(raw('SELECT count(*) FROM bylaw_idempotency'))).toEqual([['0']]);
+  });
+});
