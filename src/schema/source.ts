@@ -5,7 +5,6 @@ import {
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
   type Node,
   type Pair,
   parseDocument,
@@ -26,17 +25,27 @@ export class SchemaSource {
   readonly text: string;
   readonly issues: SchemaIssue[] = [];
   readonly #document: Document.Parsed;
-  readonly #lines = new LineCounter();
+  /** Offsets of the first characters of the lines. */
+  readonly #lineStarts: readonly number[];
   /** Where YAML sees something else than the author wrote: nothing that follows from it is reported. */
   readonly #misread: Range[] = [];
 
   constructor(text: string, file: string) {
     this.file = file;
     this.text = text;
-    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: true });
+    this.#lineStarts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+    this.#document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
     for (const error of this.#document.errors) this.#reportYaml(error);
     visit(this.#document, {
       Node: (_key, node) => this.#reportTag(node as Node),
+      Pair: (_key, { key }) => {
+        if (!isMap(key) && !isSeq(key)) return;
+        this.#add(firstLine(text, rangeOf(key)), {
+          code: 'yaml_key',
+          message: 'a mapping or a list cannot be a key',
+          path: [],
+        });
+      },
       Alias: (_key, node) => {
         if (node.resolve(this.#document) === undefined) {
           this.#add(rangeOf(node), {
@@ -52,7 +61,7 @@ export class SchemaSource {
   /** `undefined` where the file is no YAML: `issues` says why. */
   value(): unknown {
     const broken = this.#document.errors.some((error) => !HARMLESS.has(error.code));
-    if (broken || this.issues.some((issue) => issue.code === 'yaml_alias')) return undefined;
+    if (broken || this.issues.some(({ code }) => code === 'yaml_alias' || code === 'yaml_key')) return undefined;
     try {
       return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
     } catch {
@@ -111,14 +120,21 @@ export class SchemaSource {
   }
 
   region([start, end]: Range): Region {
-    const first = this.#lines.linePos(start);
-    const last = this.#lines.linePos(Math.max(start, end));
-    return {
-      line: Math.max(1, first.line),
-      column: Math.max(1, first.col),
-      end_line: Math.max(1, last.line),
-      end_column: Math.max(1, last.col),
-    };
+    const first = this.#placeOf(start);
+    const last = this.#placeOf(Math.max(start, end));
+    return { line: first.line, column: first.column, end_line: last.line, end_column: last.column };
+  }
+
+  #placeOf(offset: number): { readonly line: number; readonly column: number } {
+    const at = Math.min(offset, this.text.length);
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#lineStarts[middle]! <= at) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: at - this.#lineStarts[low]! + 1 };
   }
 
   #add(range: Range, finding: Finding, fix?: { readonly range: Range; readonly replacement: string }): void {

@@ -33,6 +33,7 @@ export const FAULTS: readonly FaultCase[] = [
     codes: ['unknown_key'],
     says: 'did you mean `fields`?',
   },
+  { about: 'a mapping as a key', text: 'roles: []\n⟦{ a: 1 }: 2\n', codes: ['yaml_key'] },
   // Roles and registration
   { about: 'a role given twice', text: 'roles: [a, ⟦a]\n', codes: ['duplicate_value'] },
   { about: 'a role that is no text', text: 'roles: [a, ⟦5]\n', codes: ['wrong_type'] },
