@@ -171,9 +171,9 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   readonly shift: ParserMethod<[], Shift> = this.RULE('shift', () => {
-    const sign = this.OR<'+' | '-'>([
-      { ALT: () => this.CONSUME(t.Plus) && '+' },
-      { ALT: () => this.CONSUME(t.Minus) && '-' },
+    const sign = this.OR([
+      { ALT: () => this.CONSUME(t.Plus) && ('+' as const) },
+      { ALT: () => this.CONSUME(t.Minus) && ('-' as const) },
     ]);
     return { sign, duration: this.CONSUME(t.Duration) };
   });

@@ -46,9 +46,9 @@ async function startService(): Promise<{ url: string; stop: () => void }> {
   return { url, stop: () => child.kill('SIGTERM') };
 }
 
+const films = readFilms(users.length, values.count === undefined ? undefined : Number(values.count));
 const service =
   values.url === undefined ? await startService() : { url: values.url.replace(/\/$/, ''), stop: () => {} };
-const films = readFilms(users.length, values.count === undefined ? undefined : Number(values.count));
 const bar = new SingleBar({
   format: 'films [{bar}] {value}/{total} · {duration_formatted} · {speed}/s',
   noTTYOutput: true,
@@ -61,6 +61,9 @@ const loaded = await loadFilms({
   films,
   users,
   onProgress: (done) => bar.update(done, { speed: Math.round(done / ((performance.now() - started) / 1000)) }),
+}).catch((error: unknown) => {
+  service.stop();
+  throw error;
 });
 bar.stop();
 
