@@ -323,7 +323,7 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
 // ---------------------------------------------------------------- contains
 
 function holding(pair: Pair): Checked | undefined {
-  const { left, right, at } = pair;
+  const { left, right } = pair;
   if (!isScalar(right)) return refuse(pair, elementExpected(right));
   if (left.kind === 'fixed' || left.kind === 'literal') {
     const type = ownType(left);

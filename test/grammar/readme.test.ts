@@ -12,13 +12,16 @@ const text = readFileSync(README, 'utf8');
 // A pipe would end the cell of a table.
 const cell = (content: string): string => content.replaceAll('|', '\\|');
 
+const HEAD = ['operator', 'true when', 'where something is absent', 'for example'];
+
+/** Padded as the formatter pads, so that neither undoes the other. */
 function operatorTable(): string {
   const rows = Object.values(OPERATORS).map(({ symbol, doc, nullMeaning, examples }) =>
-    [`\`${symbol}\``, doc, nullMeaning, examples.map((example) => `\`${example}\``).join(' · ')].map(cell).join(' | '),
+    [`\`${symbol}\``, doc, nullMeaning, examples.map((example) => `\`${example}\``).join(' · ')].map(cell),
   );
-  return ['operator | true when | where something is absent | for example', '---|---|---|---', ...rows]
-    .map((row) => `| ${row} |`)
-    .join('\n');
+  const widths = HEAD.map((head, i) => Math.max(head.length, ...rows.map((row) => row[i]!.length)));
+  const line = (cells: readonly string[]) => `| ${cells.map((content, i) => content.padEnd(widths[i]!)).join(' | ')} |`;
+  return [line(HEAD), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }
 
 const context = (action: Action) => ({ catalog: SAMPLE, collection: 'documents', action });
