@@ -89,13 +89,15 @@ export interface ServiceOptions {
   /** Default: the sample, `bylaw.yaml`. */
   readonly schema?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** The schema as the service gets it. */
+  readonly change?: (schema: Schema) => Schema;
 }
 
-async function openTestService(kind: Kind, { schema = SAMPLE_SCHEMA, env = {} }: ServiceOptions): Promise<Service> {
+async function openTestService(kind: Kind, { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same }: ServiceOptions): Promise<Service> {
   const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', ...env });
   const db = await openDatabase(kind === 'embedded' ? {} : { url: await isolatedUrl(inject('postgresUrl')) });
   const log = openLog('error');
-  return startService({ config, schema: schemaFrom(schema), db, log });
+  return startService({ config, schema: change(schemaFrom(schema)), db, log });
 }
 
 /** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */

@@ -1,0 +1,76 @@
+/** Every door, found in the list of routes: none opens without a credential, and none of a collection without a rule. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from '../../src/http/route.ts';
+import { routes } from '../../src/routes/index.ts';
+import type { Collection, Schema } from '../../src/schema/model.ts';
+import { faults, NOBODY } from '../support/records.ts';
+import { describeOnBoth, type User } from '../support/service.ts';
+
+/** Whoever adds a route that takes no credential says so here. */
+const OPEN: readonly string[] = [
+  'POST /api/auth/register',
+  'POST /api/auth/login',
+  'POST /api/auth/token/refresh',
+  'POST /api/auth/password/reset/request',
+  'POST /api/auth/password/reset/confirm',
+  'POST /api/auth/email/verify/confirm',
+  'GET /api/auth/oauth/:provider/start',
+  'GET /api/auth/oauth/:provider/callback',
+  'GET /api/files/:id/content',
+  'GET /.well-known/jwks.json',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /metrics',
+  'GET /openapi.json',
+  'GET /docs',
+];
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+const pathOf = ({ path, door }: Route): string => {
+  const collection = typeof door === 'object' ? (door.collection ?? 'things') : 'things';
+  return path.replace(':collection', collection).replace(':id', NOBODY).replaceAll(/:\w+/g, 'x');
+};
+const guarded = routes.filter(({ door }) => door !== 'public' && door !== 'optional');
+const actions = guarded.filter(({ door }) => typeof door === 'object');
+
+const NO_RULES = { list: [], read: [], create: [], update: [], delete: [] };
+function withoutRules(schema: Schema): Schema {
+  const bare = (collection: Collection): Collection => ({ ...collection, access: NO_RULES });
+  return { ...schema, collections: new Map([...schema.collections].map(([name, each]) => [name, bare(each)])) };
+}
+
+test('what is open is known to be', () => {
+  const open = routes.filter(({ door }) => door === 'public' || door === 'optional').map(nameOf);
+  expect(open.filter((name) => !OPEN.includes(name))).toEqual([]);
+});
+
+test('every action has a door, and no two routes are one', () => {
+  const general = actions.filter(({ path }) => path.startsWith('/api/:collection'));
+  expect(general.map(({ door }) => (door as { action: string }).action).toSorted()).toEqual(['create', 'delete', 'list', 'read', 'update']);
+  expect(new Set(routes.map(nameOf)).size).toBe(routes.length);
+});
+
+describeOnBoth(
+  'the gate',
+  (service) => {
+    let users: User[];
+    beforeAll(async () => {
+      users = [await service.user('admin'), await service.user('member')];
+    });
+
+    test.each(guarded.map((route) => [nameOf(route), route] as const))('%s is shut without a credential', async (_, route) => {
+      for (const headers of [{}, { Authorization: 'Bearer x' }, { Cookie: 'svc_session=x' }] as Record<string, string>[]) {
+        expect((await service.anonymous.send(route.method, pathOf(route), { headers })).status).toBe(401);
+      }
+    });
+
+    describe('without rules', () => {
+      test.each(actions.map((route) => [nameOf(route), route] as const))('%s is shut to everybody', async (_, route) => {
+        for (const { client } of users) {
+          expect(faults(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);
+        }
+      });
+    });
+  },
+  { schema: 'roles: [admin, member]\ncollections:\n  things: { fields: { name: string } }\n', change: withoutRules },
+);
