@@ -23,11 +23,11 @@ export async function readBody<T extends z.ZodRawShape>(
   const result = z.strictObject(shape).safeParse(body);
   if (result.success) return result.data as z.infer<z.ZodObject<T>>;
   throw new Problem('validation_failed', 'the body is not as this route takes it', {
-    errors: result.error.issues.flatMap(faultsOf),
+    errors: result.error.issues.flatMap((issue) => faultsOf(issue, body)),
   });
 }
 
-function faultsOf(issue: z.core.$ZodIssue): readonly Fault[] {
+function faultsOf(issue: z.core.$ZodIssue, body: unknown): readonly Fault[] {
   const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
@@ -39,7 +39,8 @@ function faultsOf(issue: z.core.$ZodIssue): readonly Fault[] {
   if (issue.code === 'invalid_type' && issue.path.length === 0) {
     return [{ pointer, code: 'not_an_object', detail: 'expected an object' }];
   }
-  const code =
-    issue.code === 'invalid_type' ? (issue.input === undefined ? 'required' : 'wrong_type') : 'invalid_value';
+  const isMissing = issue.path.length === 1 && !Object.hasOwn(body as object, issue.path[0]!);
+  if (isMissing) return [{ pointer, code: 'required', detail: issue.message }];
+  const code = issue.code === 'invalid_type' ? 'wrong_type' : 'invalid_value';
   return [{ pointer, code, detail: issue.message }];
 }
