@@ -43,6 +43,13 @@ describe('the offsets of a scalar', () => {
     );
   });
 
+  it('count doubled quotes once', () => {
+    const text = "'a''''b'";
+    const node = parseDocument(text).contents;
+    if (!isScalar(node)) throw new Error('no scalar');
+    expect([node.value, offsetsOf(text, node)]).toEqual(["a''b", [1, 2, 4, 6, 7]]);
+  });
+
   it('walk over escapes', () => {
     const text = '"\\u0041\\x42\\U0001F600\\"c\\td\\\n  e"';
     const node = parseDocument(text).contents;
