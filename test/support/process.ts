@@ -1,0 +1,69 @@
+/** `bylaw` as a child process, as an operator runs it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+export interface Run {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+}
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start({ args, env = {} }: Run): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:BYLAW_|DATABASE_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name));
+  return spawn(process.execPath, [MAIN, ...args], { env: { ...Object.fromEntries(inherited), ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+export async function run(call: Run): Promise<Ended> {
+  const child = start(call);
+  child.stdin!.end(call.stdin ?? '');
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout!), text(child.stderr!), exitOf(child)]);
+  return { code, stdout, stderr };
+}
+
+export interface Server {
+  readonly url: string;
+  readonly line: string;
+  /** What stderr said so far. */
+  readonly log: () => string;
+  readonly pid: number;
+  /** Sends the signal, and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** `bylaw serve --port 0 …`, ready. */
+export async function serve(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Server> {
+  const child = start({ args: ['serve', '--port', '0', ...args], env: { BYLAW_RATE_LIMIT: 'off', ...env } });
+  const exit = exitOf(child);
+  let stderr = '';
+  child.stderr!.setEncoding('utf8').on('data', (said: string) => {
+    stderr += said;
+  });
+  const line = await new Promise<string>((resolve, reject) => {
+    let stdout = '';
+    child.stdout!.setEncoding('utf8').on('data', (said: string) => {
+      stdout += said;
+      if (stdout.includes('\n')) resolve(stdout.split('\n')[0]!);
+    });
+    void exit.then((code) => reject(new Error(`serve ended with ${code}:\n${stdout}${stderr}`)));
+  });
+  return {
+    url: /http:\/\/\S+/.exec(line)![0],
+    line,
+    log: () => stderr,
+    pid: child.pid!,
+    async end(signal) {
+      child.kill(signal);
+      return exit;
+    },
+  };
+}
+
+const exitOf = (child: ChildProcess): Promise<number | null> => new Promise((resolve) => child.once('exit', (code) => resolve(code)));
