@@ -5,11 +5,11 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { ident, raw, type Sql } from '../sql.ts';
-import { type Cells, type Database, StoreError } from './contract.ts';
+import { type Database, StoreError } from './contract.ts';
 import { toStoreError } from './errors.ts';
 import { lockFolder } from './lock.ts';
 import { notifyStatement, PING } from './postgres.ts';
-import { TEXT_CELLS, toQuery } from './statements.ts';
+import { type Outcome, send } from './statements.ts';
 import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {
@@ -45,7 +45,7 @@ async function startEngine(dataDir: string | undefined): Promise<PGlite> {
 }
 
 async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
-  const client = new pg.Client({ ...createPgConfig(engine), types: TEXT_CELLS } as unknown as pg.ClientConfig);
+  const client = new pg.Client({ ...createPgConfig(engine) } as unknown as pg.ClientConfig);
   client.on('error', () => undefined);
   await client.connect();
   await client.query(
@@ -76,18 +76,18 @@ function databaseOn(client: pg.Client, close: () => Promise<void>): Database {
   const turns = new Turns();
   const lease = async (): Promise<Lease> => ({ client, release: await turns.take() });
 
-  async function once(statement: Sql): Promise<pg.QueryArrayResult<unknown[]>> {
+  async function once(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
     const done = await turns.take();
     try {
-      return await client.query(toQuery(statement));
+      return await send(client, statement);
     } catch (error) {
       throw toStoreError(error);
     } finally {
       done();
     }
   }
-  const rows = async (statement: Sql) => (await once(statement)).rows as unknown as readonly Cells[];
+  const rows = async (statement: Sql) => (await once(statement)).rows;
 
   const database: Database = {
     kind: 'embedded',
@@ -95,7 +95,7 @@ function databaseOn(client: pg.Client, close: () => Promise<void>): Database {
       return database;
     },
     rows,
-    run: async (statement) => (await once(statement)).rowCount ?? 0,
+    run: async (statement) => (await once(statement)).count,
     write: rows,
     transaction: (work) => transact(lease, work),
     listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),

@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Sql } from '../sql.ts';
 import { type Cells, StoreError } from './contract.ts';
 import { isConnectionLoss, isStalePlan, toStoreError } from './errors.ts';
-import { toQuery } from './statements.ts';
+import { send } from './statements.ts';
 import { mustNotHoldConnection } from './transaction.ts';
 
 /** Above it, an answer would come too late to be of use. */
@@ -68,7 +68,7 @@ export class Pipeline {
 
   async #query(slot: Slot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
     try {
-      return (await client.query(toQuery(statement))).rows as (string | null)[][];
+      return (await send(client, statement)).rows;
     } catch (error) {
       if (isConnectionLoss(error) || isStalePlan(error)) discard(slot, client);
       throw error;

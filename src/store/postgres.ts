@@ -8,7 +8,7 @@ import { type Database, type Queryable, StoreError } from './contract.ts';
 import { isStalePlan, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
-import { TEXT_CELLS, toQuery } from './statements.ts';
+import { type Outcome, send } from './statements.ts';
 import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
 
 export interface PostgresOptions {
@@ -48,7 +48,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     : undefined;
   const listener = new Listener(primary);
   const lease = () => leaseFrom(pool);
-  const run = async (statement: Sql) => (await once(lease, statement)).rowCount ?? 0;
+  const run = async (statement: Sql) => (await once(lease, statement)).count;
   const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run };
 
   const database: Database = {
@@ -58,7 +58,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     rows: (statement) => reads.rows(statement),
     run,
-    write: async (statement) => (await once(lease, statement)).rows as (string | null)[][],
+    write: async (statement) => (await once(lease, statement)).rows,
     transaction: (work) => transact(lease, work),
     listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
     async notify(channel, payload) {
@@ -92,7 +92,6 @@ export function configOf(url: string, searchPath: string | undefined): pg.Client
   return {
     connectionString: `${address}${rest}`,
     options,
-    types: TEXT_CELLS,
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'bylaw',
@@ -110,12 +109,12 @@ async function leaseFrom(pool: pg.Pool): Promise<Lease> {
 }
 
 /** One statement outside a transaction. */
-async function once(lease: () => Promise<Lease>, statement: Sql): Promise<pg.QueryArrayResult<unknown[]>> {
+async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
   mustNotHoldConnection();
   const held = await lease();
   let destroy = false;
   try {
-    return await held.client.query(toQuery(statement));
+    return await send(held.client, statement);
   } catch (error) {
     const mapped = toStoreError(error);
     destroy = isStalePlan(error) || (mapped instanceof StoreError && mapped.kind === 'unavailable');

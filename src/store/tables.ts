@@ -1,6 +1,7 @@
 /** The tables that a schema asks for. Names of constraints are found from columns alone, so that a refusal can be told of its field. */
 import { createHash } from 'node:crypto';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { indexesOf } from '../schema/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../schema/model.ts';
 
 export interface Column {
@@ -65,11 +66,7 @@ function tableOf(collection: Collection, schema: Schema): Table {
       table: schema.collections.get(relation.collection)!.table,
       onDelete: ON_DELETE[relation.onDelete],
     })),
-    // With the identifier behind, an index gives the page in its order.
-    indexes: [
-      ...fields.filter(({ index, unique }) => index && !unique).map(({ column }) => [column, 'id']),
-      ...references.filter(({ unique }) => !unique).map(({ column }) => [column, 'id']),
-    ],
+    indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
   };
 }
 

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import type { Sql } from '../sql.ts';
 import type { Transaction } from './contract.ts';
 import { isStalePlan, isTransient, toStoreError } from './errors.ts';
-import { toQuery } from './statements.ts';
+import { type Outcome, send } from './statements.ts';
 
 const ATTEMPTS = 4;
 
@@ -76,14 +76,14 @@ function transactionOn(client: Lease['client']): Transaction {
   return {
     inTransaction: true,
     rows: async (statement) => (await ask(statement)).rows,
-    run: async (statement) => (await ask(statement)).rowCount ?? 0,
+    run: async (statement) => (await ask(statement)).count,
   };
 }
 
 /** Transient errors keep their own shape, so that the loop above sees them. */
-async function query(client: Lease['client'], statement: Sql): Promise<pg.QueryArrayResult<(string | null)[]>> {
+async function query(client: Lease['client'], statement: Sql): Promise<Outcome> {
   try {
-    return (await client.query(toQuery(statement))) as pg.QueryArrayResult<(string | null)[]>;
+    return await send(client, statement);
   } catch (error) {
     throw isTransient(error) ? error : toStoreError(error);
   }
