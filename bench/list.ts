@@ -75,7 +75,7 @@ async function run({ seconds }: Options): Promise<void> {
       '0',
     ]);
     children.push(bylaw.process);
-    const user = { email: 'bench@example.com', password: 'correct horse battery staple' };
+    const user = { email: 'bench@example.com', password: 'seven-samurai-1954' };
     const { id } = (await call(`${bylaw.url}/api/auth/register`, { method: 'POST', body: user })).body.user;
     const token = (await call(`${bylaw.url}/api/auth/login`, { method: 'POST', body: user })).body.access_token;
     await fill(url, id);

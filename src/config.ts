@@ -146,8 +146,10 @@ const whole = (least: number, most: number) =>
     .regex(/^(?:0|[1-9][0-9]{0,8})$/, `expected a whole number from ${least} to ${most}`)
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected a whole number from ${least} to ${most}`);
+/** libpq leaves the host out where a parameter names a socket folder (`postgres://me@/name?host=/run/postgresql`); the URL standard wants one, and drivers let the parameter win. */
 const postgresUrl = z
   .string()
+  .transform((text) => text.replace(/^(postgres(?:ql)?:\/\/(?:[^/@?]*@)?)(?=\/)/, '$1localhost'))
   .refine(
     (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
     'expected a URL such as postgres://user@host:5432/name',

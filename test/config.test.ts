@@ -25,6 +25,13 @@ describe('the settings of the service', () => {
     });
   });
 
+  it('take a database URL that names a socket folder instead of a host', () => {
+    expect(readConfig(['--database-url', 'postgresql://me@/name?host=%2Frun%2Fpg'], {}).databaseUrl).toBe(
+      'postgresql://me@localhost/name?host=%2Frun%2Fpg',
+    );
+    expect(readConfig(['--database-url', 'postgres:///name'], {}).databaseUrl).toBe('postgres://localhost/name');
+  });
+
   it('come from flags first, then from the environment', () => {
     const env = {
       PORT: '1',
