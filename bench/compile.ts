@@ -35,7 +35,8 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     ],
     seconds,
   );
-  for (const { name, median } of [parsing!, checking!, whole!]) console.log(`${name.padEnd(26)} ${(median / 1000).toFixed(1)} µs`);
+  for (const { name, median } of [parsing!, checking!, whole!])
+    console.log(`${name.padEnd(26)} ${(median / 1000).toFixed(1)} µs`);
   verdict('parse, check and lower 100 characters', whole!.median / 1000, { limit: 40, unit: 'µs' });
   verdict('memory of a compiled policy', bytesKept() / 1024, { limit: 8, unit: 'KiB' });
 }

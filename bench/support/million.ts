@@ -14,7 +14,7 @@ export async function fillMillion(client: pg.Client): Promise<void> {
     `CREATE TABLE documents (id uuid PRIMARY KEY, title text COLLATE "C" NOT NULL, status text COLLATE "C" NOT NULL, score bigint, rating float8,
        pinned boolean NOT NULL, due_at timestamptz, created_at timestamptz NOT NULL, owner_id uuid, team_id uuid)`,
     `INSERT INTO users SELECT ${made(1, 'n')}, 'user' || n || '@example.com', n % 3 > 0 FROM generate_series(1, 10000) n`,
-    `INSERT INTO teams SELECT ${made(2, 'n')}, 'team ' || n, n % 4 = 0, ${made(1, 'n * 7 % 10000 + 1')} FROM generate_series(1, 1000) n`,
+    `INSERT INTO teams SELECT ${made(2, 'n')}, 'team ' || n, n % 4 = 0, ${made(1, 'n % 101 * 43 + 22')} FROM generate_series(1, 1000) n`,
     // Three teams a user, so that users are in teams they own nothing of.
     `INSERT INTO memberships SELECT gen_random_uuid(), (ARRAY['owner','editor','reader'])[1 + n % 3], ${made(2, '(n * 13 + n / 10000) % 1000 + 1')}, ${made(1, 'n % 10000 + 1')}
        FROM generate_series(1, 30000) n`,
@@ -27,7 +27,9 @@ export async function fillMillion(client: pg.Client): Promise<void> {
        CASE WHEN n % 9 = 0 THEN NULL ELSE ${made(2, '(n::int8 * 104729 % 1000)::int + 1')} END
        FROM generate_series(1, 1000000) n`,
     `INSERT INTO documents_tags SELECT ${made(4, 'n')}, ${made(3, '(n::int8 * 7919 % 500)::int + 1')} FROM generate_series(1, 1000000, 2) n`,
-    ...['title', 'status', 'score', 'rating', 'due_at', 'created_at', 'owner_id', 'team_id'].map((column) => `CREATE INDEX ON documents (${column})`),
+    ...['title', 'status', 'score', 'rating', 'due_at', 'created_at', 'owner_id', 'team_id'].map(
+      (column) => `CREATE INDEX ON documents (${column})`,
+    ),
     'CREATE INDEX ON memberships (user_id)',
     'CREATE INDEX ON memberships (team_id)',
     'CREATE INDEX ON teams (lead_id)',

@@ -52,6 +52,7 @@ export class PolicyMaker {
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   readonly #reaches = new Map<string, Reaches>();
   /** Columns that this policy named already: a simplifier acts where one is named again. */
+  readonly #literals = new Map<string, List['items'][number][]>();
   #recent: { readonly type: Type; readonly path: Path; readonly variable: Binding | undefined }[] = [];
 
   constructor(setting: Setting, { random, ids }: { random: Random; ids: ReadonlyMap<string, readonly string[]> }) {
@@ -62,6 +63,7 @@ export class PolicyMaker {
 
   make(): Expr {
     this.#recent = [];
+    this.#literals.clear();
     return this.#expr({ depth: 0, bound: [], leaves: this.#random.pick([1, 1, 2, 2, 3, 4, 6]) });
   }
 
@@ -71,7 +73,9 @@ export class PolicyMaker {
     if (leaves > 1 && roll < 0.7) {
       const kind = random.chance(0.5) ? 'and' : 'or';
       const shares = leaves > 2 && random.chance(0.4) ? [1, 1, leaves - 2] : [1, leaves - 1];
-      const items = random.shuffled(shares).map((share) => this.#expr({ depth: depth + 1, bound, leaves: share }));
+      const twins = random.chance(0.2) ? this.#twins(bound) : [];
+      const others = twins.length > 0 ? shares.slice(2) : shares;
+      const items = [...twins, ...random.shuffled(others).map((share) => this.#expr({ depth: depth + 1, bound, leaves: share }))];
       // Chains are flat: an item of the same kind gives its own items.
       const flat = items.flatMap((item) => (item.kind === kind ? (item as { items: readonly Expr[] }).items : [item]));
       return { kind, items: flat, span: SPAN };
@@ -122,6 +126,21 @@ export class PolicyMaker {
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
     if (roll < 0.8) return this.#membership(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** Two tests of one column against literals: what a simplifier makes one of. */
+  #twins(bound: readonly Binding[]): Expr[] {
+    const random = this.#random;
+    const type = random.pick(this.#types());
+    const left = this.#column(type, bound);
+    if (!left) return [];
+    const equal = ['=', '!=', 'in', 'not in'] as const;
+    const ordered = type === 'bool' || type.startsWith('id:') || random.chance(0.4) ? equal : (['<', '<=', '>', '>='] as const);
+    return [0, 1].map(() => {
+      const op = random.pick<CompareOp>(ordered);
+      const right = op === 'in' || op === 'not in' ? this.#listOf(type) : this.#literal(type);
+      return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
+    });
   }
 
   #isNull(bound: readonly Binding[]): Expr | undefined {
@@ -258,7 +277,17 @@ export class PolicyMaker {
     return { kind: 'now', seconds: (sign === '-' ? -1 : 1) * amount * UNITS[unit], offset: { sign, amount, unit }, span: SPAN };
   }
 
+  /** Now and then one that the policy has already: two bounds meet where their values are one. */
   #literal(type: Type): List['items'][number] {
+    const kind = type === 'int' || type === 'float' ? 'number' : type;
+    const known = this.#literals.get(kind);
+    if (known && this.#random.chance(0.3)) return this.#random.pick(known);
+    const made = this.#newLiteral(type);
+    this.#literals.set(kind, [...(known ?? []), made]);
+    return made;
+  }
+
+  #newLiteral(type: Type): List['items'][number] {
     const random = this.#random;
     if (type.startsWith('id:')) {
       const id = random.pick(this.#ids.get(type.slice(3))!);
