@@ -129,7 +129,7 @@ export async function loadFilms({ baseUrl, films, users, concurrency = 8, onProg
       body: { data },
       headers: { 'idempotency-key': `movies-${index}` },
     });
-    ids[index] = expectStatus(answer, 201, `create film ${index} ${JSON.stringify(film.fields['title'])}`).body.data.id;
+    ids[index] = expectStatus(answer, 201, `create film ${index} ${JSON.stringify(film.fields.title)}`).body.data.id;
     onProgress?.(++done);
   });
   return { ids, tokens, userIds: signedIn.map((one) => one.id), names };

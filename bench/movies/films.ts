@@ -30,7 +30,7 @@ export function releasedAt(text: string): string {
 
 export function toFilm(source: Source, index: number, owners: number): Film {
   const released = releasedAt(String(source['Release Date']));
-  const title = source['Title'];
+  const title = source.Title;
   const names = [source['Major Genre'], source['Creative Type']].filter((name) => typeof name === 'string');
   return {
     fields: {
@@ -43,13 +43,13 @@ export function toFilm(source: Source, index: number, owners: number): Film {
       released_at: released,
       rated: text(source['MPAA Rating']),
       running_minutes: number(source['Running Time min']),
-      source: text(source['Source']),
+      source: text(source.Source),
       rotten_tomatoes: number(source['Rotten Tomatoes Rating']),
       imdb_rating: number(source['IMDB Rating']),
       imdb_votes: number(source['IMDB Votes']),
     },
-    director: text(source['Director']),
-    distributor: text(source['Distributor']),
+    director: text(source.Director),
+    distributor: text(source.Distributor),
     genres: [...new Set(names)],
     owner: index % owners,
   };
