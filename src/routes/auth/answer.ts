@@ -33,11 +33,15 @@ export function setCookie(
   ctx.append('Set-Cookie', [`${name}=${value}`, `Path=${path}`, `Max-Age=${maxAge}`, ...expires, ...flags].join('; '));
 }
 
-export function answerIssued(ctx: Context, app: App, { body, cookie }: Issued): void {
+export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): void {
   setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie });
+}
+
+export function answerIssued(ctx: Context, app: App, issued: Issued): void {
+  setSessionCookie(ctx, app, issued);
   ctx.status = 200;
   ctx.set('Cache-Control', 'no-store');
-  ctx.body = body;
+  ctx.body = issued.body;
 }
 
 export function clearSessionCookie(ctx: Context, app: App): void {

@@ -1,0 +1,397 @@
+/** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { describeOnBoth, type TestService } from '../support/service.ts';
+import {
+  answerJson,
+  Browser,
+  CLIENT_ID,
+  CLIENT_SECRET,
+  IdentityProvider,
+  type Page,
+  type Person,
+} from './identity-provider.ts';
+import { codeOf, login, newEmail, PASSWORD, register, SCHEMA } from './people.ts';
+
+// The schema names the issuer, so its port is taken before the services start.
+const idp = await IdentityProvider.listen();
+const client = `client_id: ${CLIENT_ID}, client_secret: ${CLIENT_SECRET}`;
+const OAUTH = `${SCHEMA}
+origins: ['https://app.example']
+oauth:
+  idp: { issuer: '${idp.url}', ${client}, scopes: [openid, email, profile] }
+  posting: { issuer: '${idp.url}', ${client}, client_auth: post }
+  dead: { issuer: 'http://127.0.0.1:1', ${client} }
+  liar: { issuer: '${idp.url}/liar', ${client} }
+  silent: { issuer: '${idp.url}/silent', ${client} }
+`;
+afterAll(() => idp.close());
+
+const CALLBACK = '/api/auth/oauth/idp/callback';
+const start = (service: TestService, more = '', provider = 'idp') =>
+  `${service.url}/api/auth/oauth/${provider}/start${more}`;
+const json = (page: Page) => JSON.parse(page.text);
+const problem = (page: Page) => `${page.status} ${json(page).code}`;
+let serial = 0;
+const person = (more: Partial<Person> = {}): Person => ({
+  sub: `subject-${++serial}`,
+  email: newEmail('oauth'),
+  email_verified: true,
+  ...more,
+});
+
+/** Up to the callback's address, which is not visited. */
+async function toCallback(service: TestService, browser: Browser, from = start(service)): Promise<URL> {
+  const page = await browser.follow(
+    from,
+    (url) => url.href.startsWith(service.url) && url.pathname.endsWith('/callback'),
+  );
+  return new URL(page.url);
+}
+
+describeOnBoth(
+  'oauth',
+  (service) => {
+    beforeAll(() => idp.open([`${service.url}${CALLBACK}`, `${service.url}/api/auth/oauth/posting/callback`]));
+    beforeEach(() => {
+      idp.spoiled.clear();
+      idp.next = person();
+    });
+
+    test('the start sends the browser to the provider with code, PKCE, state and nonce, and binds it by a cookie', async () => {
+      const page = await new Browser().visit(start(service, '?redirect_to=/after'));
+      const { origin, pathname, searchParams } = new URL(page.headers.get('location')!);
+      expect([page.status, origin, pathname, page.headers.get('cache-control')]).toEqual([
+        302,
+        idp.url,
+        '/auth',
+        'no-store',
+      ]);
+      expect(Object.fromEntries(searchParams)).toEqual({
+        client_id: CLIENT_ID,
+        response_type: 'code',
+        redirect_uri: `${service.url}${CALLBACK}`,
+        scope: 'openid email profile',
+        state: expect.stringMatching(/^[0-9a-f]{40}$/),
+        nonce: expect.stringMatching(/^[0-9a-f]{40}$/),
+        code_challenge_method: 'S256',
+        code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      });
+      expect(page.headers.getSetCookie()).toEqual([
+        expect.stringMatching(/^svc_oauth=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/),
+      ]);
+    });
+
+    test.each(['idp', 'posting'])(
+      'the whole way: a new user, signed in, without redirect_to as by a login (%s)',
+      async (provider) => {
+        const browser = new Browser();
+        const page = await browser.follow(start(service, '', provider));
+        expect(page.status).toBe(200);
+        expect(page.headers.get('cache-control')).toBe('no-store');
+        const body = json(page);
+        expect(Object.keys(body)).toEqual([
+          'access_token',
+          'token_type',
+          'expires_in',
+          'refresh_token',
+          'refresh_expires_in',
+          'user',
+        ]);
+        expect(body.user).toMatchObject({ email: idp.next!.email, email_verified: true, roles: ['member'], level: 3 });
+        expect(browser.cookie(service.url, 'svc_oauth')).toBeUndefined();
+        const me = await browser.visit(`${service.url}/api/auth/me`);
+        expect(json(me).user).toEqual(body.user);
+        const bearer = await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${body.access_token}` });
+        expect(bearer.body.user.id).toBe(body.user.id);
+        const again = json(await new Browser().follow(start(service, '', provider)));
+        expect(again.user.id).toBe(body.user.id);
+      },
+    );
+
+    test.each(['/', '/after?x=1#part', 'https://app.example/in'])(
+      'with redirect_to %s the browser ends there, signed in',
+      async (target) => {
+        const browser = new Browser();
+        const callback = await toCallback(
+          service,
+          browser,
+          start(service, `?redirect_to=${encodeURIComponent(target)}`),
+        );
+        const page = await browser.visit(callback.href);
+        expect([page.status, page.headers.get('location'), page.text]).toEqual([302, target, '']);
+        expect((await browser.visit(`${service.url}/api/auth/me`)).status).toBe(200);
+      },
+    );
+
+    test.each([
+      'https://evil.example',
+      '//evil.example',
+      '/\\evil.example',
+      '\\\\evil.example',
+      '/\t/evil.example',
+      'javascript:alert(1)',
+      'https://app.example.evil.example/',
+      'https://app.example@evil.example/',
+      'https://user@app.example/',
+      'http://app.example/',
+      'https:app.example',
+      'after',
+      '',
+      '/a\r\nSet-Cookie: x=y',
+      '/\u00e9',
+    ])('an open redirect: %j', async (target) => {
+      const page = await new Browser().visit(start(service, `?redirect_to=${encodeURIComponent(target)}`));
+      expect(problem(page)).toBe('400 invalid_parameter');
+      expect(json(page).errors[0].parameter).toBe('redirect_to');
+      expect([page.headers.get('location'), page.headers.getSetCookie()]).toEqual([null, []]);
+    });
+    test('redirect_to twice', async () => {
+      expect(problem(await new Browser().visit(start(service, '?redirect_to=/a&redirect_to=/b')))).toBe(
+        '400 invalid_parameter',
+      );
+    });
+
+    test('a provider that is not there', async () => {
+      for (const name of ['nobody', '__proto__', 'constructor']) {
+        expect(problem(await new Browser().visit(start(service, '', name)))).toBe('404 not_found');
+        expect(
+          problem(await new Browser().visit(`${service.url}/api/auth/oauth/${name}/callback?code=x&state=y`)),
+        ).toBe('404 not_found');
+      }
+    });
+
+    test('a callback that is replayed', async () => {
+      const browser = new Browser();
+      const callback = await toCallback(service, browser);
+      const flow = browser.cookie(service.url, 'svc_oauth')!;
+      expect((await browser.visit(callback.href)).status).toBe(200);
+      expect(problem(await browser.visit(callback.href))).toBe('400 oauth_failed');
+      browser.setCookie(service.url, 'svc_oauth', flow);
+      expect(problem(await browser.visit(callback.href))).toBe('400 oauth_failed');
+    });
+
+    test('a code that is used twice, in two flows', async () => {
+      const [one, two] = [new Browser(), new Browser()];
+      const callback = await toCallback(service, one);
+      expect((await one.visit(callback.href)).status).toBe(200);
+      const other = await toCallback(service, two);
+      other.searchParams.set('code', callback.searchParams.get('code')!);
+      expect(problem(await two.visit(other.href))).toBe('400 oauth_failed');
+    });
+
+    test("login CSRF: a victim's browser with the attacker's callback, with and without a flow of its own", async () => {
+      const attacker = await toCallback(service, new Browser());
+      expect(problem(await new Browser().visit(attacker.href))).toBe('400 oauth_failed');
+      const victim = new Browser();
+      await toCallback(service, victim);
+      const page = await victim.visit(attacker.href);
+      expect(problem(page)).toBe('400 oauth_failed');
+      expect(victim.cookie(service.url, 'svc_session')).toBeUndefined();
+    });
+
+    test('state swapped, missing, and given twice', async () => {
+      for (const spoil of [
+        (url: URL) => url.searchParams.set('state', 'f'.repeat(40)),
+        (url: URL) => url.searchParams.delete('state'),
+        (url: URL) => url.searchParams.append('state', url.searchParams.get('state')!),
+      ]) {
+        const browser = new Browser();
+        const callback = await toCallback(service, browser, start(service, '?redirect_to=/after'));
+        spoil(callback);
+        const page = await browser.visit(callback.href);
+        expect([problem(page), page.headers.get('location')]).toEqual(['400 oauth_failed', null]);
+        expect(browser.cookie(service.url, 'svc_session')).toBeUndefined();
+      }
+    });
+
+    test("a flow of one provider at another's callback, and an answer of another issuer", async () => {
+      const browser = new Browser();
+      const callback = await toCallback(service, browser);
+      expect(problem(await browser.visit(callback.href.replace('/idp/', '/posting/')))).toBe('400 oauth_failed');
+      const second = new Browser();
+      const mixed = await toCallback(service, second);
+      mixed.searchParams.set('iss', 'https://elsewhere.example');
+      expect(problem(await second.visit(mixed.href))).toBe('400 oauth_failed');
+    });
+
+    test('whoever declines is told so, here or at redirect_to', async () => {
+      idp.next = undefined;
+      expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
+      const callback = await toCallback(service, new Browser(), start(service, '?redirect_to=/after'));
+      expect(callback.searchParams.get('error')).toBe('access_denied');
+      const browser = new Browser();
+      const page = await browser.follow(
+        start(service, `?redirect_to=${encodeURIComponent('/after?a=1#b')}`),
+        (url) => url.pathname === '/after',
+      );
+      expect(page.url).toBe(`${service.url}/after?a=1&error=oauth_denied#b`);
+      expect(browser.cookie(service.url, 'svc_session')).toBeUndefined();
+    });
+
+    const forgeries: readonly (readonly [string, (nonce: string) => string])[] = [
+      ['a wrong issuer', (nonce) => idp.idToken({ sub: 'x', nonce, iss: 'https://elsewhere.example' })],
+      ['a wrong audience', (nonce) => idp.idToken({ sub: 'x', nonce, aud: 'another-client' })],
+      [
+        'another authorized party',
+        (nonce) => idp.idToken({ sub: 'x', nonce, aud: [CLIENT_ID, 'another'], azp: 'another' }),
+      ],
+      ['a wrong nonce', () => idp.idToken({ sub: 'x', nonce: 'another' })],
+      ['no nonce', () => idp.idToken({ sub: 'x' })],
+      ['expired', (nonce) => idp.idToken({ sub: 'x', nonce, iat: 1_000, exp: 2_000 })],
+      ['no subject', (nonce) => idp.idToken({ nonce })],
+      ['alg none', (nonce) => idp.idToken({ sub: 'x', nonce }, { alg: 'none' }).replace(/[^.]+$/, '')],
+      ['alg HS256', (nonce) => idp.idToken({ sub: 'x', nonce }, { alg: 'HS256' })],
+      ['an unknown kid', (nonce) => idp.idToken({ sub: 'x', nonce }, { kid: 'another' })],
+      [
+        'a changed payload',
+        (nonce) =>
+          idp.idToken({ sub: 'y', nonce }).replace(/\.[^.]+\./, `.${idp.idToken({ sub: 'x', nonce }).split('.')[1]}.`),
+      ],
+      ['text', () => 'no token'],
+    ];
+    async function withToken(token: (nonce: string) => string): Promise<Page> {
+      const browser = new Browser();
+      const first = await browser.visit(start(service));
+      const nonce = new URL(first.headers.get('location')!).searchParams.get('nonce')!;
+      const callback = await toCallback(service, browser, first.headers.get('location')!);
+      idp.spoiled.set('/token', answerJson(200, { access_token: 'a', token_type: 'Bearer', id_token: token(nonce) }));
+      idp.spoiled.set('/me', answerJson(200, { sub: 'x', email: newEmail(), email_verified: true }));
+      return browser.visit(callback.href);
+    }
+    test('an identity token that is right is taken: the forgeries fail for what they claim', async () => {
+      expect((await withToken((nonce) => idp.idToken({ sub: 'x', nonce }))).status).toBe(200);
+    });
+    test.each(forgeries)('an identity token with %s', async (_, token) => {
+      expect(problem(await withToken(token))).toBe('400 oauth_failed');
+    });
+    test("a profile of another user than the identity token's", async () => {
+      expect(problem(await withToken((nonce) => idp.idToken({ sub: 'z', nonce })))).toBe('400 oauth_failed');
+    });
+
+    test('no identity token at all', async () => {
+      const browser = new Browser();
+      const callback = await toCallback(service, browser);
+      idp.spoiled.set('/token', answerJson(200, { access_token: 'a', token_type: 'Bearer' }));
+      expect(problem(await browser.visit(callback.href))).toBe('400 oauth_failed');
+    });
+
+    test('a provider that is down, lies about itself, or does not answer: 503, and no hanging', async () => {
+      idp.spoiled.set(
+        '/liar/.well-known/openid-configuration',
+        answerJson(200, {
+          issuer: idp.url,
+          authorization_endpoint: `${idp.url}/auth`,
+          token_endpoint: `${idp.url}/token`,
+          userinfo_endpoint: `${idp.url}/me`,
+          jwks_uri: `${idp.url}/jwks`,
+        }),
+      );
+      idp.spoiled.set('/silent/.well-known/openid-configuration', () => {});
+      const began = performance.now();
+      const pages = await Promise.all(
+        ['dead', 'liar', 'silent'].map((name) => new Browser().visit(start(service, '', name))),
+      );
+      expect(pages.map(problem)).toEqual(Array(3).fill('503 unavailable'));
+      expect(pages.map((page) => page.headers.get('retry-after'))).toEqual(['5', '5', '5']);
+      expect(performance.now() - began).toBeLessThan(8_000);
+    });
+
+    test.each<[string, string, Parameters<typeof idp.spoiled.set>[1]]>([
+      [
+        'token: 503',
+        '/token',
+        (_, response) => void response.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>down</h1>'),
+      ],
+      ['token: 500 without a body', '/token', (_, response) => void response.writeHead(500).end()],
+      ['token: the line is cut', '/token', (request) => void request.socket.destroy()],
+      ['token: nothing comes', '/token', () => {}],
+      ['token: temporarily_unavailable', '/token', answerJson(503, { error: 'temporarily_unavailable' })],
+      ['profile: 503', '/me', (_, response) => void response.writeHead(503).end()],
+      ['profile: the line is cut', '/me', (request) => void request.socket.destroy()],
+    ])(
+      'a provider that goes down in the middle (%s): 503, told at redirect_to where there is one',
+      async (_, path, handler) => {
+        const [plain, redirected] = [new Browser(), new Browser()];
+        const callback = await toCallback(service, plain);
+        const other = await toCallback(service, redirected, start(service, '?redirect_to=/after'));
+        idp.spoiled.set(path, handler);
+        const [page, moved] = await Promise.all([plain.visit(callback.href), redirected.visit(other.href)]);
+        expect([problem(page), page.headers.get('retry-after')]).toEqual(['503 unavailable', '5']);
+        expect([moved.status, moved.headers.get('location')]).toEqual([302, '/after?error=unavailable']);
+        expect(plain.cookie(service.url, 'svc_session')).toBeUndefined();
+      },
+    );
+
+    test('a local account is joined only where both sides have proved the address', async () => {
+      const verified = newEmail('verified');
+      const { id } = await service.app.auth.admin.addUser({ email: verified, password: PASSWORD, roles: ['member'] });
+      const unproved = await register(service.anonymous);
+      const cases: readonly (readonly [Person, string])[] = [
+        [person({ email: verified, email_verified: false }), '409 account_exists'],
+        [person({ email: verified, email_verified: 'true' }), '409 account_exists'],
+        [person({ email: verified, email_verified: 1 }), '409 account_exists'],
+        [person({ email: verified, email_verified: undefined }), '409 account_exists'],
+        [person({ email: unproved.email, email_verified: true }), '409 account_exists'],
+        [person({ email: unproved.email, email_verified: false }), '409 account_exists'],
+      ];
+      for (const [who, expected] of cases) {
+        idp.next = who;
+        const browser = new Browser();
+        expect(problem(await browser.follow(start(service)))).toBe(expected);
+        expect(browser.cookie(service.url, 'svc_session')).toBeUndefined();
+      }
+      idp.next = person({ email: verified.toUpperCase() });
+      expect(json(await new Browser().follow(start(service))).user.id).toBe(id);
+      // From now on the identity counts, whatever address the provider tells.
+      idp.next = { ...idp.next, email: newEmail('moved') };
+      expect(json(await new Browser().follow(start(service))).user).toMatchObject({ id, email: verified });
+      await login(service.anonymous, verified);
+    });
+
+    test('pre-hijacking: an account that a stranger made with an address never becomes its owner’s, nor stays open to the stranger', async () => {
+      const stranger = await register(service.anonymous, newEmail('victim'));
+      const held = await login(service.anonymous, stranger.email);
+      idp.next = person({ email: stranger.email, email_verified: true });
+      const owner = new Browser();
+      expect(problem(await owner.follow(start(service)))).toBe('409 account_exists');
+      expect(owner.cookie(service.url, 'svc_session')).toBeUndefined();
+      expect((await held.client.get('/api/auth/me')).body.user.email_verified).toBe(false);
+      // The other way round: by a provider that does not check addresses.
+      const email = newEmail('victim');
+      const thief = person({ email, email_verified: false });
+      idp.next = thief;
+      const made = json(await new Browser().follow(start(service)));
+      expect(made.user).toMatchObject({ email, email_verified: false });
+      expect(codeOf(await service.anonymous.post('/api/auth/register', { email, password: PASSWORD }))).toBe(
+        '409 email_taken',
+      );
+      idp.next = person({ email, email_verified: true });
+      expect(problem(await new Browser().follow(start(service)))).toBe('409 account_exists');
+    });
+
+    test('a user who is disabled does not get in', async () => {
+      const { user } = json(await new Browser().follow(start(service)));
+      await service.app.auth.admin.setDisabled(user.email, true);
+      expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
+    });
+
+    test('a provider that tells no address, or one that is none', async () => {
+      for (const email of [undefined, '', 'nobody', 'a b@example.org', 7, `${'x'.repeat(300)}@example.org`]) {
+        idp.next = person({ email: email as string });
+        expect(problem(await new Browser().follow(start(service)))).toBe('400 oauth_failed');
+      }
+    });
+
+    test('it is in the audit trail, without secrets', async () => {
+      const page = await new Browser().follow(start(service));
+      const rows = await service.app.auth.admin.audit({ limit: 1000 });
+      const events = rows.filter((row) => row.user_id === json(page).user.id).map(({ event }) => event);
+      expect(events).toEqual(['oauth_login', 'register']);
+      expect(rows.some(({ event, detail }) => event === 'oauth_failed' && detail?.code === 'account_exists')).toBe(
+        true,
+      );
+      expect(JSON.stringify(rows)).not.toContain(CLIENT_SECRET);
+    });
+  },
+  { schema: OAUTH },
+);

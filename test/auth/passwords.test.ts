@@ -1,0 +1,165 @@
+/** Passwords: which are taken, how they are kept, what a flood of them does, and that time tells nothing of who is registered. */
+import { hash, parseOptions } from '@node-rs/argon2';
+import { describe, expect, test } from 'vitest';
+import { createPasswordPool } from '../../src/auth/passwords.ts';
+import { Problem } from '../../src/problem.ts';
+import { param, sql } from '../../src/sql.ts';
+import { describeOnBoth, type TestService } from '../support/service.ts';
+import { codeOf, login, newEmail, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
+
+const tryPassword = async (service: TestService, password: string, email = newEmail()) => {
+  const answer = await service.anonymous.send('POST', '/api/auth/register', {
+    headers: { 'Content-Type': 'application/json' },
+    raw: JSON.stringify({ email, password }),
+  });
+  return answer.status === 201 ? 'taken' : `${answer.body.errors[0].pointer} ${answer.body.errors[0].code}`;
+};
+const storedHash = async (service: TestService, id: string) =>
+  (
+    await service.app.db.rows(sql`SELECT password_hash FROM "_auth_accounts" WHERE user_id = ${param('uuid', id)}`)
+  )[0]![0]!;
+
+describeOnBoth(
+  'passwords',
+  (service) => {
+    test.each([
+      ['7 characters', 'gh#kq2v', '/password too_short'],
+      ['8 characters', 'gh#kq2vz', 'taken'],
+      ['7 characters outside the basic plane', '🦊🐻🐼🦁🐯🐨🐮', '/password too_short'],
+      ['8 characters outside the basic plane', '🦊🐻🐼🦁🐯🐨🐮🐷', 'taken'],
+      ['256 characters', 'ab#d'.repeat(60) + 'gh#kq2vzgh#kq2vz', 'taken'],
+      ['257 characters', `${'ab#d'.repeat(60)}gh#kq2vzgh#kq2vz!`, '/password too_long'],
+      ['a megabyte less a little', 'x'.repeat(1_000_000), '/password too_long'],
+      ['few characters that are many after NFKC', 'ﷺ'.repeat(15), '/password too_long'],
+      ['a lone surrogate', 'gh#kq2vz\ud800', '/password invalid_value'],
+      ['a NUL', 'gh#kq2vz\u0000', '/password invalid_value'],
+      ['spaces inside', 'the quick brown wolf', 'taken'],
+      ['a common one', 'password', '/password common_password'],
+      ['a common one with a number', 'Password1', '/password common_password'],
+      ['a common one with marks', 'P@ssw0rd!', '/password common_password'],
+      ['a common one with a year', 'qwerty2024', '/password common_password'],
+      ['a run', '12345678', '/password common_password'],
+      ['a run of letters', 'abcdefgh', '/password common_password'],
+      ['a run of keys', 'qwertyuiop', '/password common_password'],
+      ['one character', 'aaaaaaaaaa', '/password common_password'],
+      ['a common one in full width', 'ｐａｓｓｗｏｒｄ', '/password common_password'],
+      ['a season', 'Summer2025!', '/password common_password'],
+    ])('%s', async (_, password, expected) => {
+      expect(await tryPassword(service, password)).toBe(expected);
+    });
+    test('what the address says is common too', async () => {
+      expect(await tryPassword(service, 'rumpelstiltskin', 'rumpelstiltskin@example.org')).toBe(
+        '/password common_password',
+      );
+      expect(await tryPassword(service, 'Rumpelstilz9', 'rumpelstilz@example.org')).toBe('/password common_password');
+    });
+
+    test('the same text in another Unicode form is the same password', async () => {
+      const { email } = await register(service.anonymous, newEmail(), 'Ångström ﬁnds ½');
+      await login(service.anonymous, email, 'A\u030angstro\u0308m finds 1\u20442');
+      const other = await service.anonymous.post('/api/auth/login', { email, password: 'angström finds ½' });
+      expect(codeOf(other)).toBe('401 invalid_credentials');
+    });
+
+    test('they are kept as argon2id, each with a salt of its own', async () => {
+      const [one, two] = [await register(service.anonymous), await register(service.anonymous)];
+      const hashes = await Promise.all([one, two].map(({ id }) => storedHash(service, id)));
+      expect(hashes[0]).not.toBe(hashes[1]);
+      for (const each of hashes) {
+        expect(each).toMatch(/^\$argon2id\$v=19\$/);
+        expect(parseOptions(each)).toMatchObject({
+          memoryCost: 19_456,
+          timeCost: 2,
+          parallelism: 1,
+          outputLen: 32,
+          saltLen: 16,
+        });
+      }
+    });
+
+    test('a hash of weaker parameters is made anew by the next login, one of today stays', async () => {
+      const { id, email } = await register(service.anonymous);
+      const weak = await hash(PASSWORD, { memoryCost: 8_192, timeCost: 1 });
+      await service.app.db.run(
+        sql`UPDATE "_auth_accounts" SET password_hash = ${param('text', weak)} WHERE user_id = ${param('uuid', id)}`,
+      );
+      expect(codeOf(await service.anonymous.post('/api/auth/login', { email, password: 'wrong one' }))).toBe(
+        '401 invalid_credentials',
+      );
+      expect(await storedHash(service, id)).toBe(weak);
+      await login(service.anonymous, email);
+      const strong = await storedHash(service, id);
+      expect(parseOptions(strong)).toMatchObject({ memoryCost: 19_456, timeCost: 2 });
+      await login(service.anonymous, email);
+      expect(await storedHash(service, id)).toBe(strong);
+    });
+
+    test('an unknown email takes as long as a wrong password: medians within 10 %', {
+      retry: 2,
+      timeout: 60_000,
+    }, async () => {
+      const { email } = await register(service.anonymous);
+      const times: Record<'known' | 'unknown', number[]> = { known: [], unknown: [] };
+      const time = async (kind: 'known' | 'unknown') => {
+        const body = { email: kind === 'known' ? email : newEmail('stranger'), password: 'wrong password' };
+        const began = performance.now();
+        expect((await service.anonymous.post('/api/auth/login', body)).status).toBe(401);
+        times[kind].push(performance.now() - began);
+      };
+      for (let i = 0; i < 160; i++)
+        for (const kind of i % 2 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) await time(kind);
+      const median = (list: number[]) => list.slice(20).sort((a, b) => a - b)[Math.floor((list.length - 20) / 2)]!;
+      const ratio = median(times.known) / median(times.unknown);
+      expect(ratio).toBeGreaterThan(0.9);
+      expect(ratio).toBeLessThan(1.1);
+    });
+
+    test('a flood of logins: the excess is told to come back, and lists are answered meanwhile', {
+      timeout: 60_000,
+    }, async () => {
+      const person = await newPerson(service.anonymous);
+      let running = true;
+      const waits: number[] = [];
+      const lists = (async () => {
+        while (running) {
+          const began = performance.now();
+          expect((await person.client.get('/api/notes')).status).toBe(200);
+          waits.push(performance.now() - began);
+        }
+      })();
+      const memory = process.memoryUsage().rss;
+      const body = { email: person.email, password: 'wrong password' };
+      const flood = await Promise.all(
+        Array.from({ length: 600 }, () => service.anonymous.post('/api/auth/login', body)),
+      );
+      running = false;
+      await lists;
+      const codes = Map.groupBy(flood, codeOf);
+      expect([...codes.keys()].sort()).toEqual(['401 invalid_credentials', '503 unavailable']);
+      expect(codes.get('503 unavailable')!.every((answer) => answer.headers.get('retry-after') === '1')).toBe(true);
+      expect(codes.get('401 invalid_credentials')!.length).toBeGreaterThanOrEqual(64);
+      expect(waits.length).toBeGreaterThan(20);
+      expect(process.memoryUsage().rss - memory).toBeLessThan(300 * 1024 * 1024);
+      await login(service.anonymous, person.email);
+    });
+  },
+  { schema: SCHEMA },
+);
+
+describe('the pool', () => {
+  test('runs so many at once, lets so many wait, refuses the rest at once, and goes on afterwards', async () => {
+    const pool = createPasswordPool({ running: 1, waiting: 3 });
+    await pool.verify('a', undefined);
+    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => pool.hash('a password')));
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason);
+    expect(refused).toHaveLength(6);
+    for (const reason of refused)
+      expect([reason instanceof Problem && reason.code, reason.headers]).toEqual([
+        'unavailable',
+        { 'Retry-After': '1' },
+      ]);
+    expect(await pool.verify('a password', await pool.hash('a password'))).toEqual({ ok: true, rehash: false });
+    expect(await pool.verify('another', await pool.hash('a password'))).toEqual({ ok: false, rehash: false });
+    expect(await pool.verify('nobody has this one', undefined)).toEqual({ ok: false, rehash: false });
+  });
+});
