@@ -68,6 +68,7 @@ export class Pipeline {
 
   async #query(slot: Slot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
     try {
+      gather(client);
       return (await send(client, statement)).rows;
     } catch (error) {
       if (isConnectionLoss(error) || isStalePlan(error)) discard(slot, client);
@@ -101,6 +102,20 @@ export class Pipeline {
 
 function isSelect(statement: Sql): boolean {
   return /^\s*SELECT\b/i.test(statement.text);
+}
+
+interface Corkable {
+  readonly writableCorked: number;
+  cork(): void;
+  uncork(): void;
+}
+
+/** Statements of one turn of the event loop go out in one write: the call costs as much as the rest of a small read. */
+function gather(client: pg.Client): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Corkable } }).connection;
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  setImmediate(() => stream.uncork());
 }
 
 /** What is under way on it still gets its answer or its error; new statements go elsewhere. */
