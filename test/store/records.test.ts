@@ -1,4 +1,5 @@
 /** Records on both databases: relations, what is hidden, what is refused. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemPermit } from '../../src/policy/access.ts';
 import { param, raw, sql } from '../../src/sql.ts';
@@ -55,6 +56,9 @@ collections:
       create: '@record.owner = @request.auth.id'
       update: [{ when: '@record.owner = @request.auth.id' }, { when: 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])' }]
       delete: [{ roles: [admin] }, { when: '@record.owner = @request.auth.id and @record.status = "draft"' }]
+  counters:
+    fields: { n: { type: int, required: true, default: 0 } }
+    access: { read: true, create: true, update: '@record.n < 13' }
   orders:
     fields: { state: { type: string, required: true, default: open, enum: [open, paid, sent] }, note: string }
     access:
@@ -64,6 +68,8 @@ collections:
       update: '@record.state = "open" and @next.state = "paid" or @record.state = "paid" and @next.state = "sent"'
 `;
 
+/** A context of before any transaction. */
+const outside = { run: AsyncLocalStorage.snapshot() };
 const present = await hasPostgres();
 afterAll(stopPostgres);
 
@@ -246,6 +252,47 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
       const record = await ann.read('documents', id, ['tags']);
       expect(record.title).toBe(`title ${record.score}`);
       expect(record.expand.tags.map(({ id: tag }: { id: string }) => tag)).toEqual(tags.map((tag) => tag.id).sort());
+    });
+
+    it('lets one of many take a step that only one may take', async () => {
+      const { id } = await ann.create('orders', {});
+      const pay = (note: string) =>
+        ann.update('orders', id, { state: 'paid', note }).then(
+          () => note,
+          ({ code }) => code,
+        );
+      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => pay(`note ${i}`)));
+      const winners = outcomes.filter((outcome) => outcome !== 'forbidden');
+      expect(winners).toHaveLength(1);
+      expect(await ann.read('orders', id)).toMatchObject({ state: 'paid', note: winners[0] });
+    });
+
+    it('decides on the row that it waited for, not on the one that it found', async () => {
+      const { id } = await ann.create('counters', { n: 11 });
+      const refused = db.transaction(async (tx) => {
+        await tx.run(sql`UPDATE counters SET n = 13 WHERE id = ${param('uuid', id)}`);
+        // Asked for outside of this transaction, it waits for it, on either database.
+        const other = outside.run(() => refusal(ann.update('counters', id, { n: 5 })));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        return [other];
+      });
+      expect(await (await refused)[0]).toBe('forbidden');
+      expect(await ann.read('counters', id)).toMatchObject({ n: 13 });
+    });
+
+    it('loses no count of a record without relations', async () => {
+      const { id } = await ann.create('counters', {});
+      const increment = async (): Promise<void> => {
+        for (;;) {
+          const { json, etag } = await world.records.read(ann.ask('counters'), { id, expand: [] });
+          const data = { n: JSON.parse(json).n + 1 };
+          const outcome = await ann.update('counters', id, data, { ifMatch: etag }).catch(({ code }) => code);
+          if (outcome !== 'changed') return;
+        }
+      };
+      await Promise.all(Array.from({ length: 12 }, increment));
+      expect(await ann.read('counters', id)).toMatchObject({ n: 12 });
+      expect(await refusal(ann.update('counters', id, { n: 13 }))).toBe('forbidden');
     });
 
     it('loses no count when If-Match is tried again', async () => {
