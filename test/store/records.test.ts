@@ -56,6 +56,13 @@ collections:
       create: '@record.owner = @request.auth.id'
       update: [{ when: '@record.owner = @request.auth.id' }, { when: 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])' }]
       delete: [{ roles: [admin] }, { when: '@record.owner = @request.auth.id and @record.status = "draft"' }]
+  reviews:
+    fields: { text: string }
+    relations: { document: { kind: belongs_to, collection: documents, required: true, on_delete: cascade } }
+    access:
+      read: true
+      create: 'any(@next.document.tags as t, t.name = "reviewable") and @record.document.owner = @request.auth.id'
+      update: 'any(@record.document.tags as t, t.name = "reviewable") and @next.document.owner = @request.auth.id and @next.document.cover.url = "shown"'
   counters:
     fields: { n: { type: int, required: true, default: 0 } }
     access: { read: true, create: true, update: '@record.n < 13' }
@@ -80,10 +87,14 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
   let bob: Caller;
   let admin: Caller;
   const changedUsers: string[] = [];
+  const removedFiles: string[] = [];
 
   beforeAll(async () => {
     db = await openKind(kind);
-    world = await World.open(db, SCHEMA, { onUserChanged: async (id) => void changedUsers.push(id) });
+    world = await World.open(db, SCHEMA, {
+      onUserChanged: async (id) => void changedUsers.push(id),
+      onFileRemoved: async (id) => void removedFiles.push(id),
+    });
     ann = await world.user('ann@example.org');
     bob = await world.user('bob@example.org');
     admin = await world.user('root@example.org', ['admin']);
@@ -214,6 +225,19 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
       expect(await ann.update('orders', id, { state: 'paid' })).toMatchObject({ state: 'paid' });
       expect(await refusal(ann.update('orders', id, { note: 'x' }))).toBe('forbidden');
       expect(await ann.update('orders', id, { state: 'sent', note: 'x' })).toMatchObject({ state: 'sent', note: 'x' });
+    });
+
+    it('walks relations of both records where a rule names @next', async () => {
+      const tag = await ann.create('tags', { name: 'reviewable' });
+      const cover = await ann.create('covers', { url: 'shown' });
+      const from = await draft({ tags: { set: [tag.id] } });
+      const to = await draft({ cover: cover.id });
+      expect(await refusal(ann.create('reviews', { document: to.id }))).toBe('forbidden');
+      const { id } = await ann.create('reviews', { document: from.id, text: 'a' });
+      expect(await refusal(ann.update('reviews', id, { text: 'b' }))).toBe('forbidden');
+      expect(await ann.update('reviews', id, { text: 'b', document: to.id })).toMatchObject({ document: to.id });
+      expect(await refusal(ann.update('reviews', id, { document: from.id }))).toBe('forbidden');
+      expect(await ann.read('reviews', id)).toMatchObject({ text: 'b', document: to.id });
     });
 
     it('answers with the identifier alone where the result is hidden', async () => {
@@ -482,6 +506,18 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
       expect(await refusal(ann.remove('documents', published.id))).toBe('forbidden');
       await admin.remove('documents', published.id);
     });
+  });
+
+  it('tells of a file that goes', async () => {
+    const values = { name: 'a.txt', content_type: 'text/plain', size: 3, sha256: 'a'.repeat(64), owner: ann.id };
+    const { id, json } = await db.transaction((tx) => world.records.insertSystem(tx, 'files', values));
+    expect(await ann.read('files', id)).toEqual(JSON.parse(json));
+    expect(await refusal(bob.remove('files', id))).toBe('not_found');
+    expect(removedFiles).toEqual([]);
+    expect(await ann.update('files', id, { name: 'b.txt' })).toMatchObject({ ...values, name: 'b.txt' });
+    await ann.remove('files', id);
+    expect(removedFiles).toEqual([id]);
+    expect(await world.records.findSystem(db, 'files', sql`t.id = ${param('uuid', id)}`)).toEqual([]);
   });
 
   describe('list', () => {
