@@ -7,7 +7,11 @@ import { measure, verdict } from './support/measure.ts';
 
 const PLACE = { catalog, collection: COLLECTION, action: 'list' } as const;
 const MEMBER = `any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])`;
-const POLICIES = [P3, `${P3} or ${MEMBER}`, `@record.title contains @request.query.q and @record.owner = @request.auth.id`];
+const POLICIES = [
+  P3,
+  `${P3} or ${MEMBER}`,
+  `@record.title contains @request.query.q and @record.owner = @request.auth.id`,
+];
 
 const requests: readonly PolicyRequest[] = Array.from({ length: 64 }, (_, i) => ({
   auth: { id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`, roles: ['member'] },
@@ -33,7 +37,8 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     ],
     seconds,
   );
-  for (const { name, median } of [bound!, filled!, compiled!, first!]) console.log(`${name.padEnd(26)} ${(median / 1000).toFixed(2)} µs`);
+  for (const { name, median } of [bound!, filled!, compiled!, first!])
+    console.log(`${name.padEnd(26)} ${(median / 1000).toFixed(2)} µs`);
   verdict('residual of a known shape', filled!.median / 1000, { limit: 2, unit: 'µs' });
   verdict('residual of a new shape', (first!.median - compiled!.median) / 1000, { limit: 20, unit: 'µs' });
 }

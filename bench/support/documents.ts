@@ -17,9 +17,21 @@ const belongsTo = (name: string, collection: string, required: boolean): [string
 ];
 
 export const catalog: Catalog = {
-  roles: new Map([['admin', {}], ['editor', {}], ['member', {}]]),
+  roles: new Map([
+    ['admin', {}],
+    ['editor', {}],
+    ['member', {}],
+  ]),
   collections: new Map([
-    ['users', { name: 'users', table: 'users', fields: new Map([field('email', 'string', true), field('email_verified', 'bool', true)]), relations: new Map() }],
+    [
+      'users',
+      {
+        name: 'users',
+        table: 'users',
+        fields: new Map([field('email', 'string', true), field('email_verified', 'bool', true)]),
+        relations: new Map(),
+      },
+    ],
     [
       'teams',
       {
@@ -28,11 +40,22 @@ export const catalog: Catalog = {
         fields: new Map([field('name', 'string', true), field('open', 'bool', true)]),
         relations: new Map<string, CatalogRelation>([
           belongsTo('lead', 'users', false),
-          ['memberships', { kind: 'has_many', name: 'memberships', collection: 'memberships', via: 'team', viaColumn: 'team_id' }],
+          [
+            'memberships',
+            { kind: 'has_many', name: 'memberships', collection: 'memberships', via: 'team', viaColumn: 'team_id' },
+          ],
         ]),
       },
     ],
-    ['memberships', { name: 'memberships', table: 'memberships', fields: new Map([field('role', 'string', true)]), relations: new Map([belongsTo('team', 'teams', true), belongsTo('user', 'users', true)]) }],
+    [
+      'memberships',
+      {
+        name: 'memberships',
+        table: 'memberships',
+        fields: new Map([field('role', 'string', true)]),
+        relations: new Map([belongsTo('team', 'teams', true), belongsTo('user', 'users', true)]),
+      },
+    ],
     ['tags', { name: 'tags', table: 'tags', fields: new Map([field('label', 'string', true)]), relations: new Map() }],
     [
       COLLECTION,
@@ -51,7 +74,17 @@ export const catalog: Catalog = {
         relations: new Map<string, CatalogRelation>([
           belongsTo('owner', 'users', false),
           belongsTo('team', 'teams', false),
-          ['tags', { kind: 'many_to_many', name: 'tags', collection: 'tags', linkTable: 'documents_tags', sourceColumn: 'document_id', targetColumn: 'tag_id' }],
+          [
+            'tags',
+            {
+              kind: 'many_to_many',
+              name: 'tags',
+              collection: 'tags',
+              linkTable: 'documents_tags',
+              sourceColumn: 'document_id',
+              targetColumn: 'tag_id',
+            },
+          ],
         ]),
       },
     ],

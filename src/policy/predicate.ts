@@ -7,23 +7,20 @@ import {
   type Cond,
   type Exists,
   invariant,
+  NEXT,
   type Operand,
+  RECORD,
   type Scalar,
   type Source,
   type Test,
 } from './lowered.ts';
 import { OPERATORS, rank } from './operators.ts';
 import type { Need, Related, Row } from './types.ts';
-import { NO_RELATED } from './types.ts';
 
-export interface Rows {
-  readonly record: Row;
-  readonly related: Related;
-  readonly next: Row;
-  readonly nextRelated: Related;
-}
-/** `values`: the request's, by slot. */
-export type Predicate = (rows: Rows, values: readonly unknown[]) => boolean;
+/** `next` and `nextRelated` are looked at only where the condition speaks of the resulting record. */
+export type Decision = (record: Row, related: Related, next?: Row, nextRelated?: Related) => boolean;
+/** `values`: the request's, by slot. Bound once for a request, and asked of many records. */
+export type Predicate = (values: readonly unknown[]) => Decision;
 
 // A list this long is looked up by hash.
 const LONG_LIST = 8;
@@ -57,9 +54,9 @@ const isToOne = ({ relation }: Exists): boolean => relation.kind === 'belongs_to
 /** Compiled when first called: whoever only asks for SQL does not pay for it. */
 export function generated(cond: Cond): Predicate {
   let compiled: Predicate | undefined;
-  return (rows, values) => {
+  return (values) => {
     compiled ??= compileCode(cond);
-    return compiled(rows, values);
+    return compiled(values);
   };
 }
 
@@ -73,10 +70,14 @@ function compileCode(cond: Cond): Predicate {
 export function codeOf(cond: Cond): { readonly code: string; readonly constants: readonly unknown[] } {
   const writer = new CodeWriter();
   const expression = writer.write(cond);
-  const { constants, walked } = writer;
+  const { constants, walked, slots } = writer;
   const names = constants.map((_, i) => `const c${i} = constants[${i}];`).join(' ');
+  const values = [...slots].map((slot) => `const v${slot} = values[${slot}];`).join(' ');
   const rows = walked.length > 0 ? `let ${walked.join(', ')}; ` : '';
-  const code = `"use strict"; ${names} return (rows, v) => { const r0 = rows.record, r1 = rows.next; ${rows}return ${expression}; };`;
+  // On create the resulting record is the record.
+  const given = writer.speaksOfNext ? 'r0, related, r1 = r0, nextRelated = related' : 'r0, related';
+  const decision = `(${given}) => { ${rows}return ${expression}; }`;
+  const code = `"use strict"; ${names} return (values) => { ${values} return ${decision}; };`;
   return { code, constants };
 }
 
@@ -84,6 +85,8 @@ class CodeWriter {
   readonly constants: unknown[] = [];
   /** Variables of to-one rows. */
   readonly walked: string[] = [];
+  readonly slots = new Set<number>();
+  speaksOfNext = false;
 
   write(cond: Cond): string {
     switch (cond.kind) {
@@ -108,7 +111,7 @@ class CodeWriter {
 
   #exists(exists: Exists): string {
     const row = rowName(exists.source);
-    const related = exists.source.world === 'record' ? 'rows.related' : 'rows.nextRelated';
+    const related = exists.source.world === 'record' ? 'related' : 'nextRelated';
     const found = `(${this.#constant(exists)}, ${related}, ${this.#column(exists.key)})`;
     if (!isToOne(exists)) return `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
     this.walked.push(row);
@@ -118,6 +121,8 @@ class CodeWriter {
   #column({ source, name }: ColumnRef): string {
     const property = JSON.stringify(name);
     const row = rowName(source);
+    // What hangs on the resulting record is reached by its columns.
+    if (source.id === NEXT.id) this.speaksOfNext = true;
     // Only these names are found on a row that does not have them; a plain read is an order faster.
     return name in Object.prototype ? `own(${row}, ${property})` : `${row}[${property}]`;
   }
@@ -129,12 +134,22 @@ class CodeWriter {
       case 'literal':
         return this.#constant(literalOf(operand.value));
       case 'slot':
-        return `v[${operand.slot}]`;
+        this.slots.add(operand.slot);
+        return `v${operand.slot}`;
     }
+  }
+
+  #oneOfFew(left: Operand, elements: readonly Scalar[]): string {
+    const side = this.#operand(left);
+    return `(${elements.map((element) => `${side} === ${this.#constant(element)}`).join(' || ')})`;
   }
 
   #test(test: Test): string {
     const { left, right, negated, op } = test;
+    if (op === 'in' && !negated && right.kind === 'literal') {
+      const elements = right.value as readonly Scalar[];
+      if (elements.length <= FEW) return this.#oneOfFew(left, elements);
+    }
     const [a, b] = [this.#operand(left), this.#operand(right)];
     const holds = OPERATORS[op].js(a, b, left.type);
     // A present value equals no absent one, so `===` needs no guard beside it.
@@ -144,23 +159,36 @@ class CodeWriter {
   }
 }
 
+/** A few comparisons cost less than a call. */
+const FEW = 4;
+
 const rowName = ({ id }: Source): string => `r${id}`;
 
 // ---------------------------------------------------------------- composed closures
 
 interface Frame {
-  /** By the identifier of the source. */
-  readonly bound: Row[];
+  readonly record: Row;
+  readonly next: Row;
   readonly related: Related;
   readonly nextRelated: Related;
   readonly values: readonly unknown[];
+  /** The rows that are walked to, by the identifier of their source. */
+  readonly bound: Row[];
 }
 type Closure = (frame: Frame) => boolean;
 
 export function composed(cond: Cond): Predicate {
   const closure = closureOf(cond);
-  return ({ record, related, next, nextRelated }, values) =>
-    closure({ bound: [record, next], related, nextRelated, values });
+  const binds = bindsRows(cond);
+  return (values) =>
+    (record, related, next = record, nextRelated = related) =>
+      closure({ record, next, related, nextRelated, values, bound: binds ? [] : NOTHING_BOUND });
+}
+
+const NOTHING_BOUND: Row[] = [];
+
+function bindsRows(cond: Cond): boolean {
+  return cond.kind === 'exists' || ((cond.kind === 'and' || cond.kind === 'or') && cond.items.some(bindsRows));
 }
 
 function closureOf(cond: Cond): Closure {
@@ -184,32 +212,35 @@ function closureOf(cond: Cond): Closure {
   }
 }
 
+/** A few items in one function cost a call each; a loop over them costs more. */
 function allOf(items: readonly Closure[]): Closure {
-  if (items.length === 2) {
-    const [a, b] = items as [Closure, Closure];
-    return (frame) => a(frame) && b(frame);
-  }
-  return (frame) => {
-    for (const item of items) if (!item(frame)) return false;
-    return true;
-  };
+  const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
+  if (c === undefined) return (frame) => a(frame) && b(frame);
+  if (others.length === 0) return (frame) => a(frame) && b(frame) && c(frame);
+  const rest = others.length === 1 ? others[0]! : allOf(others);
+  return (frame) => a(frame) && b(frame) && c(frame) && rest(frame);
 }
 
 function someOf(items: readonly Closure[]): Closure {
-  if (items.length === 2) {
-    const [a, b] = items as [Closure, Closure];
-    return (frame) => a(frame) || b(frame);
-  }
-  return (frame) => {
-    for (const item of items) if (item(frame)) return true;
-    return false;
-  };
+  const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
+  if (c === undefined) return (frame) => a(frame) || b(frame);
+  if (others.length === 0) return (frame) => a(frame) || b(frame) || c(frame);
+  const rest = others.length === 1 ? others[0]! : someOf(others);
+  return (frame) => a(frame) || b(frame) || c(frame) || rest(frame);
 }
 
 type Read = (frame: Frame) => unknown;
 
 function columnReader({ source: { id }, name }: ColumnRef): Read {
-  return name in Object.prototype ? ({ bound }) => own(bound[id]!, name) : ({ bound }) => bound[id]![name];
+  const inherited = name in Object.prototype;
+  switch (id) {
+    case RECORD.id:
+      return inherited ? ({ record }) => own(record, name) : ({ record }) => record[name];
+    case NEXT.id:
+      return inherited ? ({ next }) => own(next, name) : ({ next }) => next[name];
+    default:
+      return inherited ? ({ bound }) => own(bound[id]!, name) : ({ bound }) => bound[id]![name];
+  }
 }
 
 function operandReader(operand: Operand): Read {
@@ -227,9 +258,14 @@ function operandReader(operand: Operand): Read {
   }
 }
 
-function testClosure({ op, negated, left, right }: Test): Closure {
-  const [a, b] = [operandReader(left), operandReader(right)];
-  if (op === '=' && left.kind === 'column' && right.kind !== 'column') return (frame) => a(frame) === b(frame);
+function testClosure(test: Test): Closure {
+  const { op, negated, left, right } = test;
+  const a = operandReader(left);
+  if (left.kind === 'column' && right.kind !== 'column' && !negated) {
+    const fused = right.kind === 'slot' ? slotTest(test, right.slot) : literalTest(test, literalOf(right.value));
+    if (fused !== undefined) return fused;
+  }
+  const b = operandReader(right);
   const { holds } = OPERATORS[op];
   return (frame) => {
     const x = a(frame);
@@ -237,6 +273,47 @@ function testClosure({ op, negated, left, right }: Test): Closure {
     return x != null && y != null && holds(x as Scalar, y as Scalar) !== negated;
   };
 }
+
+// The commonest tests in one function each, without a look at the operator.
+
+function slotTest({ op, left }: Test, slot: number): Closure | undefined {
+  const read = columnReader(left as ColumnRef);
+  if (op === '=') return (frame) => read(frame) === frame.values[slot];
+  const ordered = left.type === 'string' ? undefined : ORDERED[op];
+  return ordered?.(read, (frame) => frame.values[slot]);
+}
+
+function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
+  const read = columnReader(left as ColumnRef);
+  if (op === '=') return (frame) => read(frame) === value;
+  if (op === 'in') {
+    const list = value as readonly unknown[];
+    return (frame) => list.includes(read(frame));
+  }
+  const ordered = left.type === 'string' ? undefined : ORDERED[op];
+  return ordered?.(read, () => value);
+}
+
+type Ordered = (a: Read, b: Read) => Closure;
+/** Of numbers and of datetimes, which are ordered as JavaScript orders them. */
+const ORDERED: { readonly [op in Test['op']]?: Ordered } = {
+  '<': (a, b) => (frame) => {
+    const x = a(frame) as number | null | undefined;
+    return x != null && x < (b(frame) as number);
+  },
+  '<=': (a, b) => (frame) => {
+    const x = a(frame) as number | null | undefined;
+    return x != null && x <= (b(frame) as number);
+  },
+  '>': (a, b) => (frame) => {
+    const x = a(frame) as number | null | undefined;
+    return x != null && x > (b(frame) as number);
+  },
+  '>=': (a, b) => (frame) => {
+    const x = a(frame) as number | null | undefined;
+    return x != null && x >= (b(frame) as number);
+  },
+};
 
 function existsClosure(exists: Exists): Closure {
   const key = columnReader(exists.key);
@@ -287,13 +364,3 @@ export function needsOf(cond: Cond): Needs {
 
 const listed = (branch: Branch): readonly Need[] =>
   [...branch].map(([relation, needs]) => ({ relation, needs: listed(needs) }));
-
-/** On create the resulting record is the record. */
-export function rowsOf(
-  record: Row,
-  related: Related,
-  next: { readonly record?: Row | undefined; readonly related?: Related | undefined },
-): Rows {
-  if (next.record === undefined) return { record, related, next: record, nextRelated: related };
-  return { record, related, next: next.record, nextRelated: next.related ?? NO_RELATED };
-}

@@ -3,9 +3,9 @@
  */
 import { raw, type Sql } from '../sql.ts';
 import { type Cond, FALSE, invariant, TRUE } from './lowered.ts';
-import { type Needs, needsOf, type Predicate, rowsOf } from './predicate.ts';
+import { type Decision, type Needs, needsOf, type Predicate } from './predicate.ts';
 import { type Binding, type Plan, settleNow } from './specialise.ts';
-import type { Related, Residual, Row } from './types.ts';
+import { NO_RELATED, type Residual } from './types.ts';
 import { type Where, whereOf } from './where.ts';
 
 /** A residual with what only this room's gate and explanation use. */
@@ -97,6 +97,7 @@ class BoundResidual implements PolicyResidual {
   readonly #shape: Shape;
   readonly #binding: Binding;
   #isSettled = false;
+  #decision: Decision | undefined;
 
   constructor(shape: Shape, binding: Binding) {
     this.#shape = shape;
@@ -124,9 +125,15 @@ class BoundResidual implements PolicyResidual {
     return this.#shape.where(alias, inUnion).fill(this.#values());
   }
 
-  test(record: Row, related: Related, next?: Row, nextRelated?: Related): boolean {
-    invariant(next !== undefined || !this.#shape.needsNext, 'a policy that names @next is given the resulting record');
-    return this.#shape.predicate(rowsOf(record, related, { record: next, related: nextRelated }), this.#values());
+  /** Bound when first asked for: a list decides many records with it, and a search none. */
+  get test(): Decision {
+    this.#decision ??= this.#bound();
+    return this.#decision;
+  }
+
+  #bound(): Decision {
+    const decide = this.#shape.predicate(this.#values());
+    return this.#shape.needsNext ? givenNext(decide) : decide;
   }
 
   #values(): readonly unknown[] {
@@ -134,6 +141,13 @@ class BoundResidual implements PolicyResidual {
     this.#isSettled = true;
     return this.#binding.values;
   }
+}
+
+function givenNext(decide: Decision): Decision {
+  return (record, related, next, nextRelated = NO_RELATED) => {
+    invariant(next !== undefined, 'a policy that names @next is given the resulting record');
+    return decide(record, related, next, nextRelated);
+  };
 }
 
 const NO_NEEDS: Needs = { record: [], next: [] };

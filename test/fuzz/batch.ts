@@ -16,7 +16,11 @@ export interface Batch {
   readonly asWhere: boolean;
 }
 
-export async function ask(database: Database, batch: Batch, { compiler, backend }: { compiler: Compiler; backend: Finding['backend'] }): Promise<Finding | undefined> {
+export async function ask(
+  database: Database,
+  batch: Batch,
+  { compiler, backend }: { compiler: Compiler; backend: Finding['backend'] },
+): Promise<Finding | undefined> {
   try {
     return compare(await answers(database, batch, compiler), batch, backend);
   } catch (error) {
@@ -33,17 +37,26 @@ export async function ask(database: Database, batch: Batch, { compiler, backend 
   }
 }
 
-function compare(bits: readonly (string | null)[], { questions }: Batch, backend: Finding['backend']): Finding | undefined {
+function compare(
+  bits: readonly (string | null)[],
+  { questions }: Batch,
+  backend: Finding['backend'],
+): Finding | undefined {
   for (const [i, { expected, finding, condition }] of questions.entries()) {
     const got = bits[i] ?? '';
     for (let row = 0; row < expected.length; row++) {
-      if ((got[row] === '1') !== expected[row]) return { ...finding, backend, row, expected: expected[row], sql: condition };
+      if ((got[row] === '1') !== expected[row])
+        return { ...finding, backend, row, expected: expected[row], sql: condition };
     }
   }
   return undefined;
 }
 
-async function answers(database: Database, { table, questions, asWhere }: Batch, { sql: { join, raw, sql } }: Compiler): Promise<readonly (string | null)[]> {
+async function answers(
+  database: Database,
+  { table, questions, asWhere }: Batch,
+  { sql: { join, raw, sql } }: Compiler,
+): Promise<readonly (string | null)[]> {
   const from = raw(`FROM "${table}" AS r`);
   if (asWhere) {
     const parts = questions.map(({ condition }) => sql`(SELECT bit_or(r._bit) ${from} WHERE ${condition})`);

@@ -5,7 +5,7 @@ import { interpret, type Truth } from '../../src/policy/interpret.ts';
 import type { Checked, Need, Policy, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
 import type { Compiler, Unioned } from './compiler.ts';
-import { SPAN, type Setting } from './policies.ts';
+import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
 import { relatedOf, type World } from './world.ts';
 
@@ -77,7 +77,11 @@ export function arenaOf(world: World, setting: Setting): Arena {
 
 export class Rejected extends Error {}
 
-export function compileForm(form: Form, expr: Expr, { setting, compiler }: { setting: Setting; compiler: Compiler }): Compiled {
+export function compileForm(
+  form: Form,
+  expr: Expr,
+  { setting, compiler }: { setting: Setting; compiler: Compiler },
+): Compiled {
   const text = print(formed(form, expr));
   const { expr: parsed, issues } = compiler.parse(text);
   if (parsed === undefined) throw new Rejected(`${issues[0]?.code}: ${issues[0]?.message}\n  ${text}`);
@@ -98,7 +102,11 @@ export function truths(checked: Checked, request: PolicyRequest, { rows, next, r
 }
 
 /** Compares both forms of the predicate with what is expected; undefined when they agree. */
-export function testInProcess(compiled: Compiled, request: PolicyRequest, { expected, arena, random }: { expected: readonly boolean[]; arena: Arena; random: Random }): Finding | undefined {
+export function testInProcess(
+  compiled: Compiled,
+  request: PolicyRequest,
+  { expected, arena, random }: { expected: readonly boolean[]; arena: Arena; random: Random },
+): Finding | undefined {
   const { form, text } = compiled;
   const { rows, next, related, nextRelated } = arena;
   const finding = (backend: Backend, row: number, error?: unknown): Finding => ({
@@ -128,8 +136,18 @@ export function testInProcess(compiled: Compiled, request: PolicyRequest, { expe
       }
       // Only what `needs` declares is loaded, so only that may be asked for.
       row = random.below(rows.length);
-      const declared = declaredOnly(related, { needs: residual.needs.record, collection: arena.setting.collection, row: rows[row]!, arena });
-      const nextOnly = declaredOnly(nextRelated, { needs: residual.needs.next, collection: arena.setting.collection, row: next[row]!, arena });
+      const declared = declaredOnly(related, {
+        needs: residual.needs.record,
+        collection: arena.setting.collection,
+        row: rows[row]!,
+        arena,
+      });
+      const nextOnly = declaredOnly(nextRelated, {
+        needs: residual.needs.next,
+        collection: arena.setting.collection,
+        row: next[row]!,
+        arena,
+      });
       if (residual.test(rows[row]!, declared, next[row], nextOnly) !== expected[row]) return finding('needs', row);
     } catch (error) {
       return finding(backend, row, error);
@@ -166,7 +184,8 @@ function declaredOnly(related: Related, loading: Loading): Related {
 function load(related: Related, { needs, collection, row, arena }: Loading, allowed: Set<string>): void {
   for (const need of needs) {
     const relation = arena.world.catalog.collections.get(collection)!.relations.get(need.relation)!;
-    const visit = (found: Row) => load(related, { needs: need.needs, collection: relation.collection, row: found, arena }, allowed);
+    const visit = (found: Row) =>
+      load(related, { needs: need.needs, collection: relation.collection, row: found, arena }, allowed);
     if (relation.kind === 'belongs_to') {
       const id = row[relation.name];
       if (typeof id !== 'string') continue;

@@ -38,7 +38,10 @@ export async function runFaults({ only, seed }: { only?: string | undefined; see
   return caught >= ENOUGH * faults.length && !outcomes.includes('not found') ? 0 : 1;
 }
 
-async function tryFault(fault: Fault, { lanes, seed }: { lanes: readonly Lane[]; seed: number }): Promise<'caught' | 'missed' | 'not found'> {
+async function tryFault(
+  fault: Fault,
+  { lanes, seed }: { lanes: readonly Lane[]; seed: number },
+): Promise<'caught' | 'missed' | 'not found'> {
   const label = `${fault.file.split('/').at(-1)}: ${fault.name}`;
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-fault-'));
   try {
@@ -49,7 +52,12 @@ async function tryFault(fault: Fault, { lanes, seed }: { lanes: readonly Lane[];
     const began = performance.now();
     const found = await fuzzCopy(folder, { lanes, seed });
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    const how = found === undefined ? '' : found instanceof Error ? found.message.split('\n')[0] : `${found.backend}: ${found.text}`;
+    const how =
+      found === undefined
+        ? ''
+        : found instanceof Error
+          ? found.message.split('\n')[0]
+          : `${found.backend}: ${found.text}`;
     console.log(`${found ? 'caught' : 'MISSED'} ${seconds.padStart(5)} s  ${label}  ${String(how).slice(0, 120)}`);
     return found ? 'caught' : 'missed';
   } finally {
@@ -69,12 +77,21 @@ function putIn({ file, find, put }: Fault, folder: string): boolean {
   return changed !== text;
 }
 
-async function fuzzCopy(folder: string, { lanes, seed }: { lanes: readonly Lane[]; seed: number }): Promise<Disagreement | Error | undefined> {
+async function fuzzCopy(
+  folder: string,
+  { lanes, seed }: { lanes: readonly Lane[]; seed: number },
+): Promise<Disagreement | Error | undefined> {
   const end = Date.now() + SECONDS_EACH * 1000;
   let found: Disagreement | Error | undefined;
   try {
     const compiler = await loadCompiler(rootOf(folder));
-    const run: Run = { compiler, seed, counts: noCounts(), shrinks: false, isOver: () => found !== undefined || Date.now() > end };
+    const run: Run = {
+      compiler,
+      seed,
+      counts: noCounts(),
+      shrinks: false,
+      isOver: () => found !== undefined || Date.now() > end,
+    };
     let next = 0;
     await Promise.all(
       lanes.map(async (lane) => {

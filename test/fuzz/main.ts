@@ -126,8 +126,12 @@ function summarise({ run: { counts, seed }, shapes, found, seconds }: Summary): 
   const perMinute = (count: number) => million((count / seconds) * 60);
   const { known, met, missing, others } = shapes.report();
   console.log(`worlds              ${counts.worlds}`);
-  console.log(`policies            ${counts.policies}, refused by the checker ${counts.rejected} ${JSON.stringify(Object.fromEntries(counts.rejections))}`);
-  console.log(`decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`);
+  console.log(
+    `policies            ${counts.policies}, refused by the checker ${counts.rejected} ${JSON.stringify(Object.fromEntries(counts.rejections))}`,
+  );
+  console.log(
+    `decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`,
+  );
   console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.truths)).toFixed(1)} %`);
   console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
   for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);

@@ -42,9 +42,37 @@ export interface Setting {
 const MOST_STEPS = 3;
 export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'missing', '__proto__', 'constructor'];
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
-const NUMERALS = ['0', '-0', '1', '-1', '2', '1.5', '-1.5', '0.1', '1e0', '15e-1', '9007199254740991', '-9007199254740991'];
-const FAR_NUMERALS = ['9007199254740992', '9007199254740993', '-9007199254740993', '1e400', '-1e400', '1e-400', '-1e-400', '5e-324'];
-const NEAR_NUMERALS = ['0.30000000000000004', '0.3', '1.00000000000000000001', '0.99999999999999999999', '1.7976931348623157e308'];
+const NUMERALS = [
+  '0',
+  '-0',
+  '1',
+  '-1',
+  '2',
+  '1.5',
+  '-1.5',
+  '0.1',
+  '1e0',
+  '15e-1',
+  '9007199254740991',
+  '-9007199254740991',
+];
+const FAR_NUMERALS = [
+  '9007199254740992',
+  '9007199254740993',
+  '-9007199254740993',
+  '1e400',
+  '-1e400',
+  '1e-400',
+  '-1e-400',
+  '5e-324',
+];
+const NEAR_NUMERALS = [
+  '0.30000000000000004',
+  '0.3',
+  '1.00000000000000000001',
+  '0.99999999999999999999',
+  '1.7976931348623157e308',
+];
 
 export class PolicyMaker {
   readonly #random: Random;
@@ -52,6 +80,7 @@ export class PolicyMaker {
   readonly #ids: ReadonlyMap<string, readonly string[]>;
   readonly #reaches = new Map<string, Reaches>();
   /** Columns that this policy named already: a simplifier acts where one is named again. */
+  readonly #elementsOf = new WeakMap<Expr, string>();
   readonly #literals = new Map<string, List['items'][number][]>();
   #recent: { readonly type: Type; readonly path: Path; readonly variable: Binding | undefined }[] = [];
 
@@ -73,14 +102,22 @@ export class PolicyMaker {
     if (leaves > 1 && roll < 0.7) {
       const kind = random.chance(0.5) ? 'and' : 'or';
       const shares = leaves > 2 && random.chance(0.4) ? [1, 1, leaves - 2] : [1, leaves - 1];
-      const twins = random.chance(0.2) ? this.#twins(bound) : [];
+      const twins = random.chance(0.2)
+        ? this.#twins(bound)
+        : random.chance(0.1) && bound.length < 3
+          ? this.#twoOf({ depth, bound, leaves })
+          : [];
       const others = twins.length > 0 ? shares.slice(2) : shares;
-      const items = [...twins, ...random.shuffled(others).map((share) => this.#expr({ depth: depth + 1, bound, leaves: share }))];
+      const items = [
+        ...twins,
+        ...random.shuffled(others).map((share) => this.#expr({ depth: depth + 1, bound, leaves: share })),
+      ];
       // Chains are flat: an item of the same kind gives its own items.
       const flat = items.flatMap((item) => (item.kind === kind ? (item as { items: readonly Expr[] }).items : [item]));
       return { kind, items: flat, span: SPAN };
     }
-    if (depth < 8 && random.chance(0.2)) return { kind: 'not', item: this.#expr({ depth: depth + 1, bound, leaves }), span: SPAN };
+    if (depth < 8 && random.chance(0.2))
+      return { kind: 'not', item: this.#expr({ depth: depth + 1, bound, leaves }), span: SPAN };
     if (bound.length < 3 && random.chance(bound.length === 0 ? 0.3 : 0.15)) {
       const made = this.#quantified({ depth, bound, leaves });
       if (made) return made;
@@ -90,6 +127,17 @@ export class PolicyMaker {
       const leaf = this.#leaf(bound);
       if (leaf) return leaf;
     }
+  }
+
+  /** Two questions to the elements of one relation, which one element need not answer both. */
+  #twoOf({ depth, bound }: Site): Expr[] {
+    const first = this.#quantified({ depth, bound, leaves: 1 });
+    if (first?.kind !== 'quantified' || depth > 3) return [];
+    const inner = [...bound, { variable: first.variable.name, collection: this.#elementsOf.get(first)! }];
+    const quantifier = this.#random.chance(0.7)
+      ? first.quantifier
+      : this.#random.pick<Quantifier>(['any', 'all', 'none']);
+    return [first, { ...first, quantifier, condition: this.#expr({ depth: depth + 1, bound: inner, leaves: 1 }) }];
   }
 
   #quantified({ depth, bound, leaves }: Site): Expr | undefined {
@@ -107,7 +155,9 @@ export class PolicyMaker {
     const own = ['m', 'x', 'y'][bound.length]!;
     const inner = [...bound, { variable: own, collection: toMany.collection }];
     const condition = this.#expr({ depth: depth + 1, bound: inner, leaves });
-    return { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
+    const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
+    this.#elementsOf.set(made, toMany.collection);
+    return made;
   }
 
   // -------------------------------------------------------------- leaves
@@ -115,7 +165,8 @@ export class PolicyMaker {
   #leaf(bound: readonly Binding[]): Expr | undefined {
     const random = this.#random;
     const roll = random.next();
-    if (roll < 0.02) return { kind: 'truth', operand: { kind: 'bool', value: random.chance(0.5), span: SPAN }, span: SPAN };
+    if (roll < 0.02)
+      return { kind: 'truth', operand: { kind: 'bool', value: random.chance(0.5), span: SPAN }, span: SPAN };
     if (roll < 0.08) {
       const operand = random.chance(0.7) ? this.#column('bool', bound) : this.#request('bool');
       if (operand && isQuery(operand)) return undefined;
@@ -135,7 +186,8 @@ export class PolicyMaker {
     const left = this.#column(type, bound);
     if (!left) return [];
     const equal = ['=', '!=', 'in', 'not in'] as const;
-    const ordered = type === 'bool' || type.startsWith('id:') || random.chance(0.4) ? equal : (['<', '<=', '>', '>='] as const);
+    const ordered =
+      type === 'bool' || type.startsWith('id:') || random.chance(0.4) ? equal : (['<', '<=', '>', '>='] as const);
     return [0, 1].map(() => {
       const op = random.pick<CompareOp>(ordered);
       const right = op === 'in' || op === 'not in' ? this.#listOf(type) : this.#literal(type);
@@ -186,7 +238,14 @@ export class PolicyMaker {
     // Text is found in text; a query parameter before `contains` would be a list.
     if (op === 'contains' && isQuery(left)) return undefined;
     const swapped = random.chance(0.3) && !(op === 'contains' && isQuery(right));
-    return { kind: 'compare', op, opSpan: SPAN, left: swapped ? right : left, right: swapped ? left : right, span: SPAN };
+    return {
+      kind: 'compare',
+      op,
+      opSpan: SPAN,
+      left: swapped ? right : left,
+      right: swapped ? left : right,
+      span: SPAN,
+    };
   }
 
   #membership(bound: readonly Binding[]): Expr | undefined {
@@ -195,10 +254,15 @@ export class PolicyMaker {
     const isRoles = type === 'string' && random.chance(0.3);
     const roles = this.#path('auth', undefined, ['roles']);
     const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query();
-    const value = random.chance(0.75) ? this.#column(type, bound) : random.chance(0.4) ? this.#literal(type) : this.#request(type);
+    const value = random.chance(0.75)
+      ? this.#column(type, bound)
+      : random.chance(0.4)
+        ? this.#literal(type)
+        : this.#request(type);
     if (!value) return undefined;
     const role = isRoles && (value.kind === 'text' || random.chance(0.4)) ? textOf(random.pick(ROLES)) : value;
-    if (list.kind === 'path' && random.chance(0.4)) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: list, right: role, span: SPAN };
+    if (list.kind === 'path' && random.chance(0.4))
+      return { kind: 'compare', op: 'contains', opSpan: SPAN, left: list, right: role, span: SPAN };
     return { kind: 'compare', op: random.pick(['in', 'not in']), opSpan: SPAN, left: role, right: list, span: SPAN };
   }
 
@@ -223,11 +287,19 @@ export class PolicyMaker {
   }
 
   #path(root: Path['root'], variable: string | undefined, names: readonly string[]): Path {
-    return { kind: 'path', root, ...(variable !== undefined && { variable: name(variable) }), steps: names.map(name), span: SPAN };
+    return {
+      kind: 'path',
+      root,
+      ...(variable !== undefined && { variable: name(variable) }),
+      steps: names.map(name),
+      span: SPAN,
+    };
   }
 
   #column(type: Type, bound: readonly Binding[]): Path | undefined {
-    const known = this.#recent.filter((each) => each.type === type && (each.variable === undefined || bound.includes(each.variable)));
+    const known = this.#recent.filter(
+      (each) => each.type === type && (each.variable === undefined || bound.includes(each.variable)),
+    );
     if (known.length > 0 && this.#random.chance(0.35)) return this.#random.pick(known).path;
     const path = this.#newColumn(type, bound);
     const variable = path?.variable && bound.find((each) => each.variable === path.variable!.name);
@@ -246,7 +318,8 @@ export class PolicyMaker {
     if (from.length === 0) return undefined;
     const { names } = random.pick(from);
     // A bound variable alone is its record's identifier.
-    if (root === 'variable' && names.length === 1 && names[0] === 'id' && random.chance(0.7)) return this.#path(root, variable, []);
+    if (root === 'variable' && names.length === 1 && names[0] === 'id' && random.chance(0.7))
+      return this.#path(root, variable, []);
     return this.#path(root, variable, names);
   }
 
@@ -274,7 +347,12 @@ export class PolicyMaker {
     const sign = random.chance(0.5) ? '+' : '-';
     const unit = random.pick(Object.keys(UNITS) as (keyof typeof UNITS)[]);
     const amount = random.pick([1, 24, 3600, unit === 'w' ? 50000 : 300000]);
-    return { kind: 'now', seconds: (sign === '-' ? -1 : 1) * amount * UNITS[unit], offset: { sign, amount, unit }, span: SPAN };
+    return {
+      kind: 'now',
+      seconds: (sign === '-' ? -1 : 1) * amount * UNITS[unit],
+      offset: { sign, amount, unit },
+      span: SPAN,
+    };
   }
 
   /** Now and then one that the policy has already: two bounds meet where their values are one. */
@@ -332,10 +410,12 @@ export class PolicyMaker {
     const visit = (at: string, names: readonly string[], absent: boolean) => {
       const { fields, relations } = this.#setting.catalog.collections.get(at)!;
       add(`id:${at}`, { names: [...names, 'id'], nullable: absent });
-      for (const { name, type, required } of fields.values()) add(type, { names: [...names, name], nullable: absent || !required });
+      for (const { name, type, required } of fields.values())
+        add(type, { names: [...names, name], nullable: absent || !required });
       for (const relation of relations.values()) {
         const step = [...names, relation.name];
-        if (relation.kind === 'has_many' || relation.kind === 'many_to_many') toMany.push({ names: step, collection: relation.collection });
+        if (relation.kind === 'has_many' || relation.kind === 'many_to_many')
+          toMany.push({ names: step, collection: relation.collection });
         else {
           const nullable = absent || relation.kind === 'has_one' || !relation.required;
           const type = `id:${relation.collection}` as const;
@@ -357,7 +437,15 @@ const isQuery = (operand: Operand): boolean => operand.kind === 'path' && operan
 const textOf = (value: string): Text => ({ kind: 'text', value, span: SPAN });
 
 function namesOf({ fields, relations }: CatalogCollection, type: Type): string[] {
-  if (!type.startsWith('id:')) return [...fields.values().filter((field) => field.type === type).map((field) => field.name)];
-  const found = relations.values().filter((relation) => relation.kind === 'belongs_to' && `id:${relation.collection}` === type);
+  if (!type.startsWith('id:'))
+    return [
+      ...fields
+        .values()
+        .filter((field) => field.type === type)
+        .map((field) => field.name),
+    ];
+  const found = relations
+    .values()
+    .filter((relation) => relation.kind === 'belongs_to' && `id:${relation.collection}` === type);
   return [...found.map((relation) => relation.name)];
 }

@@ -2,7 +2,21 @@
 import { inspect } from 'node:util';
 import type { Disagreement } from './run.ts';
 
-export function describe({ backend, form, text, original, request, row, expected, error, sql, seed, world, arena, leaves }: Disagreement): string {
+export function describe({
+  backend,
+  form,
+  text,
+  original,
+  request,
+  row,
+  expected,
+  error,
+  sql,
+  seed,
+  world,
+  arena,
+  leaves,
+}: Disagreement): string {
   const { setting, rows, next } = arena;
   const { collection, action, catalog } = setting;
   const shown = (value: unknown) => inspect(value, { depth: 6, breakLength: 160, maxStringLength: 200 });
@@ -17,7 +31,9 @@ export function describe({ backend, form, text, original, request, row, expected
     `  row ${row}      ${shown(rows[row])}`,
     ...(action === 'update' ? [`  next        ${shown(next[row])}`] : []),
     `  request     ${shown(request)}`,
-    error === undefined ? `  expected    ${expected} by the interpreter, ${!expected} by ${backend}` : `  error       ${error instanceof Error ? error.stack : shown(error)}`,
+    error === undefined
+      ? `  expected    ${expected} by the interpreter, ${!expected} by ${backend}`
+      : `  error       ${error instanceof Error ? error.stack : shown(error)}`,
     ...(sql ? [`  sql         ${sql.text}`, `  values      ${shown(sql.values)}`] : []),
     `  again       npm run fuzz -- --seed ${seed} --world ${world}`,
   ];

@@ -36,7 +36,13 @@ function caller(users: readonly Row[], random: Random): Row {
 }
 
 function randomBody(
-  { fields, relations }: { fields: ReadonlyMap<string, { name: string; type: Parameters<typeof scalarOf>[0] }>; relations: ReadonlyMap<string, { name: string; kind: string }> },
+  {
+    fields,
+    relations,
+  }: {
+    fields: ReadonlyMap<string, { name: string; type: Parameters<typeof scalarOf>[0] }>;
+    relations: ReadonlyMap<string, { name: string; kind: string }>;
+  },
   { ids, random }: { ids: readonly string[]; random: Random },
 ): Record<string, unknown> {
   const body: Record<string, unknown> = {};
@@ -55,4 +61,19 @@ function randomBody(
 const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
   type === 'datetime' ? random.pick(DATETIME_SPELLINGS) : scalarOf(type, random);
 
-const WRONG: readonly unknown[] = [null, '', '5', 5, 1.5, true, [], {}, ['a'], 'a\0', '\uDFFF', 2 ** 53, Number.NaN, '2024-02-30T00:00:00Z'];
+const WRONG: readonly unknown[] = [
+  null,
+  '',
+  '5',
+  5,
+  1.5,
+  true,
+  [],
+  {},
+  ['a'],
+  'a\0',
+  '\uDFFF',
+  2 ** 53,
+  Number.NaN,
+  '2024-02-30T00:00:00Z',
+];

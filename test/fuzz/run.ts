@@ -180,7 +180,11 @@ class Session {
   }
 
   /** A function: the finding that there is no condition. */
-  #questionOf(compiled: Compiled, request: PolicyRequest, expected: readonly boolean[]): Question | (() => Finding) | undefined {
+  #questionOf(
+    compiled: Compiled,
+    request: PolicyRequest,
+    expected: readonly boolean[],
+  ): Question | (() => Finding) | undefined {
     if (compiled.generated.namesNext && this.#parts.setting.action !== 'create') return undefined;
     const { form, text } = compiled;
     try {
@@ -202,7 +206,11 @@ class Session {
 
   async #ask(asked: readonly Asked[]): Promise<Disagreement | undefined> {
     const { lane, run, random } = this.#parts;
-    const batch = { table: this.#table(), questions: asked.map(({ question }) => question), asWhere: random.chance(0.2) };
+    const batch = {
+      table: this.#table(),
+      questions: asked.map(({ question }) => question),
+      asWhere: random.chance(0.2),
+    };
     const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
     if (finding) {
       const { expr } = asked.find(({ question }) => question.finding.text === finding.text)!;
@@ -220,8 +228,16 @@ class Session {
   async #shrunk(original: Expr, start: Finding): Promise<Disagreement> {
     const disagrees = (expr: Expr) => this.#again(expr, start);
     const { run, number } = this.#parts;
-    const { expr, found } = run.shrinks === false ? { expr: original, found: start } : await shrink(original, { start, disagrees });
-    return { ...found, seed: run.seed, world: number, arena: this.#arena, original: start.text, leaves: leavesOf(expr) };
+    const { expr, found } =
+      run.shrinks === false ? { expr: original, found: start } : await shrink(original, { start, disagrees });
+    return {
+      ...found,
+      seed: run.seed,
+      world: number,
+      arena: this.#arena,
+      original: start.text,
+      leaves: leavesOf(expr),
+    };
   }
 
   /** The same question about another tree: every form, every backend. */

@@ -23,7 +23,12 @@ export class Shapes {
         return this.#add(`${sideOf(checked.left)} ${checked.op} ${sideOf(checked.right)} ${polarity}`);
       case 'quantified': {
         const { quantifier, path, condition } = checked;
-        const reached = path.steps.length === 0 ? '' : path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required) ? ' path?' : ' path';
+        const reached =
+          path.steps.length === 0
+            ? ''
+            : path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required)
+              ? ' path?'
+              : ' path';
         this.#add(`${quantifier} ${path.relation.kind} of ${path.scope.kind}${reached} ${polarity}`);
         return this.count(condition, quantifier === 'none' ? flipped(polarity) : polarity);
       }
@@ -34,10 +39,20 @@ export class Shapes {
     this.#seen.set(shape, (this.#seen.get(shape) ?? 0) + 1);
   }
 
-  report(): { readonly known: number; readonly met: number; readonly missing: readonly string[]; readonly others: number } {
+  report(): {
+    readonly known: number;
+    readonly met: number;
+    readonly missing: readonly string[];
+    readonly others: number;
+  } {
     const known = universe();
     const missing = known.filter((shape) => !this.#seen.has(shape));
-    return { known: known.length, met: known.length - missing.length, missing, others: this.#seen.size - (known.length - missing.length) };
+    return {
+      known: known.length,
+      met: known.length - missing.length,
+      missing,
+      others: this.#seen.size - (known.length - missing.length),
+    };
   }
 }
 
@@ -61,7 +76,8 @@ function sideOf(operand: CheckedOperand): string {
 const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'id'];
 const NUMBERS = ['int', 'float'];
 
-const columns = (type: string): string[] => ['column', 'path'].flatMap((kind) => [`${kind}:${type}`, `${kind}:${type}?`]);
+const columns = (type: string): string[] =>
+  ['column', 'path'].flatMap((kind) => [`${kind}:${type}`, `${kind}:${type}?`]);
 const requests = (type: string): string[] => [
   ...['auth', 'query', 'data'].map((source) => `${source}:${type}`),
   ...(type === 'datetime' ? ['now:datetime'] : []),
@@ -78,7 +94,8 @@ function universe(): string[] {
     const left = columns(leftType);
     const right = [...columns(rightType), ...requests(rightType)];
     for (const a of left) for (const b of right) both(`${a} ${op} ${b}`);
-    for (const a of requests(leftType)) for (const b of columns(rightType)) if (!(op === 'contains' && a.startsWith('query'))) both(`${a} ${op} ${b}`);
+    for (const a of requests(leftType))
+      for (const b of columns(rightType)) if (!(op === 'contains' && a.startsWith('query'))) both(`${a} ${op} ${b}`);
   };
   for (const type of TYPES) {
     const ops = type === 'bool' || type === 'id' ? ['=', '!='] : ['=', '!=', '<', '<=', '>', '>='];
@@ -104,17 +121,20 @@ function universe(): string[] {
     pairs(op, ['float', 'int']);
   }
   // A query parameter is read as the type of its other side.
-  const readAsOther = (shape: string) => NUMBERS.some((type) => shape.includes(`query:${type}`) && !agrees(shape, type));
+  const readAsOther = (shape: string) =>
+    NUMBERS.some((type) => shape.includes(`query:${type}`) && !agrees(shape, type));
   for (const op of ['contains', 'starts with', 'ends with']) {
     pairs(op, ['string', 'string']);
     for (const a of columns('string')) both(`${a} ${op} literal:string`);
   }
   for (const quantifier of ['any', 'all', 'none']) {
     for (const relation of ['has_many', 'many_to_many']) {
-      for (const scope of ['record', 'next', 'variable']) for (const path of ['', ' path', ' path?']) both(`${quantifier} ${relation} of ${scope}${path}`);
+      for (const scope of ['record', 'next', 'variable'])
+        for (const path of ['', ' path', ' path?']) both(`${quantifier} ${relation} of ${scope}${path}`);
     }
   }
   return [...shapes].filter((shape) => !readAsOther(shape));
 }
 
-const agrees = (shape: string, type: string): boolean => NUMBERS.every((other) => other === type || !shape.includes(`:${other}`));
+const agrees = (shape: string, type: string): boolean =>
+  NUMBERS.every((other) => other === type || !shape.includes(`:${other}`));

@@ -67,7 +67,10 @@ export function leavesOf(expr: Expr): number {
   }
 }
 
-export async function shrink<T>(expr: Expr, { start, disagrees }: { start: T; disagrees: (expr: Expr) => Promise<T | undefined> }): Promise<{ expr: Expr; found: T }> {
+export async function shrink<T>(
+  expr: Expr,
+  { start, disagrees }: { start: T; disagrees: (expr: Expr) => Promise<T | undefined> },
+): Promise<{ expr: Expr; found: T }> {
   let best = { expr, found: start };
   const deadline = Date.now() + 20_000;
   for (let again = true; again && Date.now() < deadline; ) {

@@ -60,11 +60,16 @@ export async function createTables(
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const { linkTable, sourceColumn, targetColumn } = relation;
-      await database.query(`CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`);
+      await database.query(
+        `CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`,
+      );
       const pairs = data.links.get(linkTable)!;
       const sources = pairs.map(([source]) => source);
       const targets = pairs.map(([, target]) => target);
-      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [sources, targets]);
+      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [
+        sources,
+        targets,
+      ]);
     }
   }
 }

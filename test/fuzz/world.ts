@@ -30,7 +30,21 @@ interface Mutable extends CatalogCollection {
 }
 
 export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime'];
-const FIELD_NAMES = ['title', 'body', 'score', 'rank', 'pinned', 'due', 'and', 'not', 'any', 'is', 'in', 'null', 'true'];
+const FIELD_NAMES = [
+  'title',
+  'body',
+  'score',
+  'rank',
+  'pinned',
+  'due',
+  'and',
+  'not',
+  'any',
+  'is',
+  'in',
+  'null',
+  'true',
+];
 const MORE_NAMES = ['constructor', 'now', 'select', 'order', 'user', 'contains', 'starts', 'x', 'n', 'value', 'class'];
 const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
 export const ROLES = ['admin', 'member', 'editor'];
@@ -40,7 +54,9 @@ export function randomWorld(random: Random): World {
   const collections = new Map<string, Mutable>();
   const names = COLLECTIONS.slice(0, 2 + random.below(3));
   for (const name of names) collections.set(name, randomCollection(name, random));
-  const counts = new Map(names.map((name) => [name, random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(MOST_ROWS - 24)]));
+  const counts = new Map(
+    names.map((name) => [name, random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(MOST_ROWS - 24)]),
+  );
   for (const name of names) addRelations(collections, { from: name, counts, random });
   const catalog: Catalog = { collections, roles: new Map(ROLES.map((role) => [role, {}])) };
   const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
@@ -85,7 +101,13 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random 
     const isOne = inverse === 0;
     const canBeRequired = !isOne || counts.get(target)! >= counts.get(from)!;
     const required = canBeRequired && random.chance(0.5);
-    own.relations.set(relation, { kind: 'belongs_to', name: relation, collection: target, required, column: `${relation}_id` });
+    own.relations.set(relation, {
+      kind: 'belongs_to',
+      name: relation,
+      collection: target,
+      required,
+      column: `${relation}_id`,
+    });
     const back = { collection: from, via: relation, viaColumn: `${relation}_id` };
     const name = `${isOne ? 'one' : 'many'}_${from}_${relation}`;
     if (isOne) other.relations.set(name, { kind: 'has_one', name, ...back });
@@ -113,7 +135,10 @@ function isUnique(catalog: Catalog, from: string, { name, collection }: BelongsT
   return others.some((other) => other.kind === 'has_one' && other.collection === from && other.via === name);
 }
 
-function randomData({ catalog, ids }: { catalog: Catalog; ids: ReadonlyMap<string, readonly Id[]> }, random: Random): Data {
+function randomData(
+  { catalog, ids }: { catalog: Catalog; ids: ReadonlyMap<string, readonly Id[]> },
+  random: Random,
+): Data {
   const rows = new Map<string, Row[]>();
   const links = new Map<string, (readonly [Id, Id])[]>();
   const anyId = () => random.pick(ids.get(random.pick([...ids.keys()]))!);
@@ -121,7 +146,8 @@ function randomData({ catalog, ids }: { catalog: Catalog; ids: ReadonlyMap<strin
     const own = ids.get(name)!;
     const made: Record<string, unknown>[] = own.map((id) => ({ id }));
     for (const { name: field, type, required } of collection.fields.values()) {
-      for (const row of made) row[field] = !required && random.chance(0.25) ? null : fieldValue(type, { random, anyId });
+      for (const row of made)
+        row[field] = !required && random.chance(0.25) ? null : fieldValue(type, { random, anyId });
     }
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'many_to_many') {
@@ -167,9 +193,11 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
       const index = new Map<Id, Row[]>();
       many.set(`${name}.${relation.name}`, index);
       if (relation.kind === 'many_to_many') {
-        for (const [source, target] of data.links.get(relation.linkTable)!) put(index, source, one.get(relation.collection)!.get(target)!);
+        for (const [source, target] of data.links.get(relation.linkTable)!)
+          put(index, source, one.get(relation.collection)!.get(target)!);
       } else {
-        for (const row of data.rows.get(relation.collection)!) if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
+        for (const row of data.rows.get(relation.collection)!)
+          if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
       }
     }
   }

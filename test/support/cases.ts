@@ -1,7 +1,15 @@
 /** The cases of test/cases as data: one world, and a file of cases for each area. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { Action, Catalog, CatalogField, CatalogRelation, PolicyRequest, Row, ScalarType } from '../../src/policy/types.ts';
+import type {
+  Action,
+  Catalog,
+  CatalogField,
+  CatalogRelation,
+  PolicyRequest,
+  Row,
+  ScalarType,
+} from '../../src/policy/types.ts';
 import type { Data, World } from '../fuzz/world.ts';
 
 export interface Case {
@@ -22,7 +30,10 @@ interface Caller {
 }
 interface WorldFile {
   readonly roles: readonly string[];
-  readonly collections: Record<string, { readonly fields: Record<string, string>; readonly relations: Record<string, string> }>;
+  readonly collections: Record<
+    string,
+    { readonly fields: Record<string, string>; readonly relations: Record<string, string> }
+  >;
   readonly rows: Record<string, Record<string, Record<string, unknown>>>;
   readonly links: Record<string, Record<string, readonly string[]>>;
   readonly next: Record<string, Record<string, unknown>>;
@@ -35,7 +46,11 @@ interface CaseFile {
     readonly name: string;
     readonly policy: string;
     /** `as`: a caller of the world (default: ada). */
-    readonly request?: { readonly as?: string; readonly query?: PolicyRequest['query']; readonly data?: Record<string, unknown> };
+    readonly request?: {
+      readonly as?: string;
+      readonly query?: PolicyRequest['query'];
+      readonly data?: Record<string, unknown>;
+    };
     readonly expect: readonly string[];
   }[];
 }
@@ -68,24 +83,42 @@ export function areas(): readonly Area[] {
     const { cases, action = 'list' } = read<CaseFile>(file);
     return {
       area: file.replace('.yaml', ''),
-      cases: cases.map((each) => ({ ...each, action, policy: withIds(each.policy), request: requestOf(each.request ?? {}) })),
+      cases: cases.map((each) => ({
+        ...each,
+        action,
+        policy: withIds(each.policy),
+        request: requestOf(each.request ?? {}),
+      })),
     };
   });
 }
 
-export function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
+export function requestOf({
+  as = 'ada',
+  query = {},
+  data,
+}: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
   const caller = WORLD.callers[as];
   if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
   const row = caller.auth === null ? null : world.data.rows.get('users')!.find(({ id }) => id === idOf(caller.auth!))!;
-  const revived = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as { query: PolicyRequest['query']; data: Record<string, unknown> };
+  const revived = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as {
+    query: PolicyRequest['query'];
+    data: Record<string, unknown>;
+  };
   return { auth: row && { ...row, roles: caller.roles ?? [] }, ...revived, now: WORLD.now };
 }
 
 function catalogOf(): Catalog {
   const collections = new Map(
     Object.entries(WORLD.collections).map(([name, { fields, relations }]) => {
-      const made: [string, CatalogField][] = Object.entries(fields).map(([field, type]) => [field, fieldOf(field, type)]);
-      const related: [string, CatalogRelation][] = Object.entries(relations).map(([key, text]) => [key, relationOf({ from: name, name: key, text })]);
+      const made: [string, CatalogField][] = Object.entries(fields).map(([field, type]) => [
+        field,
+        fieldOf(field, type),
+      ]);
+      const related: [string, CatalogRelation][] = Object.entries(relations).map(([key, text]) => [
+        key,
+        relationOf({ from: name, name: key, text }),
+      ]);
       return [name, { name, table: name, fields: new Map(made), relations: new Map(related) }];
     }),
   );
@@ -102,7 +135,14 @@ function relationOf({ from, name, text }: { from: string; name: string; text: st
   const [kind = '', collection = '', via = ''] = text.split(' ');
   if (kind === 'has_many' || kind === 'has_one') return { kind, name, collection, via, viaColumn: `${via}_id` };
   if (kind === 'many_to_many') {
-    return { kind, name, collection, linkTable: `${from}_${name}`, sourceColumn: `${from}_id`, targetColumn: `${collection}_id` };
+    return {
+      kind,
+      name,
+      collection,
+      linkTable: `${from}_${name}`,
+      sourceColumn: `${from}_id`,
+      targetColumn: `${collection}_id`,
+    };
   }
   return { kind: 'belongs_to', name, collection, required: kind.endsWith('!'), column: `${name}_id` };
 }
@@ -112,14 +152,20 @@ function dataOf(next: boolean): Data {
   for (const [collection, named] of Object.entries(WORLD.rows)) {
     const { relations } = WORLD.collections[collection]!;
     const made = Object.entries(named).map(([name, values]) => {
-      const changed: Record<string, unknown> = { ...values, ...(next && collection === COLLECTION ? WORLD.next[name] : {}) };
-      for (const [key, value] of Object.entries(changed)) if (Object.hasOwn(relations, key) && typeof value === 'string') changed[key] = idOf(value);
+      const changed: Record<string, unknown> = {
+        ...values,
+        ...(next && collection === COLLECTION ? WORLD.next[name] : {}),
+      };
+      for (const [key, value] of Object.entries(changed))
+        if (Object.hasOwn(relations, key) && typeof value === 'string') changed[key] = idOf(value);
       return { id: idOf(name), ...changed };
     });
     rows.set(collection, made);
   }
   const links = Object.entries(WORLD.links).map(([key, byName]) => {
-    const pairs = Object.entries(byName).flatMap(([source, targets]) => targets.map((target) => [idOf(source), idOf(target)] as const));
+    const pairs = Object.entries(byName).flatMap(([source, targets]) =>
+      targets.map((target) => [idOf(source), idOf(target)] as const),
+    );
     return [key.replace('.', '_'), pairs] as const;
   });
   return { rows, links: new Map(links) };
