@@ -36,6 +36,7 @@ export interface AuthSettings {
 
 export interface Auth extends Pick<Accounts, 'register' | 'login' | 'refresh' | 'logout'>, Recovery, OAuth {
   readonly authenticate: Authenticator['authenticate'];
+  readonly callerOfSession: Authenticator['callerOfSession'];
   /**
    * Tell it when a user's roles, fields or existence changed by another door than this room's: it acts on every node at once, not within a second.
    * `roles`: what was asked of them, for the audit trail.
@@ -201,6 +202,7 @@ export async function createAuth(parts: {
 
   return {
     authenticate: authenticator.authenticate,
+    callerOfSession: authenticator.callerOfSession,
     async userChanged(id, by) {
       await authenticator.userChanged(id);
       if (by?.roles === undefined) return;

@@ -26,6 +26,8 @@ export interface Credentials {
 export interface Authenticator {
   /** The bearer token decides where there is one. Throws `invalid_token`, `unauthenticated`. Synchronous when all is remembered. */
   authenticate(credentials: Credentials): Caller | Promise<Caller>;
+  /** For a signed link: the caller that the session would be now. Throws `invalid_token` where it is over. */
+  callerOfSession(session: { readonly sessionId: string; readonly userId: string }): Caller | Promise<Caller>;
   /** Here and on every node. */
   sessionEnded(id: string): Promise<void>;
   /** Roles, fields, or whether the user may come in at all. */
@@ -163,6 +165,7 @@ export async function createAuthenticator(parts: {
         'sign in, and send the access token as `Authorization: Bearer …` or the session cookie',
       );
     },
+    callerOfSession: bySession,
     sessionEnded: (id) => tell(`session:${id}`),
     userChanged: (id) => tell(`user:${id}`),
     keysChanged: () => tell('keys:'),

@@ -58,7 +58,7 @@ export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
       const own = digest(normalEmail(email));
       const place = placeOf(client);
       await address.check(place);
-      const isKnown = (await account.isSpent(own)) && (await cameFrom(db, email, client));
+      const isKnown = await cameFrom(db, email, client);
       const [counted, key] = isKnown ? ([known, `${own}@${digest(place)}`] as const) : ([account, own] as const);
       await counted.check(key);
       return {
@@ -102,9 +102,6 @@ class Counter {
       points: rate.points,
       duration: rate.window,
     });
-  }
-  async isSpent(key: string): Promise<boolean> {
-    return this.#over(await this.#limiter.get(key)) !== undefined;
   }
   async check(key: string): Promise<void> {
     const over = this.#over(await this.#limiter.get(key));

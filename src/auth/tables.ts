@@ -103,6 +103,8 @@ const INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
+  // Whether an account came from an address before.
+  `CREATE INDEX IF NOT EXISTS "_auth_audit_logins" ON "_auth_audit" (user_id, ip, at) WHERE event IN ('login', 'oauth_login')`,
   'CREATE INDEX IF NOT EXISTS "_auth_limits_expiry" ON "_auth_limits" (expire)',
 ];
 

@@ -47,3 +47,10 @@ export function answerIssued(ctx: Context, app: App, issued: Issued): void {
 export function clearSessionCookie(ctx: Context, app: App): void {
   setCookie(ctx, app, { name: SESSION_COOKIE, value: '', maxAge: 0 });
 }
+
+/** To an address that was checked before: it is sent as it is. */
+export function redirect(ctx: Context, location: string): void {
+  ctx.set('Location', location);
+  ctx.body = null;
+  ctx.status = 302;
+}

@@ -1,7 +1,7 @@
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { answerIssued, clientOf, FLOW_COOKIE, setCookie, setSessionCookie } from './answer.ts';
+import { answerIssued, clientOf, FLOW_COOKIE, redirect, setCookie, setSessionCookie } from './answer.ts';
 
 export const finishOAuth: Route = {
   method: 'GET',
@@ -26,12 +26,9 @@ export const finishOAuth: Route = {
       cookie,
       client: clientOf(ctx, app),
     });
-    if (end.kind === 'signed_in') {
-      if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
-      setSessionCookie(ctx, app, end.issued);
-    }
-    ctx.set('Location', end.redirectTo);
-    ctx.body = null;
-    ctx.status = 302;
+    if (end.kind === 'refused') return redirect(ctx, end.redirectTo);
+    if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
+    setSessionCookie(ctx, app, end.issued);
+    redirect(ctx, end.redirectTo);
   },
 };

@@ -1,7 +1,7 @@
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { clientOf, FLOW_COOKIE, setCookie } from './answer.ts';
+import { clientOf, FLOW_COOKIE, redirect, setCookie } from './answer.ts';
 
 export const startOAuth: Route = {
   method: 'GET',
@@ -25,8 +25,6 @@ export const startOAuth: Route = {
     });
     setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie });
     ctx.set('Cache-Control', 'no-store');
-    ctx.set('Location', location);
-    ctx.body = null;
-    ctx.status = 302;
+    redirect(ctx, location);
   },
 };

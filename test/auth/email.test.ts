@@ -1,0 +1,193 @@
+/** Confirming an address and resetting a password by mail; the mails are files in the data folder. */
+import { mkdtemp, readdir, readFile, stat } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createMailer } from '../../src/auth/mail.ts';
+import { raw } from '../../src/sql.ts';
+import { describeOnBoth } from '../support/service.ts';
+import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA, until } from './people.ts';
+
+const data = await mkdtemp(join(tmpdir(), 'bylaw-mail-'));
+const folder = join(data, 'mail');
+const NEXT = 'an even longer phrase';
+
+const mails = async (to: string): Promise<readonly string[]> => {
+  const files = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(files.sort().map((file) => readFile(join(folder, file), 'utf8')));
+  return texts.filter((text) => text.includes(`To: ${to}`));
+};
+async function tokenFor(to: string, nth = 1): Promise<string> {
+  await until(`mail ${nth} to ${to}`, async () => (await mails(to)).length >= nth, 3_000);
+  const text = (await mails(to))[nth - 1]!.replace(/=\n/g, '').replace(/=3D/g, '=');
+  return /^([\w-]{43})$/m.exec(text)![1]!;
+}
+
+describeOnBoth(
+  'mail',
+  (service) => {
+    const { anonymous: send } = {
+      get anonymous() {
+        return (path: string, body: unknown) => service.anonymous.post(`/api/auth/${path}`, body);
+      },
+    };
+    const ask = (email: string) => send('password/reset/request', { email });
+    const confirm = (token: string, password = NEXT) => send('password/reset/confirm', { token, password });
+
+    test('an address is confirmed by the token of a mail, once', async () => {
+      const person = await newPerson(service.anonymous);
+      const asked = await person.client.post('/api/auth/email/verify/request');
+      expect([asked.status, asked.text]).toEqual([202, '']);
+      const token = await tokenFor(person.email);
+      expect((await person.client.get('/api/auth/me')).body.user.email_verified).toBe(false);
+      const confirmed = await send('email/verify/confirm', { token });
+      expect([confirmed.status, confirmed.text]).toEqual([204, '']);
+      expect((await person.client.get('/api/auth/me')).body.user.email_verified).toBe(true);
+      const again = await send('email/verify/confirm', { token });
+      expect(codeOf(again)).toBe('422 validation_failed');
+      expect(again.body.errors).toMatchObject([{ pointer: '/token', code: 'invalid_token' }]);
+      expect((await person.client.post('/api/auth/email/verify/request')).status).toBe(202);
+      expect(codeOf(await service.anonymous.post('/api/auth/email/verify/request'))).toBe('401 unauthenticated');
+      expect(await mails(person.email)).toHaveLength(1);
+    });
+
+    test('a password is reset by the token of a mail, once; all sessions end, and the address is proved', async () => {
+      const person = await newPerson(service.anonymous);
+      expect((await ask(person.email.toUpperCase())).status).toBe(202);
+      const token = await tokenFor(person.email);
+      const weak = await confirm(token, 'password1');
+      expect(weak.body.errors).toMatchObject([{ pointer: '/password', code: 'common_password' }]);
+      const done = await confirm(token);
+      expect([done.status, done.text]).toEqual([204, '']);
+      expect(codeOf(await person.client.get('/api/auth/me'))).toBe('401 invalid_token');
+      expect(codeOf(await person.cookieClient.get('/api/auth/me'))).toBe('401 unauthenticated');
+      expect(codeOf(await refresh(service.anonymous, person.refresh))).toBe('401 invalid_token');
+      expect(codeOf(await send('login', { email: person.email, password: PASSWORD }))).toBe('401 invalid_credentials');
+      const { client } = await login(service.anonymous, person.email, NEXT);
+      expect((await client.get('/api/auth/me')).body.user.email_verified).toBe(true);
+      expect(codeOf(await confirm(token))).toBe('422 validation_failed');
+    });
+
+    test('of ten that use a token at once, one has its way', async () => {
+      const { email } = await register(service.anonymous);
+      await ask(email);
+      const token = await tokenFor(email);
+      const codes = (await Promise.all(Array.from({ length: 10 }, (_, i) => confirm(token, `${NEXT} ${i}`)))).map(
+        codeOf,
+      );
+      expect(codes.sort()).toEqual(['204 undefined', ...Array(9).fill('422 validation_failed')]);
+    });
+
+    test('the answer is the same for an address that nobody has, and no mail goes out', async () => {
+      const { email } = await register(service.anonymous);
+      const stranger = newEmail('nobody');
+      const [known, unknown] = [await ask(email), await ask(stranger)];
+      const comparable = ({ status, text, headers }: typeof known) => [
+        status,
+        text,
+        [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name)),
+      ];
+      expect(comparable(unknown)).toEqual(comparable(known));
+      await tokenFor(email);
+      expect(await mails(stranger)).toEqual([]);
+    });
+
+    test('a token is good for an hour, for its purpose, for the address it was sent to, and for a user who is not disabled', async () => {
+      const { db, auth } = service.app;
+      const make = async () => {
+        const { email } = await register(service.anonymous);
+        await ask(email);
+        return { email, token: await tokenFor(email) };
+      };
+      const old = await make();
+      await db.run(raw(`UPDATE "_auth_email_tokens" SET expires_at = expires_at - interval '59 minutes'`));
+      const good = await confirm(old.token);
+      expect(good.status).toBe(204);
+      const older = await make();
+      await db.run(raw(`UPDATE "_auth_email_tokens" SET expires_at = expires_at - interval '61 minutes'`));
+      expect(codeOf(await confirm(older.token))).toBe('422 validation_failed');
+      const other = await make();
+      expect(codeOf(await send('email/verify/confirm', { token: other.token }))).toBe('422 validation_failed');
+      const disabled = await make();
+      await auth.admin.setDisabled(disabled.email, true);
+      expect(codeOf(await confirm(disabled.token))).toBe('422 validation_failed');
+      for (const token of ['x', 'A'.repeat(43), "' OR true --"])
+        expect(codeOf(await confirm(token))).toBe('422 validation_failed');
+    });
+
+    test('a password that was changed meanwhile makes the mail worthless', async () => {
+      const person = await newPerson(service.anonymous);
+      await ask(person.email);
+      const token = await tokenFor(person.email);
+      expect((await person.client.post('/api/auth/password', { password: PASSWORD, new_password: NEXT })).status).toBe(
+        204,
+      );
+      expect(codeOf(await confirm(token, 'quite another phrase'))).toBe('422 validation_failed');
+    });
+
+    test('the tables hold no token, and the files are for their owner only', async () => {
+      const { email } = await register(service.anonymous);
+      await ask(email);
+      const token = await tokenFor(email);
+      const rows = JSON.stringify(await service.app.db.rows(raw('SELECT t::text FROM "_auth_email_tokens" t')));
+      expect(rows).toContain('reset_password');
+      expect(rows).not.toContain(token);
+      const [file] = await readdir(folder);
+      expect([(await stat(folder)).mode & 0o777, (await stat(join(folder, file!))).mode & 0o777]).toEqual([
+        0o700, 0o600,
+      ]);
+      expect(service.app.auth.mailTo).toBe(folder);
+    });
+  },
+  { schema: SCHEMA, env: { BYLAW_DATA: data } },
+);
+
+describe('SMTP', () => {
+  /** A server that speaks just enough of RFC 5321, and keeps what it is told. */
+  const told: string[] = [];
+  const server = createServer((socket: Socket) => {
+    let inData = false;
+    socket.write('220 test\r\n');
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      told.push(text);
+      for (const line of text.split('\r\n').slice(0, -1)) {
+        if (inData) {
+          if (line !== '.') continue;
+          inData = false;
+          socket.write('250 kept\r\n');
+        } else if (line === 'DATA') {
+          inData = true;
+          socket.write('354 go on\r\n');
+        } else if (line === 'QUIT') socket.end('221 bye\r\n');
+        else socket.write('250 ok\r\n');
+      }
+    });
+  });
+  afterAll(() => server.close());
+
+  test('mails go to the server; one that fails is told of and does not stop the next', async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const failures: unknown[] = [];
+    const mailer = createMailer({
+      smtpUrl: `smtp://127.0.0.1:${port}`,
+      mailFrom: 'service@example.org',
+      dataDir: data,
+      baseUrl: 'https://api.example',
+      onFailure: (error) => failures.push(error),
+    });
+    mailer.later(async () => ({ to: 'first@example.org', subject: 'Héllo', text: 'one' }));
+    mailer.later(async () => {
+      throw new Error('the database is away');
+    });
+    mailer.later(async () => undefined);
+    mailer.later(async () => ({ to: 'second@example.org', subject: 'b', text: 'two' }));
+    await mailer.close();
+    const text = told.join('');
+    expect(text.match(/RCPT TO:<[^>]*>/g)).toEqual(['RCPT TO:<first@example.org>', 'RCPT TO:<second@example.org>']);
+    expect(text).toContain('MAIL FROM:<service@example.org>');
+    expect(failures).toHaveLength(1);
+    expect(mailer.to).toBe('SMTP');
+  });
+});

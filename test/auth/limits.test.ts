@@ -1,0 +1,184 @@
+/** How often somebody may try; and that nobody can use it to keep others out. */
+import { expect, test } from 'vitest';
+import { raw } from '../../src/sql.ts';
+import type { Answer } from '../support/client.ts';
+import { describeOnBoth, type TestService } from '../support/service.ts';
+import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA } from './people.ts';
+
+const LIMITED = `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}
+limits: { login_account: 10 in 15m, login_address: 50 in 15m, register: 30 in 15m, refresh: 20 in 15m, reset: 5 in 15m }
+`;
+const OPTIONS = { schema: LIMITED, env: { BYLAW_RATE_LIMIT: 'on' } };
+let last = 0;
+/** Somebody else's address each time. */
+const somewhere = (): string => `10.${(++last >> 16) & 255}.${(last >> 8) & 255}.${last & 255}`;
+const from = (service: TestService, address: string) => service.anonymous.with({ 'X-Forwarded-For': address });
+const wrong = (service: TestService, address: string, email: string) =>
+  from(service, address).post('/api/auth/login', { email, password: 'wrong password' });
+const times = async (n: number, work: (i: number) => Promise<Answer>): Promise<readonly string[]> => {
+  const codes: string[] = [];
+  for (let i = 0; i < n; i++) codes.push(codeOf(await work(i)));
+  return codes;
+};
+const BAD = '401 invalid_credentials';
+const LIMIT = '429 rate_limited';
+/** By the command line's door, which has no limits. */
+const person = async (service: TestService) => {
+  const email = newEmail();
+  await service.app.auth.admin.addUser({ email, password: PASSWORD, roles: ['member'] });
+  return email;
+};
+
+describeOnBoth(
+  'limits',
+  (service) => {
+    test('the eleventh failed login of an account is refused, with the time to wait, and the right password then as well', async () => {
+      const email = await person(service);
+      expect(await times(11, () => wrong(service, somewhere(), email))).toEqual([...Array(10).fill(BAD), LIMIT]);
+      const answer = await from(service, somewhere()).post('/api/auth/login', {
+        email: email.toUpperCase(),
+        password: PASSWORD,
+      });
+      expect(codeOf(answer)).toBe(LIMIT);
+      const wait = Number(answer.headers.get('retry-after'));
+      expect(wait).toBeGreaterThan(800);
+      expect(wait).toBeLessThanOrEqual(900);
+      expect(answer.headers.get('ratelimit-policy')).toBe('"login-account";q=10;w=900');
+      expect(answer.headers.get('ratelimit')).toBe(`"login-account";r=0;t=${wait}`);
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    });
+
+    test('an account that is not there is limited alike', async () => {
+      const email = newEmail('nobody');
+      expect(await times(11, () => wrong(service, somewhere(), email))).toEqual([...Array(10).fill(BAD), LIMIT]);
+    });
+
+    test('of many attempts at once, no more than the limit learn anything, not even with the right password', {
+      timeout: 60_000,
+    }, async () => {
+      const email = await person(service);
+      const body = (i: number) => ({ email, password: i === 55 ? PASSWORD : `wrong password ${i}` });
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => from(service, somewhere()).post('/api/auth/login', body(i))),
+      );
+      const codes = answers.map(codeOf);
+      expect(codes.filter((code) => code === BAD)).toHaveLength(10);
+      expect(codes.filter((code) => code === LIMIT)).toHaveLength(50);
+    });
+
+    test('a stranger who uses up the attempts of an account does not keep its owner out', async () => {
+      const email = await person(service);
+      const home = somewhere();
+      await login(from(service, home), email);
+      const attack = somewhere();
+      expect(await times(12, () => wrong(service, attack, email))).toEqual([...Array(10).fill(BAD), LIMIT, LIMIT]);
+      expect(codeOf(await from(service, somewhere()).post('/api/auth/login', { email, password: PASSWORD }))).toBe(
+        LIMIT,
+      );
+      await login(from(service, home), email);
+      // Nor may the owner's own address guess without end.
+      expect(await times(11, () => wrong(service, home, email))).toEqual([...Array(10).fill(BAD), LIMIT]);
+    });
+
+    test('an address that failed fifty times is refused for every account, and for itself only', {
+      timeout: 60_000,
+    }, async () => {
+      const email = await person(service);
+      const attack = somewhere();
+      const codes = await times(51, () => wrong(service, attack, newEmail('guess')));
+      expect(codes).toEqual([...Array(50).fill(BAD), LIMIT]);
+      expect(codeOf(await from(service, attack).post('/api/auth/login', { email, password: PASSWORD }))).toBe(LIMIT);
+      await login(from(service, somewhere()), email);
+    });
+
+    test('addresses of one IPv6 network count as one', { timeout: 60_000 }, async () => {
+      const codes = await times(51, (i) => wrong(service, `2001:db8:1:2::${i + 1}`, newEmail('guess')));
+      expect(codes).toEqual([...Array(50).fill(BAD), LIMIT]);
+      expect(codeOf(await wrong(service, '2001:db8:1:3::1', newEmail('guess')))).toBe(BAD);
+    });
+
+    test('10,000 failed logins: fifty are answered, the rest cost no password check', {
+      timeout: 120_000,
+    }, async () => {
+      const email = await person(service);
+      const attack = somewhere();
+      const began = performance.now();
+      const codes = new Map<string, number>();
+      let left = 10_000;
+      const attacker = async () => {
+        while (left-- > 0) {
+          const code = codeOf(await wrong(service, attack, left % 2 ? email : newEmail('guess')));
+          codes.set(code, (codes.get(code) ?? 0) + 1);
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, attacker));
+      expect([...codes.keys()].sort()).toEqual([BAD, LIMIT]);
+      expect(codes.get(BAD)).toBeLessThanOrEqual(50);
+      expect(codes.get(BAD)).toBeGreaterThanOrEqual(10);
+      expect((codes.get(BAD) ?? 0) + (codes.get(LIMIT) ?? 0)).toBe(10_000);
+      // 10,000 checks would take a minute or two of a processor.
+      expect(performance.now() - began).toBeLessThan(90_000);
+      await login(from(service, somewhere()), await person(service));
+    });
+
+    test('registrations of an address', { timeout: 60_000 }, async () => {
+      const crowd = somewhere();
+      const codes = await times(31, () =>
+        from(service, crowd).post('/api/auth/register', { email: newEmail(), password: PASSWORD }),
+      );
+      expect(codes).toEqual([...Array(30).fill('201 undefined'), LIMIT]);
+      await register(from(service, somewhere()));
+    });
+
+    test('refreshes of an address', async () => {
+      const place = somewhere();
+      const codes = await times(21, () => refresh(from(service, place), 'A'.repeat(43)));
+      expect(codes).toEqual([...Array(20).fill('401 invalid_token'), LIMIT]);
+    });
+
+    test('reset mails: of an address that asks, and of an address that they go to', async () => {
+      const place = somewhere();
+      const ask = (address: string, email: string) =>
+        from(service, address).post('/api/auth/password/reset/request', { email });
+      expect(await times(6, () => ask(place, newEmail()))).toEqual([...Array(5).fill('202 undefined'), LIMIT]);
+      const email = await person(service);
+      expect(await times(6, () => ask(somewhere(), email))).toEqual([...Array(5).fill('202 undefined'), LIMIT]);
+      expect(await times(6, () => ask(somewhere(), newEmail('nobody')))).toEqual(Array(6).fill('202 undefined'));
+    });
+
+    test('an address is only believed from a proxy that is configured', async () => {
+      // The test's proxy is 127.0.0.1 itself; what it adds at the end counts, not what the client wrote before.
+      const email = newEmail('nobody');
+      const place = somewhere();
+      const codes = await times(51, (i) =>
+        service.anonymous.post(
+          '/api/auth/login',
+          { email: newEmail('x'), password: 'wrong' },
+          { 'X-Forwarded-For': `9.9.9.${i}, ${place}` },
+        ),
+      );
+      expect(codes.at(-1)).toBe(LIMIT);
+      expect(codeOf(await wrong(service, somewhere(), email))).toBe(BAD);
+    });
+
+    test('the counters name nobody', async () => {
+      const rows = await service.app.db.rows(raw('SELECT key FROM "_auth_limits"'));
+      expect(rows.length).toBeGreaterThan(10);
+      expect(JSON.stringify(rows)).not.toContain('@example');
+    });
+  },
+  OPTIONS,
+);
+
+describeOnBoth(
+  'changing a password',
+  (service) => {
+    test('is limited like logging in: a stolen session cannot guess', async () => {
+      const { client } = await newPerson(service.anonymous);
+      const guess = () =>
+        client.post('/api/auth/password', { password: 'wrong password', new_password: 'a fine new phrase' });
+      expect(await times(11, guess)).toEqual([...Array(10).fill(BAD), LIMIT]);
+    });
+  },
+  OPTIONS,
+);

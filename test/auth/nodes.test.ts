@@ -1,0 +1,154 @@
+/** Two nodes on one PostgreSQL: what one is told acts on the other within a second, also when they cannot hear each other. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { CHANNEL } from '../../src/auth/authenticate.ts';
+import { type Service, startService } from '../../src/cli/service.ts';
+import { readConfig } from '../../src/config.ts';
+import { openLog } from '../../src/http/log.ts';
+import { raw } from '../../src/sql.ts';
+import type { Database } from '../../src/store/contract.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { Client } from '../support/client.ts';
+import { isolatedUrl } from '../support/postgres.ts';
+import { schemaFrom } from '../support/service.ts';
+import { partsOf } from './forge.ts';
+import { codeOf, login, newPerson, refresh, SCHEMA, tokensOf, until } from './people.ts';
+
+/** The same database, whose notifications do not arrive; `up`: whether the channel says that it is there. */
+function deaf(db: Database, up: boolean): Database {
+  return new Proxy(db, {
+    get(target, name) {
+      if (name === 'listen') {
+        return async (_channel: string, _onMessage: unknown, onState: (up: boolean) => void) => {
+          onState(up);
+          return async () => {};
+        };
+      }
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
+  const nodes: Service[] = [];
+  let [here, there, deafNode, lostNode]: Client[] = [];
+  beforeAll(async () => {
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const start = async (wrap: (db: Database) => Database = (db) => db) => {
+      const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', BASE_URL: 'http://127.0.0.1:8090' });
+      const service = await startService({
+        config,
+        schema: schemaFrom(SCHEMA),
+        db: wrap(await openDatabase({ url })),
+        log: openLog('error'),
+      });
+      nodes.push(service);
+      return new Client(service.url);
+    };
+    here = await start();
+    there = await start();
+    lostNode = await start((db) => deaf(db, true));
+    deafNode = await start((db) => deaf(db, false));
+  });
+  afterAll(async () => {
+    for (const node of nodes) await node.stop();
+  });
+  const at = (node: Client, access: string) => node.get('/api/auth/me', { Authorization: `Bearer ${access}` });
+
+  test('a token of one is good on the other, and both sign with one key', async () => {
+    const person = await newPerson(here!);
+    expect((await at(there!, person.access)).body.user.id).toBe(person.id);
+    const other = await login(there!, person.email);
+    expect(partsOf(other.access).header.kid).toBe(partsOf(person.access).header.kid);
+    const next = await refresh(there!, person.refresh);
+    expect(tokensOf(there!, next).cookie).toBe(person.cookie);
+  });
+
+  test.each([
+    ['hears', () => there!],
+    ['lost its channel and knows', () => deafNode!],
+    ['gets no notification and does not know', () => lostNode!],
+  ])('a logout on one ends the session within a second on one that %s', async (_, node) => {
+    for (let i = 0; i < 3; i++) {
+      const person = await newPerson(here!);
+      // Keeps the session in the other's memory until the end.
+      expect((await at(node(), person.access)).status).toBe(200);
+      await sleep(Math.random() * 600);
+      expect((await at(node(), person.access)).status).toBe(200);
+      expect(
+        (await here!.post('/api/auth/logout', undefined, { Authorization: `Bearer ${person.access}` })).status,
+      ).toBe(204);
+      await until(
+        'the session is over',
+        async () => codeOf(await at(node(), person.access)) === '401 invalid_token',
+        1_000,
+      );
+    }
+  });
+
+  test('who hears, knows at once', async () => {
+    const waits: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const person = await newPerson(here!);
+      expect((await at(there!, person.access)).status).toBe(200);
+      await here!.post('/api/auth/logout', undefined, { Authorization: `Bearer ${person.access}` });
+      waits.push(
+        await until('the session is over', async () => (await at(there!, person.access)).status === 401, 1_000),
+      );
+    }
+    expect(waits.sort((a, b) => a - b)[2]).toBeLessThan(300);
+  });
+
+  test('a disabled user, a taken role and a changed password act on all', async () => {
+    const [admin] = nodes.map((node) => node.app.auth.admin);
+    const person = await newPerson(here!);
+    for (const node of [there!, lostNode!, deafNode!]) {
+      const may = async () =>
+        (await node.post('/api/ranked', { data: {} }, { Authorization: `Bearer ${person.access}` })).status === 201;
+      expect(await may()).toBe(false);
+      await admin!.changeRoles(person.email, { add: ['lead'], remove: [] });
+      await until('the role is given', may, 1_000);
+      await admin!.changeRoles(person.email, { add: [], remove: ['lead'] });
+      await until('the role is taken', async () => !(await may()), 1_000);
+    }
+    await admin!.setDisabled(person.email, true);
+    for (const node of [there!, lostNode!, deafNode!]) {
+      await until('the user is out', async () => (await at(node, person.access)).status === 401, 1_000);
+    }
+  });
+
+  test('a key that one makes is known to all without a restart, also to those who did not hear of it', async () => {
+    const person = await newPerson(here!);
+    const kid = await nodes[0]!.app.auth.admin.rotateKeys();
+    let fresh = person.access;
+    await until(
+      'the new key signs',
+      async () => {
+        fresh = (await login(here!, person.email)).access;
+        return partsOf(fresh).header.kid === kid;
+      },
+      4_000,
+    );
+    for (const node of [here!, there!, lostNode!, deafNode!]) {
+      await until('the new token is good', async () => (await at(node, fresh)).status === 200, 1_500);
+      expect((await at(node, person.access)).status).toBe(200);
+    }
+  });
+
+  test('hostile notifications change nothing but memory', async () => {
+    const person = await newPerson(there!);
+    for (const payload of ['', 'session', 'session:', 'user:x', 'nothing:at all', `session:${'x'.repeat(5_000)}`]) {
+      await nodes[0]!.app.db.notify(CHANNEL, payload);
+    }
+    expect((await at(there!, person.access)).status).toBe(200);
+  });
+
+  test('a session that the database loses by another hand is over as soon', async () => {
+    const person = await newPerson(here!);
+    expect((await at(there!, person.access)).status).toBe(200);
+    await nodes[0]!.app.db.run(raw(`DELETE FROM users WHERE email = '${person.email}'`));
+    await until('the user is gone', async () => (await at(there!, person.access)).status === 401, 1_000);
+    expect(codeOf(await refresh(here!, person.refresh))).toBe('401 invalid_token');
+  });
+});
