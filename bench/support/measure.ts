@@ -23,7 +23,7 @@ export function measure(contenders: readonly Contender[], seconds: number): read
   const rounds: number[][] = contenders.map(() => []);
   const end = performance.now() + seconds * 1000;
   do {
-    contenders.forEach((contender, i) => rounds[i]!.push(timed(contender, times[i]!)));
+    for (const [i, contender] of contenders.entries()) rounds[i]!.push(timed(contender, times[i]!));
   } while (performance.now() < end);
   return contenders.map(({ name }, i) => ({ name, rounds: rounds[i]!, median: median(rounds[i]!) }));
 }

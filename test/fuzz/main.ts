@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--faults [part of a name]` · `--frontend` · `--icu` · `--no-pglite`
+ * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
  * Exits with 1 when anything disagrees.
  */
 import { parseArgs } from 'node:util';
@@ -7,6 +7,7 @@ import pg from 'pg';
 import { startPostgres } from '../support/postgres.ts';
 import { loadCompiler } from './compiler.ts';
 import { runFaults } from './faults.ts';
+import { fuzzFrontEnd } from './frontend.ts';
 import { describe } from './report.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { Shapes } from './shapes.ts';
@@ -25,13 +26,16 @@ const { values: options } = parseArgs({
 });
 const LANES = 2;
 const MOST_DISAGREEMENTS = 3;
+/** Of the seconds, for texts that are no policies. */
+const FRONT_END_SHARE = 0.1;
 
 process.exitCode = options.faults ? await runFaults({ only: options.only, seed: Number(options.seed) }) : await fuzz();
 
 async function fuzz(): Promise<number> {
   const seed = Number(options.seed);
   const seconds = Number(options.seconds);
-  const end = Date.now() + seconds * 1000;
+  const frontEndFailures = options.world === undefined ? frontEnd({ seed, seconds: seconds * FRONT_END_SHARE }) : 0;
+  const end = Date.now() + seconds * 1000 * (1 - FRONT_END_SHARE);
   const found: Disagreement[] = [];
   const causes = new Map<string, number>();
   const shapes = new Shapes();
@@ -67,7 +71,17 @@ async function fuzz(): Promise<number> {
   }
   for (const [cause, count] of causes) console.log(`${count} × ${cause}`);
   summarise({ run, shapes, found: found.length, seconds: (performance.now() - began) / 1000 });
-  return found.length > 0 ? 1 : 0;
+  return found.length + frontEndFailures > 0 ? 1 : 0;
+}
+
+/** Any text is answered, in time and with places that exist. The number of those that are not. */
+function frontEnd(given: { seed: number; seconds: number }): number {
+  const { inputs, accepted, slowestMs, failures } = fuzzFrontEnd(given);
+  console.log(
+    `texts               ${inputs}, ${accepted} of them policies, slowest ${slowestMs.toFixed(1)} ms, failures ${failures.length}`,
+  );
+  for (const failure of failures.slice(0, 5)) console.log(`  ${failure}`);
+  return failures.length;
 }
 
 /** What two reports of one fault probably share. */

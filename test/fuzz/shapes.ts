@@ -9,18 +9,22 @@ export class Shapes {
   count(checked: Checked, polarity: Polarity = '+'): void {
     switch (checked.kind) {
       case 'const':
-        return this.#add(`const ${polarity}`);
+        this.#add(`const ${polarity}`);
+        return;
       case 'and':
       case 'or':
         this.#add(`${checked.kind} ${polarity}`);
         for (const item of checked.items) this.count(item, polarity);
         return;
       case 'not':
-        return this.count(checked.item, flipped(polarity));
+        this.count(checked.item, flipped(polarity));
+        return;
       case 'is null':
-        return this.#add(`${checked.negated ? 'is not null' : 'is null'} ${sideOf(checked.operand)} ${polarity}`);
+        this.#add(`${checked.negated ? 'is not null' : 'is null'} ${sideOf(checked.operand)} ${polarity}`);
+        return;
       case 'compare':
-        return this.#add(`${sideOf(checked.left)} ${checked.op} ${sideOf(checked.right)} ${polarity}`);
+        this.#add(`${sideOf(checked.left)} ${checked.op} ${sideOf(checked.right)} ${polarity}`);
+        return;
       case 'quantified': {
         const { quantifier, path, condition } = checked;
         const reached =
@@ -30,7 +34,8 @@ export class Shapes {
               ? ' path?'
               : ' path';
         this.#add(`${quantifier} ${path.relation.kind} of ${path.scope.kind}${reached} ${polarity}`);
-        return this.count(condition, quantifier === 'none' ? flipped(polarity) : polarity);
+        this.count(condition, quantifier === 'none' ? flipped(polarity) : polarity);
+        return;
       }
     }
   }
