@@ -40,7 +40,8 @@ interface Import {
   readonly to: string;
 }
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g;
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g;
 
 const files = globSync(['src/**/*.ts', 'grammar/**/*.ts'], { cwd: ROOT }).sort();
 const imports: readonly Import[] = files.flatMap((from) =>
@@ -97,7 +98,8 @@ describe('the rooms', () => {
   test('a route imports no route', () => {
     const routes = new Set(inside.filter(({ from }) => from === 'src/routes/index.ts').map(({ to }) => to));
     const wrong = inside.filter(
-      ({ from, to }) => from !== 'src/routes/index.ts' && from.startsWith('src/routes/') && routes.has(to) && !isList(from),
+      ({ from, to }) =>
+        from !== 'src/routes/index.ts' && from.startsWith('src/routes/') && routes.has(to) && !isList(from),
     );
     expect(wrong.map(say)).toEqual([]);
   });

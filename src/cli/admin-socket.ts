@@ -20,7 +20,10 @@ export interface CommandResult {
 const MAX_CALL = 1 << 20;
 const socketOf = (folder: string): string => join(folder, 'admin.sock');
 
-export async function listenForCommands(folder: string, run: (call: CommandCall) => Promise<CommandResult>): Promise<() => Promise<void>> {
+export async function listenForCommands(
+  folder: string,
+  run: (call: CommandCall) => Promise<CommandResult>,
+): Promise<() => Promise<void>> {
   const path = socketOf(folder);
   // Whoever holds the folder's lock is alone: what lies there is of a server that was killed.
   await rm(path, { force: true });

@@ -25,8 +25,13 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
   }
   const command = commands.find((known) => known.name === name);
   if (command === undefined) {
-    const near = nearest(name, commands.map((known) => known.name));
-    io.stderr.write(`bylaw: unknown command \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}\n\n${usage()}`);
+    const near = nearest(
+      name,
+      commands.map((known) => known.name),
+    );
+    io.stderr.write(
+      `bylaw: unknown command \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}\n\n${usage()}`,
+    );
     return 2;
   }
   if (rest.includes('--help')) {
@@ -43,7 +48,10 @@ async function runHereOrThere(command: Command, argv: readonly string[], io: Io)
     return await commandOf(command).run(argv, io);
   } catch (error) {
     if (!(error instanceof FolderInUse)) throw error;
-    const called = { argv: [command.name, ...argv], stdin: argv.some((word) => word.endsWith('-stdin')) ? await stdin() : '' };
+    const called = {
+      argv: [command.name, ...argv],
+      stdin: argv.some((word) => word.endsWith('-stdin')) ? await stdin() : '',
+    };
     const result = await callServer(folderOf(argv, io), called).catch(() => undefined);
     if (result === undefined) throw error;
     io.stdout.write(result.stdout);

@@ -7,7 +7,10 @@ import { runningService, type Workspace } from './workspace.ts';
 export type RunInside = (call: CommandCall) => Promise<CommandResult>;
 
 /** `find` tells the commands that may be run so. */
-export function runInside(workspace: Omit<Workspace, 'close'>, { io, find }: { readonly io: Io; readonly find: (name: string) => Command | undefined }): RunInside {
+export function runInside(
+  workspace: Omit<Workspace, 'close'>,
+  { io, find }: { readonly io: Io; readonly find: (name: string) => Command | undefined },
+): RunInside {
   return async ({ argv, stdin }) => {
     const [name = '', ...rest] = argv;
     const command = find(name);

@@ -1,8 +1,8 @@
 /** `bylaw migrate plan | apply`: from the database's state to the schema. */
-import { authTables } from '../auth/tables.ts';
 import { ConfigError, readArguments } from '../config.ts';
 import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrate.ts';
 import type { Command, Io } from './command.ts';
+import { systemTables } from './system-tables.ts';
 import { openDatabaseFor, WORKSPACE_FLAGS } from './workspace.ts';
 
 const FLAGS = { ...WORKSPACE_FLAGS, 'allow-destructive': {} } as const;
@@ -13,12 +13,13 @@ export const command: Command = {
   async run(argv, io) {
     const flags = readArguments(argv, FLAGS);
     const [step, ...more] = flags.positionals;
-    if ((step !== 'plan' && step !== 'apply') || more.length > 0) throw new ConfigError(['expected `migrate plan` or `migrate apply`']);
+    if ((step !== 'plan' && step !== 'apply') || more.length > 0)
+      throw new ConfigError(['expected `migrate plan` or `migrate apply`']);
     const { db, schema, close } = await openDatabaseFor(io, flags);
     try {
-      if (step === 'plan') return tellPlan(await planMigration(db, schema, { systemTables: authTables }), io);
+      if (step === 'plan') return tellPlan(await planMigration(db, schema, { systemTables }), io);
       const allowDestructive = flags.has('allow-destructive');
-      return tellDone(await applyMigration(db, schema, { allowDestructive, systemTables: authTables }), io);
+      return tellDone(await applyMigration(db, schema, { allowDestructive, systemTables }), io);
     } catch (error) {
       if (!(error instanceof MigrationRefused)) throw error;
       io.stderr.write(`bylaw migrate: ${error.message}\n`);
@@ -40,6 +41,10 @@ function tellPlan({ statements, destructive }: Migration, { stdout }: Io): numbe
 }
 
 function tellDone({ statements }: Migration, { stdout }: Io): number {
-  stdout.write(statements.length === 0 ? 'nothing to do\n' : `${statements.map((statement) => `${statement};`).join('\n')}\ndone\n`);
+  stdout.write(
+    statements.length === 0
+      ? 'nothing to do\n'
+      : `${statements.map((statement) => `${statement};`).join('\n')}\ndone\n`,
+  );
   return 0;
 }

@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
-import { MigrationRefused } from '../store/migrate.ts';
 import { FolderInUse } from '../store/lock.ts';
+import { MigrationRefused } from '../store/migrate.ts';
 import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
@@ -16,12 +16,14 @@ import { openDatabaseOf, schemaFor } from './workspace.ts';
 
 export const command: Command = {
   name: 'serve',
-  summary: 'bring the database to the schema and serve it [--schema FILE] [--port N] [--host H] [--database-url URL] [--data DIR] [--base-url URL] [--workers N]',
+  summary:
+    'bring the database to the schema and serve it [--schema FILE] [--port N] [--host H] [--database-url URL] [--data DIR] [--base-url URL] [--workers N]',
   async run(argv, io) {
     const config = readConfig(argv, io.env);
     const schema = schemaFor(io, config.schema);
     try {
-      if (config.workers > 1 && cluster.isPrimary) return await serveWithWorkers({ config, schema, io, ready: readyLine });
+      if (config.workers > 1 && cluster.isPrimary)
+        return await serveWithWorkers({ config, schema, io, ready: readyLine });
       return await serve(config, schema, io);
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -36,18 +38,25 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
   const db = await openDatabaseOf(config, io.cwd);
-  const service = await startService({ config, schema, db, log, ...(isWorker ? { readMetrics: readMetricsOfAll } : {}) }).catch(
-    async (error: unknown) => {
-      await db.close();
-      throw error;
-    },
-  );
-  const closeSocket = db.kind === 'embedded' ? await listenForCommands(resolve(io.cwd, config.data), insideOf(service, io)) : undefined;
+  const service = await startService({
+    config,
+    schema,
+    db,
+    log,
+    ...(isWorker ? { readMetrics: readMetricsOfAll } : {}),
+  }).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
+  const closeSocket =
+    db.kind === 'embedded' ? await listenForCommands(resolve(io.cwd, config.data), insideOf(service, io)) : undefined;
   if (isWorker) tellReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
   await signal();
   await closeSocket?.();
   await service.stop();
+  // A worker would wait for messages of the primary for ever.
+  if (isWorker) process.disconnect?.();
   return 0;
 }
 
@@ -73,7 +82,11 @@ function signal(): Promise<void> {
 
 function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
   const database = databaseUrl === undefined ? `embedded database in ${data}` : `PostgreSQL at ${placeOf(databaseUrl)}`;
-  const notes = [database, ...(workers > 1 ? [`${workers} workers`] : []), ...(rateLimit ? [] : ['rate limits are OFF'])];
+  const notes = [
+    database,
+    ...(workers > 1 ? [`${workers} workers`] : []),
+    ...(rateLimit ? [] : ['rate limits are OFF']),
+  ];
   return `bylaw listening on ${url} (${notes.join(', ')})`;
 }
 

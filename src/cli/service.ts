@@ -2,8 +2,9 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuth } from '../auth/auth.ts';
-import { authTables } from '../auth/tables.ts';
 import type { Config } from '../config.ts';
+import { createFiles } from '../files/files.ts';
+import { openStorage } from '../files/open.ts';
 import { addressReader } from '../http/address.ts';
 import type { App } from '../http/app.ts';
 import { jsonBodyReader } from '../http/body.ts';
@@ -16,6 +17,7 @@ import type { Database } from '../store/contract.ts';
 import { forgetOldKeys } from '../store/idempotency.ts';
 import { applyMigration } from '../store/migrate.ts';
 import { createRecords } from '../store/records.ts';
+import { systemTables } from './system-tables.ts';
 
 const DRAIN_MS = 10_000;
 const FORGET_KEYS_EVERY_MS = 600_000;
@@ -41,15 +43,22 @@ export interface Service {
 /** Database to the schema → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { schema, db, log } = parts;
-  await applyMigration(db, schema, { systemTables: authTables });
+  await applyMigration(db, schema, { systemTables });
   const config = { ...parts.config };
   const auth = await createAuth({ db, schema, config });
   if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
+  const files = await createFiles({
+    db,
+    schema,
+    openStorage: (storeId) => openStorage(config, storeId),
+    onFault: (error) => log.logger.error({ error: String(error) }, 'the sweep of the files failed'),
+  });
   const app: App = {
     config,
     schema,
     db,
     auth,
+    files,
     records: createRecords(db, schema),
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
@@ -64,6 +73,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   forgetting.unref();
   const stop = async (): Promise<void> => {
     clearInterval(forgetting);
+    files.close();
     await drain(server);
     await auth.close();
     await db.close();
@@ -86,9 +96,11 @@ async function listen(server: Server, { host, port }: Config): Promise<string> {
 
 async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // A connection that is kept alive is idle as soon as its answer is out.
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
   const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
+  clearInterval(idle);
   clearTimeout(late);
 }
 

@@ -4,11 +4,11 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
-import { authTables } from '../auth/tables.ts';
 import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
 import { applyMigration } from '../store/migrate.ts';
 import type { Io } from './command.ts';
+import { systemTables } from './system-tables.ts';
 import { openDatabaseOf } from './workspace.ts';
 
 export interface Fleet {
@@ -33,7 +33,7 @@ const HEALTHY_MS = 5_000;
 /** Until a signal comes. */
 export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Promise<number> {
   const db = await openDatabaseOf(config, io.cwd);
-  await applyMigration(db, schema, { systemTables: authTables }).finally(() => db.close());
+  await applyMigration(db, schema, { systemTables }).finally(() => db.close());
   const registry = new AggregatorRegistry();
   let isStopping = false;
   let waiting = config.workers;
@@ -44,7 +44,8 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
     const began = Date.now();
     worker.on('message', (message: Message) => {
       if (message.type === METRICS) void sendMetrics(worker, registry, message.id ?? 0);
-      if (message.type === READY && --waiting === 0) io.stdout.write(`${ready(message.url ?? config.baseUrl, config)}\n`);
+      if (message.type === READY && --waiting === 0)
+        io.stdout.write(`${ready(message.url ?? config.baseUrl, config)}\n`);
     });
     worker.once('exit', (code) => {
       if (isStopping) return;
@@ -68,7 +69,11 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
 const ending = (worker: Worker): Promise<void> =>
   new Promise((resolve) => (worker.isDead() ? resolve() : worker.once('exit', () => resolve())));
 
-async function sendMetrics(worker: Worker, registry: AggregatorRegistry<RegistryContentType>, id: number): Promise<void> {
+async function sendMetrics(
+  worker: Worker,
+  registry: AggregatorRegistry<RegistryContentType>,
+  id: number,
+): Promise<void> {
   const text = await registry.clusterMetrics().catch(() => '');
   if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies Message);
 }

@@ -5,9 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { resolve } from 'node:path';
 import { type Auth, createAuth } from '../auth/auth.ts';
-import { authTables } from '../auth/tables.ts';
 import { type Arguments, type Config, ConfigError, type FlagSpec, readConfig } from '../config.ts';
-import { underlineIssues } from './issues.ts';
 import { loadSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model.ts';
 import { readCatalogue } from '../store/catalogue.ts';
@@ -15,6 +13,8 @@ import type { Database } from '../store/contract.ts';
 import { applyMigration } from '../store/migrate.ts';
 import { openDatabase } from '../store/open.ts';
 import type { Io } from './command.ts';
+import { underlineIssues } from './issues.ts';
+import { systemTables } from './system-tables.ts';
 
 export interface Workspace {
   readonly config: Config;
@@ -50,7 +50,7 @@ export async function openWorkspace(io: Io, flags: Arguments): Promise<Workspace
   if (running !== undefined) return { ...running, close: async () => {} };
   const { db, ...more } = await openDatabaseFor(io, flags);
   try {
-    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, more.schema, { systemTables: authTables });
+    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, more.schema, { systemTables });
     const auth = await createAuth({ db, schema: more.schema, config: more.config });
     const close = async (): Promise<void> => {
       await auth.close();

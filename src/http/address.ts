@@ -22,11 +22,15 @@ export function addressReader(proxies: readonly string[]): AddressReader {
 function forwardedFor(request: IncomingMessage): readonly string[] {
   const header = request.headers['x-forwarded-for'];
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
-  return text.split(',').map((hop) => plain(hop.trim())).filter((hop) => hop !== '');
+  return text
+    .split(',')
+    .map((hop) => plain(hop.trim()))
+    .filter((hop) => hop !== '');
 }
 
 /** `::ffff:10.0.0.1` is 10.0.0.1. */
-const plain = (address: string): string => (address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address);
+const plain = (address: string): string =>
+  address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
 
 const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 

@@ -1,11 +1,12 @@
 /** Everything a handler may need, made once at the start. */
 import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
+import type { Files } from '../files/files.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/contract.ts';
 import type { Records } from '../store/records.ts';
-import type { BodyReader } from './body.ts';
 import type { AddressReader } from './address.ts';
+import type { BodyReader } from './body.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -14,6 +15,7 @@ export interface App {
   readonly schema: Schema;
   readonly db: Database;
   readonly records: Records;
+  readonly files: Files;
   readonly auth: Auth;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -30,7 +30,9 @@ export function jsonBodyReader(limit: number): BodyReader {
 
 /** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string =>
-  createHash('sha256').update(ctx.state.bodyBytes as Uint8Array).digest('hex');
+  createHash('sha256')
+    .update(ctx.state.bodyBytes as Uint8Array)
+    .digest('hex');
 
 function checkHeaders(ctx: Context): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') {
@@ -45,7 +47,8 @@ function checkHeaders(ctx: Context): void {
 function readingFailed(error: unknown, limit: number): unknown {
   const { status, type } = error as { status?: number; type?: string };
   if (status === 413) return new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
-  if (status === 400) return new Problem('malformed_json', 'the body ended before its announced length', { cause: type });
+  if (status === 400)
+    return new Problem('malformed_json', 'the body ended before its announced length', { cause: type });
   return error;
 }
 

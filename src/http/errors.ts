@@ -63,14 +63,23 @@ const internal = (cause: unknown): Problem =>
   });
 
 function logDefect(log: Logger, ctx: Context, error: unknown): void {
-  const { name, message, stack, code }: Error & { code?: unknown } = error instanceof Error ? error : new Error(String(error));
+  const { name, message, stack, code }: Error & { code?: unknown } =
+    error instanceof Error ? error : new Error(String(error));
   log.error({ request_id: requestIdOf(ctx), error: { name, message, stack, code } }, 'defect');
 }
 
 /** The body is the same, byte for byte but the request id, for equal problems. */
 export function writeProblem(ctx: Context, problem: Problem): void {
   // What a handler had set for an answer that does not go out.
-  for (const name of ['ETag', 'Location', 'Preference-Applied', 'Content-Disposition', 'Last-Modified', 'Content-Range', 'Accept-Ranges']) {
+  for (const name of [
+    'ETag',
+    'Location',
+    'Preference-Applied',
+    'Content-Disposition',
+    'Last-Modified',
+    'Content-Range',
+    'Accept-Ranges',
+  ]) {
     ctx.remove(name);
   }
   ctx.status = problem.status;
@@ -91,4 +100,5 @@ export function writeProblem(ctx: Context, problem: Problem): void {
 }
 
 /** RFC 6750, section 3. */
-const challengeOf = ({ code }: Problem): string => (code === 'invalid_token' ? 'Bearer error="invalid_token"' : 'Bearer');
+const challengeOf = ({ code }: Problem): string =>
+  code === 'invalid_token' ? 'Bearer error="invalid_token"' : 'Bearer';

@@ -7,6 +7,7 @@ import type { Context } from 'koa';
 import type { Caller } from '../auth/contract.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import type { Action, PolicyRequest } from '../policy/types.ts';
+import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Collection } from '../schema/model.ts';
 import type { Ask } from '../store/ask.ts';
@@ -72,8 +73,12 @@ function doorOf({ route, path }: Match): Door {
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
 }
 
-async function callerAt(door: Door, { ctx, app }: Arrival): Promise<Caller | undefined> {
+async function callerAt(door: Door, { ctx, app, match }: Arrival): Promise<Caller | undefined> {
   if (door === 'public') return undefined;
+  const token =
+    typeof door === 'object' && door.link === true ? queryOf(ctx).find(({ key }) => key === 'token')?.value : undefined;
+  if (token !== undefined)
+    return app.auth.callerOfSession(app.files.links.read(token, parseUuid(match.params.id ?? '') ?? ''));
   try {
     return await app.auth.authenticate(credentialsOf(ctx));
   } catch (error) {
@@ -98,7 +103,9 @@ function routeFor(collection: Collection | undefined, { route, candidates }: Mat
   if (route !== undefined && isOpen(route)) return route;
   const open = candidates.filter(isOpen);
   if (open.length === 0) throw notFound();
-  throw new Problem('method_not_allowed', 'this address does not take that method', { headers: { Allow: allowOf(open) } });
+  throw new Problem('method_not_allowed', 'this address does not take that method', {
+    headers: { Allow: allowOf(open) },
+  });
 }
 
 const isGeneralCreate = ({ door }: Route): boolean =>
@@ -130,9 +137,14 @@ function admit({ ctx, app }: Arrival, { caller, collection, action }: Who): Admi
     caller,
     collection,
     ask(data) {
-      const own = waitsForBody ? decide({ rules, request: { ...request, data: data ?? {} } }) : permitOf(collection.name, action);
+      const own = waitsForBody
+        ? decide({ rules, request: { ...request, data: data ?? {} } })
+        : permitOf(collection.name, action);
       if (!mayHoldRoles) checkVerdict(own);
-      return { ...plain, permit: (name, which) => (name === collection.name && which === action ? own : permitOf(name, which)) };
+      return {
+        ...plain,
+        permit: (name, which) => (name === collection.name && which === action ? own : permitOf(name, which)),
+      };
     },
   };
 }
@@ -146,7 +158,8 @@ function checkVerdict(permit: Permit): void {
 }
 
 export const forbidden = (): Problem => new Problem('forbidden', 'the rules of this collection do not allow that');
-export const notFound = (): Problem => new Problem('not_found', 'there is nothing at this address, or nothing that you may see');
+export const notFound = (): Problem =>
+  new Problem('not_found', 'there is nothing at this address, or nothing that you may see');
 
 function nowMicros(): string {
   return new Date().toISOString().replace('Z', '000Z');

@@ -1,6 +1,6 @@
 /** One JSON line a request on stderr: no tokens, passwords, cookies, bodies or query values. */
 import type { Context, Next } from 'koa';
-import { pino, type Logger } from 'pino';
+import { type Logger, pino } from 'pino';
 import { requestIdOf } from './request-id.ts';
 
 export type { Logger };

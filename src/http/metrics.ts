@@ -27,7 +27,10 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     const start = performance.now();
     ctx.res.once('close', () => {
       const path = (ctx.state.route as { path: string } | undefined)?.path ?? 'none';
-      duration.observe({ method: known(ctx.method), route: path, status: ctx.res.statusCode }, (performance.now() - start) / 1000);
+      duration.observe(
+        { method: known(ctx.method), route: path, status: ctx.res.statusCode },
+        (performance.now() - start) / 1000,
+      );
     });
     await next();
   };

@@ -6,8 +6,13 @@ import type { App } from './app.ts';
 /**
  * Who may come in. `public`: no credential is looked at. `session`: a valid caller. `optional`: a caller where a valid credential is sent.
  * An action: a valid caller, and the permit of that action on the collection that the path names (or on `collection`), made by the gate before the handler runs.
+ * With `link`, a signed link (`?token=`) for the file `:id` says who the caller is, in place of a credential.
  */
-export type Door = 'public' | 'optional' | 'session' | { readonly action: Action; readonly collection?: string };
+export type Door =
+  | 'public'
+  | 'optional'
+  | 'session'
+  | { readonly action: Action; readonly collection?: string; readonly link?: true };
 
 export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE';

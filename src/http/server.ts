@@ -29,10 +29,13 @@ export function createServer(app: App, routes: readonly Route[]): Server {
     .use(answerOrigins(app.schema.origins))
     .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
   const handle = koa.callback();
-  const server = createHttpServer({ requestTimeout: 120_000, headersTimeout: 30_000, keepAliveTimeout: 65_000 }, (request, response) => {
-    // Koa resolves after the answer; what it could still throw has been answered by the door.
-    void handle(request, response);
-  });
+  const server = createHttpServer(
+    { requestTimeout: 600_000, headersTimeout: 30_000, keepAliveTimeout: 65_000 },
+    (request, response) => {
+      // Koa resolves after the answer; what it could still throw has been answered by the door.
+      void handle(request, response);
+    },
+  );
   return server;
 }
 

@@ -1,6 +1,7 @@
 /** The routes, in the order of the manual. Where two paths fit, the first counts. */
 import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
+import { fileRoutes } from './files/index.ts';
 import { createRecord } from './records/create.ts';
 import { listRecords } from './records/list.ts';
 import { readRecord } from './records/read.ts';
@@ -13,6 +14,7 @@ import { openapi } from './system/openapi.ts';
 
 export const routes: readonly Route[] = [
   ...authRoutes,
+  ...fileRoutes,
   createRecord,
   listRecords,
   readRecord,

@@ -46,7 +46,13 @@ test('what is open is known to be', () => {
 
 test('every action has a door, and no two routes are one', () => {
   const general = actions.filter(({ path }) => path.startsWith('/api/:collection'));
-  expect(general.map(({ door }) => (door as { action: string }).action).toSorted()).toEqual(['create', 'delete', 'list', 'read', 'update']);
+  expect(general.map(({ door }) => (door as { action: string }).action).toSorted()).toEqual([
+    'create',
+    'delete',
+    'list',
+    'read',
+    'update',
+  ]);
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length);
 });
 
@@ -58,18 +64,27 @@ describeOnBoth(
       users = [await service.user('admin'), await service.user('member')];
     });
 
-    test.each(guarded.map((route) => [nameOf(route), route] as const))('%s is shut without a credential', async (_, route) => {
-      for (const headers of [{}, { Authorization: 'Bearer x' }, { Cookie: 'svc_session=x' }] as Record<string, string>[]) {
-        expect((await service.anonymous.send(route.method, pathOf(route), { headers })).status).toBe(401);
-      }
-    });
+    test.each(guarded.map((route) => [nameOf(route), route] as const))(
+      '%s is shut without a credential',
+      async (_, route) => {
+        for (const headers of [{}, { Authorization: 'Bearer x' }, { Cookie: 'svc_session=x' }] as Record<
+          string,
+          string
+        >[]) {
+          expect((await service.anonymous.send(route.method, pathOf(route), { headers })).status).toBe(401);
+        }
+      },
+    );
 
     describe('without rules', () => {
-      test.each(actions.map((route) => [nameOf(route), route] as const))('%s is shut to everybody', async (_, route) => {
-        for (const { client } of users) {
-          expect(faults(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);
-        }
-      });
+      test.each(actions.map((route) => [nameOf(route), route] as const))(
+        '%s is shut to everybody',
+        async (_, route) => {
+          for (const { client } of users) {
+            expect(faults(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);
+          }
+        },
+      );
     });
   },
   { schema: 'roles: [admin, member]\ncollections:\n  things: { fields: { name: string } }\n', change: withoutRules },

@@ -17,8 +17,18 @@ export interface Ended {
 }
 
 function start({ args, env = {} }: Run): ChildProcess {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:BYLAW_|DATABASE_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name));
-  return spawn(process.execPath, [MAIN, ...args], { env: { ...Object.fromEntries(inherited), ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:BYLAW_|DATABASE_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
+  );
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  // A test that fails leaves nothing running.
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
+  return child;
 }
 
 export async function run(call: Run): Promise<Ended> {
@@ -66,4 +76,5 @@ export async function serve(args: readonly string[], env: Readonly<Record<string
   };
 }
 
-const exitOf = (child: ChildProcess): Promise<number | null> => new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+const exitOf = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => child.once('exit', (code) => resolve(code)));

@@ -9,7 +9,8 @@ export const faults = ({ status, body }: Answer): readonly unknown[] => [
   status,
   body?.code,
   ...(body?.errors ?? []).map(
-    (fault: { pointer?: string; parameter?: string; code: string }) => `${fault.pointer ?? fault.parameter} ${fault.code}`,
+    (fault: { pointer?: string; parameter?: string; code: string }) =>
+      `${fault.pointer ?? fault.parameter} ${fault.code}`,
   ),
 ];
 

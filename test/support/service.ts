@@ -64,7 +64,11 @@ export class TestService {
   async user(...roles: readonly string[]): Promise<User> {
     const email = `user${++this.#users}.${Date.now()}@example.org`;
     const password = 'a password of tests';
-    const { id } = await this.app.auth.admin.addUser({ email, password, roles: roles.length === 0 ? ['member'] : roles });
+    const { id } = await this.app.auth.admin.addUser({
+      email,
+      password,
+      roles: roles.length === 0 ? ['member'] : roles,
+    });
     const { status, body, headers, text } = await this.anonymous.post('/api/auth/login', { email, password });
     if (status !== 200) throw new Error(`no login: ${text}`);
     const token = body.access_token as string;
@@ -93,7 +97,10 @@ export interface ServiceOptions {
   readonly change?: (schema: Schema) => Schema;
 }
 
-async function openTestService(kind: Kind, { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same }: ServiceOptions): Promise<Service> {
+async function openTestService(
+  kind: Kind,
+  { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same }: ServiceOptions,
+): Promise<Service> {
   const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', ...env });
   const db = await openDatabase(kind === 'embedded' ? {} : { url: await isolatedUrl(inject('postgresUrl')) });
   const log = openLog('error');
@@ -101,7 +108,11 @@ async function openTestService(kind: Kind, { schema = SAMPLE_SCHEMA, env = {}, c
 }
 
 /** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */
-export function describeOnBoth(name: string, suite: (service: TestService) => void, options: ServiceOptions = {}): void {
+export function describeOnBoth(
+  name: string,
+  suite: (service: TestService) => void,
+  options: ServiceOptions = {},
+): void {
   for (const kind of ['embedded', 'postgres'] as const) {
     describe.skipIf(kind === 'postgres' && inject('postgresUrl') === '')(`${name} (${kind})`, () => {
       const service = new TestService(kind);

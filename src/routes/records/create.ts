@@ -1,13 +1,9 @@
-import type { Context } from 'koa';
-import type { App } from '../../http/app.ts';
 import { bodyHashOf, dataOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import { Problem } from '../../problem.ts';
-import { claimKey, type KeptAnswer, keepAnswer } from '../../store/idempotency.ts';
 import type { Transaction } from '../../store/contract.ts';
-import type { Written } from '../../store/create.ts';
-import { expandOf, headerOf } from './request.ts';
+import { answerOf, idempotencyKeyOf, onceUnder } from './once.ts';
+import { expandOf } from './request.ts';
 
 export const createRecord: Route = {
   method: 'POST',
@@ -22,7 +18,8 @@ export const createRecord: Route = {
     const expand = expandOf(ctx, collection);
     const data = dataOf(body);
     const asked = ask(data);
-    const create = (tx?: Transaction) => app.records.create(asked, { data, expand }, tx).then((written) => answerOf(ctx, written));
+    const create = (tx?: Transaction) =>
+      app.records.create(asked, { data, expand }, tx).then((written) => answerOf(ctx, written));
     const answer =
       key === undefined
         ? await create()
@@ -33,35 +30,3 @@ export const createRecord: Route = {
     ctx.body = answer.body;
   },
 };
-
-function answerOf({ path }: Context, { id, json, etag }: Written): KeptAnswer {
-  return {
-    status: 201,
-    headers: { Location: `${path}/${id}`, ...(etag === undefined ? {} : { ETag: etag }) },
-    body: json === undefined ? JSON.stringify({ data: { id } }) : `{"data":${json}}`,
-  };
-}
-
-type Claim = Parameters<typeof claimKey>[1];
-
-/** The answer and the record are kept by one transaction: both are there, or neither. */
-function onceUnder(claim: Claim, { db }: App, create: (tx: Transaction) => Promise<KeptAnswer>): Promise<KeptAnswer> {
-  return db.transaction(async (tx) => {
-    const first = await claimKey(tx, claim);
-    if (first !== undefined) return first;
-    const answer = await create(tx);
-    await keepAnswer(tx, claim, answer);
-    return answer;
-  });
-}
-
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
-
-function idempotencyKeyOf(ctx: Context): string | undefined {
-  // An empty header is a key that says nothing, not the absence of one.
-  if (ctx.req.headers['idempotency-key'] === undefined) return undefined;
-  const key = headerOf(ctx, 'Idempotency-Key');
-  if (key !== undefined && VISIBLE_ASCII.test(key)) return key;
-  const detail = '`Idempotency-Key` must be 1 to 255 visible ASCII characters';
-  throw new Problem('invalid_parameter', detail, { errors: [{ parameter: 'Idempotency-Key', code: 'invalid_parameter', detail }] });
-}

@@ -1,8 +1,9 @@
 /** `expand=a,b`: the names of relations whose records come along. */
+
+import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { nearest } from '../../../grammar/suggest.ts';
 
 export interface ExpandPlace {
   readonly collection: Collection;
@@ -13,11 +14,17 @@ export function readExpand(pairs: readonly QueryPair[], { collection, faults }: 
   const given = pairs.filter(({ key }) => key === 'expand');
   if (given.length === 0) return [];
   if (given.length > 1) {
-    faults.push({ parameter: 'expand', code: 'invalid_parameter', detail: '`expand` is given more than once; join the names by commas' });
+    faults.push({
+      parameter: 'expand',
+      code: 'invalid_parameter',
+      detail: '`expand` is given more than once; join the names by commas',
+    });
     return [];
   }
   const names = (given[0]!.value ?? '').split(',');
-  const detail = names.map((name, i) => refusalOf(name, { before: names.slice(0, i), collection })).find((said) => said !== undefined);
+  const detail = names
+    .map((name, i) => refusalOf(name, { before: names.slice(0, i), collection }))
+    .find((said) => said !== undefined);
   if (detail !== undefined) faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
   return names;
 }

@@ -1,8 +1,9 @@
 /** The query of a list. Every key is read, and whatever cannot be taken exactly as it is meant stops the request: nothing runs. */
+
+import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
 import { type Fault, Problem, type ProblemCode } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { nearest } from '../../../grammar/suggest.ts';
 import type { Filter } from '../../store/list.ts';
 import { readExpand } from './expand.ts';
 import { filterKeysOf } from './filter-keys.ts';
@@ -70,13 +71,18 @@ function readFilters(
       continue;
     }
     if (seen.has(key)) {
-      faults.push({ parameter: key, code: 'filter_duplicate_key', detail: `the filter \`${key}\` is given more than once` });
+      faults.push({
+        parameter: key,
+        code: 'filter_duplicate_key',
+        detail: `the filter \`${key}\` is given more than once`,
+      });
       continue;
     }
     seen.add(key);
     const filter = value === undefined ? undefined : filterKey.read(value);
     if (filter !== undefined) filters.push(filter);
-    else faults.push({ parameter: key, code: 'filter_invalid_value', detail: `\`${key}\` must be ${filterKey.expected}` });
+    else
+      faults.push({ parameter: key, code: 'filter_invalid_value', detail: `\`${key}\` must be ${filterKey.expected}` });
   }
   return filters;
 }

@@ -15,7 +15,8 @@ export const updateRecord: Route = {
     const { collection, ask } = admissionOf(ctx);
     const expand = expandOf(ctx, collection);
     const { data, fault } = envelopeOf(body);
-    if (data !== undefined && Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes one field at least');
+    if (data !== undefined && Object.keys(data).length === 0)
+      throw new Problem('patch_empty', 'a patch changes one field at least');
     const ifMatch = headerOf(ctx, 'If-Match');
     const asked = ask(data);
     const written = await records.update(asked, { id: idOf(ctx), data, expand, ifMatch }).catch((error: unknown) => {

@@ -94,6 +94,12 @@ function answer([status, { description = '' }]: readonly [string, { readonly des
 
 const json = (value: unknown): string => `<pre>${text(JSON.stringify(value, null, 2))}</pre>`;
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
 const attribute = (value: string): string => text(value.replaceAll(/\s/g, '-'));

@@ -3,7 +3,6 @@ import type { Route } from '../../http/route.ts';
 import { type ApiDocument, renderDocs, STYLE } from './docs-page.ts';
 import { documentOf } from './document.ts';
 
-
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
 
 export const docs: Route = {

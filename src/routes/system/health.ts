@@ -30,6 +30,8 @@ export const readyz: Route = {
 async function checkReady({ db, schema }: App): Promise<void> {
   await db.ping();
   if (!(await isCurrent(db, schema))) {
-    throw new Problem('unavailable', 'the database holds the tables of another schema', { headers: { 'Retry-After': '5' } });
+    throw new Problem('unavailable', 'the database holds the tables of another schema', {
+      headers: { 'Retry-After': '5' },
+    });
   }
 }

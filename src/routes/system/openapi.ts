@@ -1,6 +1,5 @@
-import type { App } from '../../http/app.ts';
-import { documentOf } from './document.ts';
 import type { Route } from '../../http/route.ts';
+import { documentOf } from './document.ts';
 
 export const openapi: Route = {
   method: 'GET',

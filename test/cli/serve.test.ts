@@ -1,0 +1,202 @@
+/** `bylaw` as an operator runs it: real processes, on a folder and on PostgreSQL. */
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { Client } from '../support/client.ts';
+import { isolatedUrl } from '../support/postgres.ts';
+import { run, type Server, serve } from '../support/process.ts';
+
+const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
+const ADMIN = { BYLAW_ADMIN_EMAIL: 'admin@example.org', BYLAW_ADMIN_PASSWORD: 'a password of tests' };
+const EMAIL = ADMIN.BYLAW_ADMIN_EMAIL;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bylaw-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const login = (url: string, email = EMAIL, password = ADMIN.BYLAW_ADMIN_PASSWORD) =>
+  new Client(url).post('/api/auth/login', { email, password });
+async function clientAt(url: string): Promise<Client> {
+  const { body } = await login(url);
+  return new Client(url, { Authorization: `Bearer ${body.access_token}` });
+}
+
+describe('what is wrong is told before anything starts', () => {
+  test.each([
+    [[], 2, 'bylaw: '],
+    [['sevre'], 2, 'did you mean `serve`'],
+    [['serve', '--prot', '1'], 2, 'did you mean `--port`'],
+    [['serve', '--port', 'x'], 2, '--port'],
+    [['serve', '--workers', '2'], 2, '--database-url'],
+    [['serve', 'extra'], 2, 'extra'],
+  ] as [string[], number, string][])('bylaw %j', async (args, code, said) => {
+    const ended = await run({ args });
+    expect(ended.code).toBe(code);
+    expect(ended.stdout + ended.stderr).toContain(said);
+    expect(ended.stderr).not.toMatch(/ {4}at /);
+  });
+
+  test('a name of the environment that means nothing', async () => {
+    const { code, stderr } = await run({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean `BYLAW_DATA`')]);
+  });
+
+  test('a schema with errors', async () => {
+    const file = join(folder, 'bad.yaml');
+    await writeFile(
+      file,
+      'collections:\n  posts:\n    fields: { title: string }\n    access: { list: \'@record.titel = "x"\' }\n',
+    );
+    const { code, stderr } = await run({ args: ['serve', '--schema', file, '--data', join(folder, 'never')] });
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/titel[\s\S]*\^{5,}/);
+    await expect(stat(join(folder, 'never'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
+  const skip = kind === 'postgres' && inject('postgresUrl') === '';
+  let where: readonly string[];
+  let server: Server;
+  beforeAll(async () => {
+    if (skip) return;
+    where =
+      kind === 'embedded'
+        ? ['--data', join(folder, 'data')]
+        : ['--database-url', await isolatedUrl(inject('postgresUrl'))];
+    server = await serve(['--schema', SCHEMA, ...where], ADMIN);
+  });
+  afterAll(async () => {
+    await server?.end('SIGKILL');
+  });
+  const succeed = async (...args: readonly string[]): Promise<void> => {
+    const { code, stderr } = await run({ args: [...args, '--schema', SCHEMA, ...where] });
+    expect([code, stderr]).toEqual([0, '']);
+  };
+
+  test.skipIf(skip)('says where it listens, and that there are no limits', () => {
+    const place = kind === 'embedded' ? `embedded database in ${join(folder, 'data')}` : 'PostgreSQL at ';
+    expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:[1-9]\d+ \(/);
+    expect(server.line).toContain(place);
+    expect(server.line).toContain('rate limits are OFF');
+  });
+
+  test.skipIf(skip)('makes the first admin, once', async () => {
+    expect((await login(server.url)).body.user.roles.toSorted()).toEqual(['admin', 'member']);
+  });
+
+  test.skipIf(skip)('commands speak to the database that it serves', async () => {
+    const add = await run({
+      args: ['user', 'add', 'cli@example.org', '--role', 'member', '--password-stdin', '--schema', SCHEMA, ...where],
+      stdin: 'another long password\n',
+    });
+    expect([add.code, add.stderr]).toEqual([0, '']);
+    const { status, body } = await login(server.url, 'cli@example.org', 'another long password');
+    expect(status).toBe(200);
+    const client = new Client(server.url, { Authorization: `Bearer ${body.access_token}` });
+    expect((await client.get('/api/vault')).status).toBe(403);
+    await succeed('user', 'roles', 'cli@example.org', '--add', 'admin');
+    await sleep(1000);
+    expect((await client.get('/api/vault')).status).toBe(200);
+    await succeed('user', 'disable', 'cli@example.org');
+    await sleep(1000);
+    expect((await client.get('/api/vault')).status).toBe(401);
+    const wrong = await run({
+      args: ['user', 'add', 'cli@example.org', '--password-stdin', '--schema', SCHEMA, ...where],
+      stdin: 'another long password',
+    });
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('bylaw user:')]);
+  });
+
+  test.skipIf(skip)('migrate plan has nothing to add, and explain says why', async () => {
+    const plan = await run({ args: ['migrate', 'plan', '--schema', SCHEMA, ...where] });
+    expect([plan.code, plan.stdout]).toEqual([0, expect.stringContaining('nothing to do')]);
+    const client = await clientAt(server.url);
+    const { id } = (await client.post('/api/posts', { data: { title: 't' } })).body.data;
+    const { code, stdout, stderr } = await run({
+      args: ['explain', 'posts', 'read', '--as', EMAIL, '--record', id, '--schema', SCHEMA, ...where],
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('it depends on the record');
+    expect(stdout).toContain('allowed because `@record.author = @request.auth.id` is true');
+    expect(stdout).toMatch(/false +@record\.status = "published"/);
+    expect(stdout).toMatch(/SQL:\n.*SELECT[\s\S]*plan:\n.*(?:Scan|Limit)/);
+  });
+
+  test.skipIf(skip)('logs a line of JSON for each request, without secrets', async () => {
+    const client = await clientAt(server.url);
+    await client.get('/api/posts?title=secret-query-value', { Cookie: 'svc_session=secret-cookie' });
+    await sleep(200);
+    const lines = server
+      .log()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+    expect(lines.find(({ path, status }) => path === '/api/posts' && status === 200)).toMatchObject({
+      method: 'GET',
+      level: 'info',
+      request_id: expect.any(String),
+    });
+    expect(server.log()).not.toMatch(/secret-query-value|secret-cookie|a password of tests|eyJ/);
+  });
+
+  test.skipIf(skip)('SIGTERM finishes what runs, and ends with 0; a new start finds everything', async () => {
+    const client = await clientAt(server.url);
+    const creates = Array.from({ length: 30 }, (_, i) => client.post('/api/counters', { data: { name: `last ${i}` } }));
+    await Promise.race(creates);
+    const ending = server.end('SIGTERM');
+    const answers = await Promise.allSettled(creates);
+    expect(await ending).toBe(0);
+    const made = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' && answer.value.status === 201 ? [answer.value.body.data.id as string] : [],
+    );
+    server = await serve(['--schema', SCHEMA, ...where], ADMIN);
+    const again = await clientAt(server.url);
+    const ids = (await again.get('/api/counters?limit=100')).body.data.map(({ id }: { id: string }) => id);
+    expect(made.filter((id) => !ids.includes(id))).toEqual([]);
+    expect(made.length).toBeGreaterThan(0);
+  });
+});
+
+test('a folder has one server', async () => {
+  const data = join(folder, 'data');
+  const server = await serve(['--schema', SCHEMA, '--data', data]);
+  try {
+    const second = await run({ args: ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'] });
+    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining(data)]);
+    expect((await stat(join(data, 'admin.sock'))).mode & 0o077).toBe(0);
+  } finally {
+    await server.end('SIGTERM');
+  }
+  const alone = await run({ args: ['keys', 'rotate', '--schema', SCHEMA, '--data', data] });
+  expect([alone.code, alone.stderr]).toEqual([0, '']);
+});
+
+test.skipIf(inject('postgresUrl') === '')(
+  'several workers behind one port',
+  async () => {
+    const server = await serve(
+      ['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))],
+      ADMIN,
+    );
+    try {
+      expect(server.line).toContain('2 workers');
+      const clients = await Promise.all(Array.from({ length: 4 }, () => clientAt(server.url)));
+      const made = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          clients[i % 4]!.post('/api/counters', { data: { name: `${i}` } }, { Connection: 'close' }),
+        ),
+      );
+      expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
+      const { text } = await clients[0]!.get('/metrics');
+      expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
+    } finally {
+      expect(await server.end('SIGTERM')).toBe(0);
+    }
+  },
+  60_000,
+);
