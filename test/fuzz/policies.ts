@@ -41,6 +41,14 @@ export interface Setting {
 
 const MOST_STEPS = 3;
 export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'missing', '__proto__', 'constructor'];
+export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
+  string: 'k1',
+  int: 'k2',
+  float: 'k2',
+  bool: 'k3',
+  datetime: 'k4',
+  id: 'k5',
+};
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 const NUMERALS = [
   '0',
@@ -253,7 +261,7 @@ export class PolicyMaker {
     const type = random.pick(this.#types());
     const isRoles = type === 'string' && random.chance(0.3);
     const roles = this.#path('auth', undefined, ['roles']);
-    const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query();
+    const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query(type);
     const value = random.chance(0.75)
       ? this.#column(type, bound)
       : random.chance(0.4)
@@ -323,8 +331,10 @@ export class PolicyMaker {
     return this.#path(root, variable, names);
   }
 
-  #query(): Path {
-    return this.#path('query', undefined, [this.#random.pick(QUERY_KEYS)]);
+  /** Often the key that mostly says something of the type. */
+  #query(type: Type): Path {
+    const own = KEY_OF[type.startsWith('id:') ? 'id' : (type as ScalarType)];
+    return this.#path('query', undefined, [this.#random.chance(0.5) ? own : this.#random.pick(QUERY_KEYS)]);
   }
 
   #request(type: Type): Operand | undefined {
@@ -332,12 +342,12 @@ export class PolicyMaker {
     const { catalog, collection, action } = this.#setting;
     if (type === 'datetime' && random.chance(0.3)) return this.#now();
     const roll = random.next();
-    if (roll < 0.45) return this.#query();
+    if (roll < 0.45) return this.#query(type);
     const isData = roll > 0.75 && (action === 'update' || action === 'create');
     const own = catalog.collections.get(isData ? collection : 'users')!;
     const names = namesOf(own, type);
     if (!isData && type === 'id:users') names.push('id', 'id');
-    if (names.length === 0) return roll < 0.6 ? this.#query() : undefined;
+    if (names.length === 0) return roll < 0.6 ? this.#query(type) : undefined;
     return this.#path(isData ? 'data' : 'auth', undefined, [random.pick(names)]);
   }
 

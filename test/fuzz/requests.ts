@@ -1,8 +1,8 @@
 /** Random requests: present, missing, repeated and unreadable values. */
 import type { PolicyRequest, Row } from '../../src/policy/types.ts';
-import { QUERY_KEYS, type Setting } from './policies.ts';
+import { KEY_OF, QUERY_KEYS, type Setting } from './policies.ts';
 import type { Random } from './random.ts';
-import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf } from './values.ts';
+import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES } from './values.ts';
 import { ROLES, type World } from './world.ts';
 
 export function randomRequest({ catalog, data }: World, { collection }: Setting, random: Random): PolicyRequest {
@@ -11,8 +11,8 @@ export function randomRequest({ catalog, data }: World, { collection }: Setting,
   for (const key of QUERY_KEYS) {
     if (key === 'missing' || random.chance(0.15)) continue;
     const value = random.chance(0.25)
-      ? Array.from({ length: random.pick([0, 2, 3, 4]) }, () => queryText(ids, random))
-      : queryText(ids, random);
+      ? Array.from({ length: random.pick([0, 2, 3, 4]) }, () => queryText(key, { ids, random }))
+      : queryText(key, { ids, random });
     // Assigning `__proto__` would set the prototype.
     Object.defineProperty(query, key, { value, enumerable: true });
   }
@@ -21,8 +21,10 @@ export function randomRequest({ catalog, data }: World, { collection }: Setting,
   return { auth, query, now, data: randomBody(catalog.collections.get(collection)!, { ids, random }) };
 }
 
-function queryText(ids: readonly string[], random: Random): string {
-  if (random.chance(0.75)) return random.pick(QUERY_TEXTS);
+function queryText(key: string, { ids, random }: { ids: readonly string[]; random: Random }): string {
+  const theme = Object.hasOwn(THEMES, key) ? THEMES[key] : undefined;
+  if (theme && random.chance(0.7)) return random.pick(theme);
+  if (random.chance(key === KEY_OF.id ? 0.25 : 0.75)) return random.pick(QUERY_TEXTS);
   const id = random.pick(ids);
   const spellings = [id, id, id.toUpperCase(), `{${id}}`, id.replaceAll('-', ''), ` ${id}`, `urn:uuid:${id}`];
   return random.pick(spellings);

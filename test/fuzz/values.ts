@@ -99,17 +99,8 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
 }
 
 /** What a query parameter may say: readable as something, nearly readable, and not readable at all. */
-export const QUERY_TEXTS: readonly string[] = [
-  ...TEXTS,
-  ...INTS.map(String),
-  ...FLOATS.map(String),
-  ...DATETIME_SPELLINGS,
-  'true',
-  'false',
-  'a\0b',
-  '\0',
-  '\uD800',
-  'a\uDC00',
+const ODD_TEXTS: readonly string[] = ['a\0b', '\0', '\uD800', 'a\uDC00'];
+const ODD_NUMBERS: readonly string[] = [
   '01',
   '+1',
   ' 1',
@@ -126,9 +117,9 @@ export const QUERY_TEXTS: readonly string[] = [
   '0x10',
   '.5',
   '5.',
-  'TRUE',
-  't',
-  'yes',
+];
+const BOOLS: readonly string[] = ['true', 'false', 'true', 'false', 'TRUE', 't', 'yes', '1'];
+const ODD_DATETIMES: readonly string[] = [
   'now',
   'today',
   'infinity',
@@ -145,6 +136,14 @@ export const QUERY_TEXTS: readonly string[] = [
   '9999-12-31T23:59:59.999999-00:01',
   '0001-01-01T00:00:00+00:01',
   '2024-03-01T12:00:00+24:00',
-  '{00000000-0000-4000-8000-000000000000}',
-  '00000000000040008000000000000000',
 ];
+const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
+
+/** By the key that mostly says something of that type. */
+export const THEMES: Readonly<Record<string, readonly string[]>> = {
+  k1: [...TEXTS, ...ODD_TEXTS],
+  k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
+  k3: BOOLS,
+  k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES],
+};
+export const QUERY_TEXTS: readonly string[] = [...Object.values(THEMES).flat(), ...ODD_IDS];
