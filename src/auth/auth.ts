@@ -12,6 +12,7 @@ import { createMailer } from './mail.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
 import { createPasswordPool } from './passwords.ts';
 import { createRecovery, type Recovery } from './recovery.ts';
+import { tellRoles } from './role-trail.ts';
 import { createSessions, type SessionRow } from './sessions.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 import { checkEmail, createUsers, normalEmail, type User } from './users.ts';
@@ -172,10 +173,10 @@ export async function createAuth(parts: {
         const user = (await users.byId(tx, id))!;
         const roles = [...new Set([...user.roles, ...add])].filter((name) => !remove.includes(name));
         await users.setRoles(tx, id, roles);
-        await record(tx, { event: 'roles_changed', userId: id, detail: { from: user.roles, to: roles } });
         return (await users.byId(tx, id))!;
       });
       await authenticator.userChanged(id);
+      await tellRoles(db, id);
       return changed;
     },
     async setDisabled(email, disabled) {
@@ -205,10 +206,7 @@ export async function createAuth(parts: {
     callerOfSession: authenticator.callerOfSession,
     async userChanged(id, by) {
       await authenticator.userChanged(id);
-      if (by?.roles === undefined) return;
-      const roles = (await users.byId(db, id))?.roles;
-      const detail = { change: by.roles, to: roles };
-      await record(db, { event: 'roles_changed', userId: id, actorId: by.caller.id, client: by.client, detail });
+      await tellRoles(db, id, by && { actorId: by.caller.id, client: by.client });
     },
     jwks: tokens.jwks,
     register: accounts.register,

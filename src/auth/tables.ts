@@ -86,6 +86,12 @@ const AUDIT = `CREATE TABLE IF NOT EXISTS "_auth_audit" (
   detail text
 )`;
 
+/** The roles of each user as the audit trail has last told them. */
+const ROLE_TRAIL = `CREATE TABLE IF NOT EXISTS "_auth_role_trail" (
+  user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
+  roles text[] NOT NULL
+)`;
+
 /** As rate-limiter-flexible reads it. */
 const LIMITS = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
   key varchar(255) PRIMARY KEY,
@@ -117,6 +123,7 @@ export const authTables: readonly Sql[] = [
   FLOWS,
   EMAIL_TOKENS,
   AUDIT,
+  ROLE_TRAIL,
   LIMITS,
   ...INDEXES,
 ].map(raw);

@@ -5,6 +5,7 @@ import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/contract.ts';
+import { beginRoleTrail } from './role-trail.ts';
 
 /** As every route shows it: `{ id, email, email_verified, roles, created_at, updated_at, …fields and belongs_to that the schema adds }`. */
 export type User = Readonly<Record<string, unknown>> & {
@@ -102,6 +103,7 @@ export function createUsers(schema: Schema): Users {
       emailOnce(() =>
         db.transaction(async (tx) => {
           const id = await insertRows(tx, user);
+          await beginRoleTrail(tx, id);
           await also(tx, id);
           return (await users.byId(tx, id))!;
         }),
