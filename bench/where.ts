@@ -129,8 +129,8 @@ async function compare(
       await client.query(statement as pg.QueryConfig);
       times.push(performance.now() - start);
     }
-  } while (performance.now() < end || oursMs.length < 9);
-  return { ratio: median(oursMs) / median(theirsMs), ms: median(oursMs), hand: median(theirsMs), samePlan };
+  } while (performance.now() < end || oursMs.length < 21);
+  return { ratio: median(oursMs.map((value, i) => value / theirsMs[i]!)), ms: median(oursMs), hand: median(theirsMs), samePlan };
 }
 
 function compiled({ policy }: Pair): Statement {

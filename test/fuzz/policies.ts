@@ -232,7 +232,7 @@ export class PolicyMaker {
 
   #orderedTypes(): readonly [Type, Type] {
     const random = this.#random;
-    const type = random.pick<Type>(['string', 'int', 'int', 'float', 'float', 'datetime']);
+    const type = random.pick<Type>(['string', 'string', 'int', 'int', 'float', 'float', 'datetime']);
     if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
