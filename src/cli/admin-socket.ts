@@ -4,7 +4,7 @@
  */
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 export interface CommandCall {
@@ -18,7 +18,13 @@ export interface CommandResult {
 }
 
 const MAX_CALL = 1 << 20;
-const socketOf = (folder: string): string => join(folder, 'admin.sock');
+
+/** The kernel takes about 100 bytes for the name of a socket; from the working folder it may be shorter. */
+function socketOf(folder: string): string {
+  const path = join(folder, 'admin.sock');
+  const near = relative(process.cwd(), path);
+  return near.length < path.length ? near : path;
+}
 
 export async function listenForCommands(
   folder: string,

@@ -49,7 +49,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
     throw error;
   });
   const closeSocket =
-    db.kind === 'embedded' ? await listenForCommands(resolve(io.cwd, config.data), insideOf(service, io)) : undefined;
+    db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), { service, io }) : undefined;
   if (isWorker) tellReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
   await signal();
@@ -58,6 +58,20 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   // A worker would wait for messages of the primary for ever.
   if (isWorker) process.disconnect?.();
   return 0;
+}
+
+/** A folder that cannot hold a socket (too long a path, a strange file system) is no reason not to serve. */
+async function openSocket(
+  folder: string,
+  { service, io }: { readonly service: Service; readonly io: Io },
+): Promise<(() => Promise<void>) | undefined> {
+  try {
+    return await listenForCommands(folder, insideOf(service, io));
+  } catch (error) {
+    const reason = (error as Error).message;
+    io.stderr.write(`bylaw serve: commands cannot reach this server, stop it to run them (${reason})\n`);
+    return undefined;
+  }
 }
 
 function insideOf({ app }: Service, io: Io): RunInside {
