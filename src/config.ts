@@ -15,6 +15,8 @@ export interface Config {
   /** Reads that may be stale go there. */
   readonly replicaUrl?: string;
   readonly data: string;
+  /** `s3://…`: where the bytes of files are. Without one: in `data`. */
+  readonly files?: string;
   readonly workers: number;
   readonly admin?: { readonly email: string; readonly password: string };
   /** False for load tests only. */
@@ -133,6 +135,7 @@ const SOURCES = {
   replicaUrl: { env: 'DATABASE_REPLICA_URL' },
   data: { flag: 'data', env: 'BYLAW_DATA' },
   baseUrl: { flag: 'base-url', env: 'BASE_URL' },
+  files: { env: 'BYLAW_FILES' },
   workers: { flag: 'workers', env: 'BYLAW_WORKERS' },
   adminEmail: { env: 'BYLAW_ADMIN_EMAIL' },
   adminPassword: { env: 'BYLAW_ADMIN_PASSWORD' },
@@ -164,6 +167,10 @@ const settings = z.object({
   replicaUrl: postgresUrl.optional(),
   data: text.default('./data'),
   baseUrl: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query').optional(),
+  files: z
+    .string()
+    .regex(/^s3:\/\/[^/?]+(?:\/[^?]*)?(?:\?(?:(?:region|endpoint|redirects)=[^&]*&?)*)?$/, 'expected a place such as s3://bucket/prefix?region=eu-central-1')
+    .optional(),
   workers: whole(1, 256).default(1),
   adminEmail: z
     .string()
@@ -231,6 +238,7 @@ function configOf({
   baseUrl,
   databaseUrl,
   replicaUrl,
+  files,
   rateLimit,
   ...rest
 }: Settings): Config {
@@ -241,6 +249,7 @@ function configOf({
     rateLimit: rateLimit === 'on',
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     ...(replicaUrl === undefined ? {} : { replicaUrl }),
+    ...(files === undefined ? {} : { files }),
     ...(adminEmail === undefined || adminPassword === undefined
       ? {}
       : { admin: { email: adminEmail, password: adminPassword } }),

@@ -8,7 +8,7 @@ import { type Ask, forbidden, mustNotBeDenied, type Reading, type Store } from '
 import type { Cells, Transaction } from './contract.ts';
 import { expanded } from './expand.ts';
 import { invalid, refusedWrite, unreadableMentions } from './faults.ts';
-import { type Input, readInput, type Value } from './input.ts';
+import { type Given, type Input, readInput, type Value } from './input.ts';
 import { changeLinks } from './links.ts';
 import { consultsOthers, type Locked, lookAt } from './locked.ts';
 import { type Answer, answerOf } from './read.ts';
@@ -20,6 +20,8 @@ import { VERSION_WIDTH } from './select.ts';
 export interface CreateRequest {
   readonly data: unknown;
   readonly expand: readonly string[];
+  /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
+  readonly given?: Given;
 }
 /** Without json and etag where the caller may not read what was written. */
 export type Written = { readonly id: string } & Partial<Answer>;
@@ -27,16 +29,17 @@ export type Written = { readonly id: string } & Partial<Answer>;
 export async function create(
   store: Store,
   ask: Ask,
-  { data, expand }: CreateRequest,
+  { data, expand, given = {} }: CreateRequest,
   tx?: Transaction,
 ): Promise<Written> {
   const permit = mustNotBeDenied(ask, 'create');
   const relations = expanded(ask, expand);
-  const input = readInput(ask, data, 'create');
+  const input = readInput(ask, data, 'create', given);
   const mentions = await unreadableMentions({ store, q: tx ?? store.db, ask }, input.mentions);
   const faults = [...input.faults, ...mentions];
   if (faults.length > 0) throw invalid(faults);
-  const creation = { store, ask, permit, input, relations };
+  const id = typeof given.id === 'string' ? given.id : uuidv7();
+  const creation = { id, store, ask, permit, input, relations };
   try {
     if (tx) return await writeIn(tx, creation);
     return isPlain(creation)
@@ -48,6 +51,7 @@ export async function create(
 }
 
 interface Creation {
+  readonly id: string;
   readonly store: Store;
   readonly ask: Ask;
   readonly permit: Permit;
@@ -61,8 +65,7 @@ function isPlain({ ask, permit, input, relations }: Creation): boolean {
   return !hasMore && !consultsOthers(permit) && !consultsOthers(ask.permit(ask.collection.name, 'read'));
 }
 
-async function writeAtOnce({ store, ask, permit, input }: Creation): Promise<Written> {
-  const id = uuidv7();
+async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise<Written> {
   const values = withStamps({ id, now: ask.now }, input.values);
   if (!permit.test(rowOf(ask, values), NO_RELATED)) throw forbidden();
   const cells = await insert(store, {
@@ -76,9 +79,8 @@ async function writeAtOnce({ store, ask, permit, input }: Creation): Promise<Wri
   return { id, ...(await answerOf({ store, q: store.db, ask }, cells, [])) };
 }
 
-async function writeIn(tx: Transaction, { store, ask, permit, input, relations }: Creation): Promise<Written> {
+async function writeIn(tx: Transaction, { id, store, ask, permit, input, relations }: Creation): Promise<Written> {
   const reading: Reading = { store, q: tx, ask };
-  const id = uuidv7();
   const values = withStamps({ id, now: ask.now }, input.values);
   const cells = await insert(store, { write: (statement) => tx.rows(statement), collection: ask.collection, values });
   for (const change of input.links) await changeLinks(reading, id, change);

@@ -49,9 +49,12 @@ type Data = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is Data =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** What the program itself sets on create, by the names of fields that callers cannot write. */
+export type Given = Readonly<Record<string, Scalar>>;
+
 /** On create, what is left out takes its default. */
-export function readInput(ask: Ask, data: unknown, mode: 'create' | 'update'): Input {
-  const reader = new InputReader(ask, mode);
+export function readInput(ask: Ask, data: unknown, mode: 'create' | 'update', given: Given = {}): Input {
+  const reader = new InputReader(ask, { mode, given });
   if (isObject(data)) reader.readAll(data);
   else reader.fault('/data', 'wrong_type', 'expected an object');
   return reader;
@@ -67,11 +70,13 @@ class InputReader implements Input {
   readonly #ask: Ask;
   readonly #collection: Collection;
   readonly #mode: 'create' | 'update';
+  readonly #given: Given;
 
-  constructor(ask: Ask, mode: 'create' | 'update') {
+  constructor(ask: Ask, { mode, given }: { readonly mode: 'create' | 'update'; readonly given: Given }) {
     this.#ask = ask;
     this.#collection = ask.collection;
     this.#mode = mode;
+    this.#given = given;
   }
 
   fault(pointer: string, code: string, detail: string): void {
@@ -192,7 +197,8 @@ class InputReader implements Input {
   #fillIn(data: Data): void {
     for (const field of this.#collection.fields.values()) {
       if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
-      this.#default(field, { type: FIELD_KINDS[field.type].sqlType, value: this.#defaultOf(field.default) });
+      const value = Object.hasOwn(this.#given, field.name) ? this.#given[field.name] : this.#defaultOf(field.default);
+      this.#default(field, { type: FIELD_KINDS[field.type].sqlType, value });
     }
     for (const relation of this.#collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;

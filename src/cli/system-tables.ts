@@ -1,0 +1,6 @@
+/** What the database holds beside the collections. */
+import { authTables } from '../auth/tables.ts';
+import { fileTables } from '../files/tables.ts';
+import type { Sql } from '../sql.ts';
+
+export const systemTables: readonly Sql[] = [...authTables, ...fileTables];

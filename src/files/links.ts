@@ -1,0 +1,48 @@
+/**
+ * Links that stand for their maker for a few minutes, and for the content of one file only. Nothing is granted by the link itself: whoever follows it is
+ * answered as the session that made it would be now, so a logout, a lost role or a changed record ends it.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Problem } from '../problem.ts';
+
+/** Seconds. */
+const LIFETIME = 300;
+
+export interface LinkClaims {
+  readonly fileId: string;
+  readonly sessionId: string;
+  readonly userId: string;
+}
+
+export interface Links {
+  make(claims: LinkClaims): { readonly token: string; readonly expiresAt: Date };
+  /** Throws `invalid_token`: forged, too old, or of another file. */
+  read(token: string, fileId: string): LinkClaims;
+}
+
+export function createLinks(key: Buffer, now: () => number = Date.now): Links {
+  const sign = (payload: string): Buffer => createHmac('sha256', key).update(payload).digest();
+  return {
+    make({ fileId, sessionId, userId }) {
+      const expires = Math.floor(now() / 1000) + LIFETIME;
+      const payload = Buffer.from(JSON.stringify([fileId, sessionId, userId, expires])).toString('base64url');
+      return { token: `${payload}.${sign(payload).toString('base64url')}`, expiresAt: new Date(expires * 1000) };
+    },
+    read(token, fileId) {
+      const [payload = '', signature = '', ...rest] = token.split('.');
+      const expected = sign(payload);
+      const given = Buffer.from(signature, 'base64url');
+      if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw badLink();
+      const [ofFile, sessionId, userId, expires] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [
+        string,
+        string,
+        string,
+        number,
+      ];
+      if (ofFile !== fileId || expires * 1000 <= now()) throw badLink();
+      return { fileId: ofFile, sessionId, userId };
+    },
+  };
+}
+
+const badLink = (): Problem => new Problem('invalid_token', 'this link is not valid or has expired; ask for a new one');

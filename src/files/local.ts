@@ -1,0 +1,183 @@
+/**
+ * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of the hash of the identifier, so that no folder grows large. Bytes arrive under
+ * `incoming/`, are made durable there, and are renamed into their place; a variant lies beside its original.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
+
+const INCOMING = 'incoming';
+/** What is gathered before it is written: few, large writes. */
+const BATCH = 1024 * 1024;
+const READ_AHEAD = 256 * 1024;
+const SWEEP_BATCH = 500;
+
+export function localStorage(root: string): Storage {
+  const placeOf = (key: Key): string => {
+    const hash = createHash('sha256').update(idOfKey(key)).digest('hex');
+    return join(root, hash.slice(0, 2), hash.slice(2, 4), key);
+  };
+  return {
+    async incoming(key) {
+      const folder = join(root, INCOMING);
+      await mkdir(folder, { recursive: true });
+      const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);
+      return new LocalIncoming(await open(temporary, 'wx', 0o600), { root, temporary, place: placeOf(key) });
+    },
+    open: (key, range) => openRange(placeOf(key), range),
+    async size(key) {
+      return (await unlessMissing(stat(placeOf(key))))?.size;
+    },
+    async remove(id) {
+      const folder = dirname(placeOf(id));
+      const names = (await unlessMissing(readdir(folder))) ?? [];
+      await Promise.all(
+        names.filter((name) => idOfKey(name) === id).map((name) => unlessMissing(unlink(join(folder, name)))),
+      );
+    },
+    redirect: async () => undefined,
+    sweep: (order) => sweep(root, order),
+  };
+}
+
+interface Places {
+  readonly root: string;
+  readonly temporary: string;
+  readonly place: string;
+}
+
+class LocalIncoming implements Incoming {
+  readonly #file: FileHandle;
+  readonly #places: Places;
+  #batch: Buffer[] = [];
+  #gathered = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #open = true;
+  #published = false;
+
+  constructor(file: FileHandle, places: Places) {
+    this.#file = file;
+    this.#places = places;
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    this.#batch.push(chunk);
+    this.#gathered += chunk.length;
+    if (this.#gathered >= BATCH) await this.#flush();
+  }
+
+  /** Waits for the batch before, not for this one: the next is gathered while this one is written. */
+  async #flush(): Promise<void> {
+    await this.#writing;
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#gathered = 0;
+    if (batch.length === 0) return;
+    this.#writing = writeAll(this.#file, batch);
+    // Told at the next wait; not as a rejection that nobody waits for.
+    this.#writing.catch(() => undefined);
+  }
+
+  async publish(): Promise<void> {
+    await this.#flush();
+    await this.#writing;
+    await this.#file.sync();
+    await this.#close();
+    const folder = dirname(this.#places.place);
+    const made = await mkdir(folder, { recursive: true });
+    await rename(this.#places.temporary, this.#places.place);
+    this.#published = true;
+    await syncFolder(folder);
+    // A new folder is durable once the folder that names it is.
+    if (made !== undefined)
+      for (let at = dirname(folder); at.startsWith(this.#places.root); at = dirname(at)) await syncFolder(at);
+  }
+
+  async discard(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#close().catch(() => undefined);
+    await unlink(this.#published ? this.#places.place : this.#places.temporary).catch(() => undefined);
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.#file.close();
+  }
+}
+
+async function writeAll(file: FileHandle, batch: readonly Buffer[]): Promise<void> {
+  const length = batch.reduce((sum, { length: bytes }) => sum + bytes, 0);
+  const { bytesWritten } = await file.writev(batch);
+  if (bytesWritten === length) return;
+  // A short write: the rest goes after it.
+  await file.write(Buffer.concat(batch).subarray(bytesWritten)).then(({ bytesWritten: rest }) => {
+    if (bytesWritten + rest !== length) throw new Error('the disk took less than it was given');
+  });
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openRange(place: string, range: ByteRange | undefined): Promise<Readable | undefined> {
+  const handle = await unlessMissing(open(place, 'r'));
+  if (handle === undefined) return undefined;
+  return createReadStream('', { fd: handle, highWaterMark: READ_AHEAD, ...range });
+}
+
+async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
+  let removed = 0;
+  const removeOld = async (place: string): Promise<void> => {
+    const found = await unlessMissing(stat(place));
+    if (found === undefined || Date.now() - found.mtimeMs < grace) return;
+    await unlessMissing(unlink(place));
+    removed++;
+  };
+  for (const name of await namesIn(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
+  for await (const places of batches(root)) {
+    // INVARIANT: asked after the bytes were seen. A record that comes later has bytes that came later, or are within the grace.
+    const living = await alive([...new Set(places.map(({ key }) => idOfKey(key)))]);
+    for (const { key, place } of places) if (!living.has(idOfKey(key))) await removeOld(place);
+  }
+  return removed;
+}
+
+interface Placed {
+  readonly key: Key;
+  readonly place: string;
+}
+
+async function* batches(root: string): AsyncIterable<readonly Placed[]> {
+  let batch: Placed[] = [];
+  for (const outer of await namesIn(root)) {
+    if (!/^[0-9a-f]{2}$/.test(outer)) continue;
+    for (const inner of await namesIn(join(root, outer))) {
+      for (const key of await namesIn(join(root, outer, inner)))
+        batch.push({ key, place: join(root, outer, inner, key) });
+      if (batch.length < SWEEP_BATCH) continue;
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const namesIn = async (folder: string): Promise<readonly string[]> => (await unlessMissing(readdir(folder))) ?? [];
+
+async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

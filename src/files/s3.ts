@@ -1,0 +1,198 @@
+/**
+ * Bytes in a bucket of whatever speaks S3: `<prefix><key>`. An object appears when its last part is acknowledged, so that is the publishing; until then
+ * the store keeps the parts, and the sweep aborts what nobody finished.
+ */
+
+import { once } from 'node:events';
+import { PassThrough, type Readable } from 'node:stream';
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  paginateListObjectsV2,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
+
+/** Memory of an upload is about `PART` × `AT_ONCE`. */
+const PART = 8 * 1024 * 1024;
+const AT_ONCE = 3;
+/** Seconds that a redirect is good for. */
+const REDIRECT_LIFETIME = 60;
+
+export interface S3Place {
+  readonly bucket: string;
+  /** Ends in a slash. */
+  readonly prefix: string;
+  readonly region: string;
+  /** Default: that of AWS. Credentials come from the AWS environment. */
+  readonly endpoint?: string;
+  /** Clients get the bytes from the bucket itself, at an address signed for them. */
+  readonly redirects: boolean;
+}
+
+/** `s3://bucket/prefix?region=…&endpoint=…&redirects=true`. Undefined: it is none. */
+export function readS3Place(text: string): S3Place | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 's3:' || url.hostname === '') return undefined;
+  const unknown = [...url.searchParams.keys()].some((key) => !['region', 'endpoint', 'redirects'].includes(key));
+  const endpoint = url.searchParams.get('endpoint');
+  const redirects = url.searchParams.get('redirects') ?? 'false';
+  if (unknown || !/^(?:true|false)$/.test(redirects) || (endpoint !== null && !URL.canParse(endpoint)))
+    return undefined;
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  return {
+    bucket: url.hostname,
+    prefix: folder === '' ? '' : `${folder}/`,
+    region: url.searchParams.get('region') ?? 'us-east-1',
+    redirects: redirects === 'true',
+    ...(endpoint === null ? {} : { endpoint }),
+  };
+}
+
+export function s3Storage({ bucket, prefix, region, endpoint, redirects }: S3Place): Storage {
+  const client = new S3Client({
+    region,
+    maxAttempts: 4,
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+  });
+  const at = (key: Key) => ({ Bucket: bucket, Key: `${prefix}${key}` });
+  const keysUnder = async function* (
+    start: string,
+  ): AsyncIterable<readonly { readonly key: Key; readonly modified: Date }[]> {
+    for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: `${prefix}${start}` })) {
+      yield (page.Contents ?? []).map(({ Key: key, LastModified }) => ({
+        key: key!.slice(prefix.length),
+        modified: LastModified!,
+      }));
+    }
+  };
+  const removeAll = async (keys: readonly Key[]): Promise<void> => {
+    if (keys.length === 0) return;
+    const { Errors = [] } = await client.send(
+      new DeleteObjectsCommand({
+        Bucket: bucket,
+        Delete: { Objects: keys.map((key) => ({ Key: `${prefix}${key}` })), Quiet: true },
+      }),
+    );
+    if (Errors.length > 0) throw new Error(`the bucket kept ${Errors.length} objects: ${Errors[0]!.Code}`);
+  };
+  const remove = async (id: string): Promise<void> => {
+    for await (const page of keysUnder(id))
+      await removeAll(page.map(({ key }) => key).filter((key) => idOfKey(key) === id));
+  };
+  return {
+    async incoming(key) {
+      return new S3Incoming(client, { target: at(key), undo: () => remove(key) });
+    },
+    open: (key, range) =>
+      unlessMissing(async () => {
+        const { Body } = await client.send(
+          new GetObjectCommand({
+            ...at(key),
+            ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }),
+          }),
+        );
+        return Body as Readable;
+      }),
+    size: (key) => unlessMissing(async () => (await client.send(new HeadObjectCommand(at(key)))).ContentLength),
+    remove,
+    async redirect(key, { contentType, disposition }) {
+      if (!redirects) return undefined;
+      const command = new GetObjectCommand({
+        ...at(key),
+        ResponseContentType: contentType,
+        ResponseContentDisposition: disposition,
+        ResponseCacheControl: 'private, no-store',
+      });
+      return getSignedUrl(client, command, { expiresIn: REDIRECT_LIFETIME });
+    },
+    async sweep({ alive, grace }: Sweep) {
+      const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
+      let removed = 0;
+      for await (const page of keysUnder('')) {
+        // INVARIANT: asked after the objects were seen.
+        const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
+        const orphans = page
+          .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
+          .map(({ key }) => key);
+        await removeAll(orphans);
+        removed += orphans.length;
+      }
+      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix }));
+      for (const { Key: key, UploadId, Initiated } of Uploads) {
+        // An upload may take long; the parts of one that goes on are not taken from it within a day.
+        if (Initiated === undefined || Date.now() - Initiated.getTime() < Math.max(grace, grace === 0 ? 0 : DAY))
+          continue;
+        await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId }));
+        removed++;
+      }
+      return removed;
+    },
+  };
+}
+const DAY = 86_400_000;
+
+interface Target {
+  readonly target: { readonly Bucket: string; readonly Key: string };
+  readonly undo: () => Promise<void>;
+}
+
+class S3Incoming implements Incoming {
+  readonly #body = new PassThrough({ highWaterMark: PART });
+  readonly #upload: Upload;
+  readonly #undo: () => Promise<void>;
+  #done: Promise<unknown> | undefined;
+  #failure: unknown;
+  #published = false;
+
+  constructor(client: S3Client, { target, undo }: Target) {
+    this.#undo = undo;
+    this.#upload = new Upload({ client, params: { ...target, Body: this.#body }, partSize: PART, queueSize: AT_ONCE });
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    this.#start();
+    if (this.#failure !== undefined) throw this.#failure;
+    if (!this.#body.write(chunk)) await once(this.#body, 'drain');
+  }
+
+  #start(): Promise<unknown> {
+    this.#done ??= this.#upload.done().catch((error: unknown) => {
+      this.#failure = error;
+      // Whoever waits for room would wait for ever.
+      this.#body.destroy(error as Error);
+      throw error;
+    });
+    this.#done.catch(() => undefined);
+    return this.#done;
+  }
+
+  async publish(): Promise<void> {
+    const done = this.#start();
+    this.#body.end();
+    await done;
+    this.#published = true;
+  }
+
+  async discard(): Promise<void> {
+    this.#body.on('error', () => undefined);
+    if (this.#published) return this.#undo().catch(() => undefined);
+    await this.#upload.abort().catch(() => undefined);
+    this.#body.destroy();
+  }
+}
+
+async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
+    if ($metadata?.httpStatusCode === 404) return undefined;
+    throw error;
+  }
+}

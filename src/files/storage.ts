@@ -1,0 +1,50 @@
+/** Where bytes are kept. Two implementations: a local folder, and whatever speaks S3. Bytes never change under a key: other content is another key. */
+import type { Readable } from 'node:stream';
+
+/** A file's identifier, or one with the name of a variant behind a dot. */
+export type Key = string;
+
+/** Inclusive, as in a Range header. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Bytes on their way in. Nobody can read them before `publish`. */
+export interface Incoming {
+  /** Waits where the storage is slower than the sender. The chunk must not be changed afterwards. */
+  write(chunk: Buffer): Promise<void>;
+  /** When it resolves, the bytes survive a crash, and can be read under the key. */
+  publish(): Promise<void>;
+  /** As if they had never come, published or not. Never throws: what is left over is an orphan, and swept. */
+  discard(): Promise<void>;
+}
+
+export interface Storage {
+  incoming(key: Key): Promise<Incoming>;
+  /** Undefined: there are none. */
+  open(key: Key, range?: ByteRange): Promise<Readable | undefined>;
+  /** Bytes under the key; undefined where there are none. */
+  size(key: Key): Promise<number | undefined>;
+  /** With all variants. */
+  remove(id: string): Promise<void>;
+  /** An address where the client itself may get the bytes for a short while; undefined where they come through this service. */
+  redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
+  /** Removes what has no record. Returns how many were removed. */
+  sweep(order: Sweep): Promise<number>;
+}
+
+export interface RedirectHeaders {
+  readonly contentType: string;
+  readonly disposition: string;
+}
+
+export interface Sweep {
+  /** Of these identifiers, those that have a record. */
+  readonly alive: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Younger bytes stay: their record may be on its way, in another process too. Milliseconds. */
+  readonly grace: number;
+}
+
+/** The identifier that a key belongs to. */
+export const idOfKey = (key: Key): string => key.split('.', 1)[0]!;

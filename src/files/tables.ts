@@ -1,0 +1,29 @@
+/** What the files room keeps beside the records of `files`, in a table whose name no collection can take. */
+import { randomBytes } from 'node:crypto';
+import { v4 as uuidv4 } from 'uuid';
+import { param, raw, type Sql, sql } from '../sql.ts';
+import type { Database } from '../store/contract.ts';
+
+/** One row. `store_id` names this database's own bytes, so that a sweep never touches those of another database in the same folder or bucket. */
+export const fileTables: readonly Sql[] = [
+  raw(`CREATE TABLE IF NOT EXISTS "_files_store" (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  store_id uuid NOT NULL,
+  link_key text NOT NULL
+)`),
+];
+
+export interface StoreIdentity {
+  readonly storeId: string;
+  /** Signs links; every node has the same. */
+  readonly linkKey: Buffer;
+}
+
+/** Made by the first process that asks. */
+export async function readIdentity(db: Database): Promise<StoreIdentity> {
+  await db.write(sql`
+INSERT INTO "_files_store" (store_id, link_key)
+VALUES (${param('uuid', uuidv4())}, ${param('text', randomBytes(32).toString('base64url'))}) ON CONFLICT DO NOTHING RETURNING one`);
+  const [row] = await db.rows(raw('SELECT store_id, link_key FROM "_files_store"'));
+  return { storeId: row![0]!, linkKey: Buffer.from(row![1]!, 'base64url') };
+}

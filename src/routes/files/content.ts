@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { isInline } from '../../files/media-types.ts';
+import { dispositionOf } from '../../files/names.ts';
+import { lengthOf, readRange } from '../../files/ranges.ts';
+import type { ByteRange, Key, Storage } from '../../files/storage.ts';
+import { Variants } from '../../files/variants.ts';
+import type { App } from '../../http/app.ts';
+import { admissionOf } from '../../http/gate.ts';
+import { queryOf } from '../../http/query.ts';
+import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
+import { notFound } from '../../store/ask.ts';
+import { isUnchanged } from '../../store/etag.ts';
+import { headerOf, idOf } from '../records/request.ts';
+import { readSizes, type Sizes } from './sizes.ts';
+
+export const readContent: Route = {
+  method: 'GET',
+  path: '/api/files/:id/content',
+  door: { action: 'read', collection: 'files', link: true },
+  accepts: 'any',
+  summary: 'Read the bytes of a file, or of an image in another size',
+  async handle(ctx, app) {
+    const sizes = readSizes(queryOf(ctx), app.schema.uploads.images);
+    const id = idOf(ctx);
+    const { json } = await app.records.read(admissionOf(ctx).ask(), { id, expand: [] });
+    const content = await contentOf(JSON.parse(json) as FileRecord, sizes, app);
+    setHeaders(ctx, content);
+    if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) {
+      ctx.status = 304;
+      return;
+    }
+    await answer(ctx, content, app.files.storage);
+  },
+};
+
+interface FileRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly content_type: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+interface Content {
+  readonly key: Key;
+  readonly contentType: string;
+  readonly size: number;
+  readonly etag: string;
+  readonly disposition: string;
+}
+
+async function contentOf(
+  { id, name, content_type: contentType, size, sha256 }: FileRecord,
+  sizes: Sizes | undefined,
+  app: App,
+): Promise<Content> {
+  const disposition = dispositionOf(isInline(contentType) ? 'inline' : 'attachment', name);
+  if (sizes === undefined) return { key: id, contentType, size, etag: `"${sha256}"`, disposition };
+  const request = { id, contentType, ...sizes };
+  const variant = await app.files.variants.of(request);
+  if (variant === undefined) throw notFound();
+  return { ...variant, etag: `"${sha256}${Variants.keyOf(request).slice(id.length)}"`, disposition };
+}
+
+function setHeaders(ctx: Context, { contentType, etag, disposition }: Content): void {
+  ctx.set('ETag', etag);
+  ctx.set('Cache-Control', 'private, no-cache');
+  ctx.set('Content-Disposition', disposition);
+  ctx.set('Content-Type', contentType);
+  ctx.set('Accept-Ranges', 'bytes');
+  // Even if it should be shown as a page: no script, no origin, no form, nothing from elsewhere.
+  ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; sandbox");
+}
+
+async function answer(ctx: Context, content: Content, storage: Storage): Promise<void> {
+  const { key, size, contentType, disposition } = content;
+  const elsewhere = ctx.method === 'GET' ? await storage.redirect(key, { contentType, disposition }) : undefined;
+  if (elsewhere !== undefined) {
+    ctx.redirect(elsewhere);
+    ctx.body = null;
+    ctx.status = 302;
+    ctx.set('Cache-Control', 'private, no-store');
+    return;
+  }
+  const asked =
+    ctx.method === 'GET' && isSameFor(headerOf(ctx, 'If-Range'), content) ? headerOf(ctx, 'Range') : undefined;
+  const ranges = readRange(asked, size);
+  if (ranges === 'unsatisfiable') {
+    throw new Problem('range_not_satisfiable', `the content has ${size} bytes`, {
+      headers: { 'Content-Range': `bytes */${size}` },
+    });
+  }
+  if (ranges === 'whole') await send(ctx, { storage, key, length: size });
+  else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, { storage, content });
+  else sendRanges(ctx, ranges, { storage, content });
+}
+
+/** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */
+const isSameFor = (ifRange: string | undefined, { etag }: Content): boolean =>
+  ifRange === undefined || ifRange.trim() === etag;
+
+interface Sending {
+  readonly storage: Storage;
+  readonly key: Key;
+  readonly length: number;
+  readonly range?: ByteRange;
+}
+
+async function send(ctx: Context, { storage, key, length, range }: Sending): Promise<void> {
+  if (ctx.method === 'HEAD') {
+    ctx.status = 200;
+    ctx.length = length;
+    return;
+  }
+  const stream = await storage.open(key, range);
+  // Deleted since the record was read.
+  if (stream === undefined) throw notFound();
+  const type = ctx.response.get('Content-Type');
+  ctx.body = stream;
+  ctx.set('Content-Type', type);
+  ctx.length = length;
+}
+
+interface Ranged {
+  readonly storage: Storage;
+  readonly content: Content;
+}
+
+async function sendRange(ctx: Context, range: ByteRange, { storage, content: { key, size } }: Ranged): Promise<void> {
+  await send(ctx, { storage, key, range, length: lengthOf(range) });
+  ctx.status = 206;
+  ctx.set('Content-Range', contentRange(range, size));
+}
+
+function sendRanges(
+  ctx: Context,
+  ranges: readonly ByteRange[],
+  { storage, content: { key, size, contentType } }: Ranged,
+): void {
+  const boundary = randomBytes(18).toString('hex');
+  const heads = ranges.map(
+    (range) =>
+      `\r\n--${boundary}\r\nContent-Type: ${contentType}\r\nContent-Range: ${contentRange(range, size)}\r\n\r\n`,
+  );
+  const tail = `\r\n--${boundary}--\r\n`;
+  async function* parts(): AsyncIterable<Buffer> {
+    for (const [i, range] of ranges.entries()) {
+      yield Buffer.from(heads[i]!, 'latin1');
+      const stream = await storage.open(key, range);
+      if (stream === undefined) throw notFound();
+      yield* stream as AsyncIterable<Buffer>;
+    }
+    yield Buffer.from(tail, 'latin1');
+  }
+  ctx.status = 206;
+  ctx.body = Readable.from(parts(), { objectMode: false });
+  ctx.set('Content-Type', `multipart/byteranges; boundary=${boundary}`);
+  ctx.length =
+    heads.reduce((sum, head) => sum + head.length, tail.length) +
+    ranges.reduce((sum, range) => sum + lengthOf(range), 0);
+}
+
+const contentRange = ({ start, end }: ByteRange, size: number): string => `bytes ${start}-${end}/${size}`;

@@ -1,0 +1,41 @@
+/** `?width=&height=&fit=` of an image. Not a route. */
+import { FITS, type Fit } from '../../files/variants.ts';
+import type { QueryPair } from '../../http/query.ts';
+import { type Fault, Problem } from '../../problem.ts';
+import type { Uploads } from '../../schema/model.ts';
+
+export interface Sizes {
+  readonly width: number | undefined;
+  readonly height: number | undefined;
+  readonly fit: Fit;
+}
+
+/** Undefined: the original is asked for. Throws `invalid_parameter`. */
+export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uploads['images']): Sizes | undefined {
+  const faults: Fault[] = [];
+  const width = readSize(pairs, { key: 'width', sizes: widths, faults });
+  const height = readSize(pairs, { key: 'height', sizes: heights, faults });
+  const fits = valuesOf(pairs, 'fit');
+  const fit = fits.length === 0 ? 'cover' : FITS.find((known) => fits.length === 1 && known === fits[0]);
+  if (fit === undefined) faults.push(fault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
+  if (fits.length > 0 && width === undefined && height === undefined)
+    faults.push(fault('fit', '`fit` needs a `width` or a `height`'));
+  if (faults.length > 0) throw new Problem('invalid_parameter', faults[0]!.detail, { errors: faults });
+  return width === undefined && height === undefined ? undefined : { width, height, fit: fit! };
+}
+
+const valuesOf = (pairs: readonly QueryPair[], key: string): readonly (string | undefined)[] =>
+  pairs.filter((pair) => pair.key === key).map(({ value }) => value);
+
+function readSize(
+  pairs: readonly QueryPair[],
+  { key, sizes, faults }: { readonly key: string; readonly sizes: readonly number[]; readonly faults: Fault[] },
+): number | undefined {
+  const values = valuesOf(pairs, key);
+  if (values.length === 0) return undefined;
+  const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;
+  if (size === undefined) faults.push(fault(key, `\`${key}\` must be one of ${sizes.join(', ')}`));
+  return size;
+}
+
+const fault = (parameter: string, detail: string): Fault => ({ parameter, code: 'invalid_parameter', detail });

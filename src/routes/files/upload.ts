@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
+import { v7 as uuidv7 } from 'uuid';
+import { boundaryOf } from '../../files/multipart.ts';
+import { checkQuota, quotaOf, takeQuota } from '../../files/quota.ts';
+import { checkLength, type Received, receive } from '../../files/receive.ts';
+import type { Incoming } from '../../files/storage.ts';
+import type { App } from '../../http/app.ts';
+import { admissionOf } from '../../http/gate.ts';
+import { readJsonBody } from '../../http/json.ts';
+import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
+
+import { StoreError, type Transaction } from '../../store/contract.ts';
+import { answerOf, idempotencyKeyOf, onceUnder } from '../records/once.ts';
+import { expandOf } from '../records/request.ts';
+import { drain } from './drain.ts';
+
+export const uploadFile: Route = {
+  method: 'POST',
+  path: '/api/files',
+  door: { action: 'create', collection: 'files' },
+  summary: 'Upload a file',
+  body: 'multipart',
+  async handle(ctx, app) {
+    try {
+      await upload(ctx, app);
+    } catch (error) {
+      // Whoever is still sending would not read the answer before the end.
+      await drain(ctx);
+      throw error;
+    }
+  },
+};
+
+async function upload(ctx: Context, app: App): Promise<void> {
+  const { uploads } = app.schema;
+  const { collection, ask, caller } = admissionOf(ctx);
+  const key = idempotencyKeyOf(ctx);
+  const expand = expandOf(ctx, collection);
+  const boundary = checkedBoundary(ctx);
+  checkLength(ctx.get('Content-Length'), uploads);
+  const quota = quotaOf(uploads, caller.auth.roles);
+  if (quota !== undefined) await checkQuota(app.db, { userId: caller.id, quota, size: 1 });
+  const id = uuidv7();
+  const incoming = await app.files.storage.incoming(id);
+  const published = { done: false };
+  try {
+    const received = await receive(ctx.req, { boundary, limits: uploads, incoming });
+    const data = { name: received.name, ...dataOf(received) };
+    const asked = ask(data);
+    await incoming.publish();
+    published.done = true;
+    const create = async (tx: Transaction) => {
+      if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
+      const written = await app.records.create(asked, { data, expand, given: givenOf(id, received) }, tx);
+      return answerOf(ctx, written);
+    };
+    const answer =
+      key === undefined
+        ? await app.db.transaction(create)
+        : await onceUnder({ userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, app, create);
+    // The first request under this key has a file already.
+    if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
+    ctx.status = answer.status;
+    ctx.set(answer.headers);
+    ctx.type = 'application/json';
+    ctx.body = answer.body;
+  } catch (error) {
+    await undo(incoming, { error, published: published.done });
+    throw error;
+  }
+}
+
+/** A commit whose answer was lost may have happened: then the bytes have a record, and if not, the sweep takes them. */
+async function undo(
+  incoming: Incoming,
+  { error, published }: { readonly error: unknown; readonly published: boolean },
+): Promise<void> {
+  const isSettled = error instanceof Problem || (error instanceof StoreError && error.kind !== 'unavailable');
+  if (!published || isSettled) await incoming.discard();
+}
+
+function checkedBoundary(ctx: Context): string {
+  const encoding = ctx.get('Content-Encoding').trim();
+  if (encoding !== '') throw new Problem('unsupported_media_type', 'send the body without a Content-Encoding');
+  return boundaryOf(ctx.get('Content-Type'));
+}
+
+function givenOf(id: string, { contentType, size, sha256 }: Received): Readonly<Record<string, string | number>> {
+  return { id, content_type: contentType, size, sha256 };
+}
+
+function dataOf({ data }: Received): Readonly<Record<string, unknown>> {
+  const read = data === undefined ? {} : readJsonBody(data);
+  if (typeof read === 'object' && read !== null && !Array.isArray(read))
+    return read as Readonly<Record<string, unknown>>;
+  const detail = 'the part `data` must be a JSON object with the fields of the file';
+  throw new Problem('validation_failed', detail, { errors: [{ pointer: '/data', code: 'not_an_object', detail }] });
+}
+
+/** Two forms that say the same are the same, whatever their boundary. */
+function hashOf({ name, contentType, sha256, data }: Received): string {
+  return createHash('sha256')
+    .update(JSON.stringify([name, contentType, sha256, data?.toString('base64')]))
+    .digest('hex');
+}
