@@ -4,6 +4,7 @@ import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
 
 const MAX_HEADERS = 8 * 1024;
+const CUT = 'the body ended in the middle';
 
 interface Event {
   readonly name:
@@ -57,10 +58,12 @@ export function boundaryOf(contentType: string): string {
 
 /** Hands over the parts in their order. The sender is slowed down to the pace of the handler. Throws `malformed_multipart`. */
 export async function readMultipart(request: IncomingMessage, boundary: string, handler: PartHandler): Promise<void> {
+  // Its end was told already, while its sender was looked up.
+  if (request.destroyed && !request.readableEnded) throw malformed(CUT);
   const parser = new Parser();
   parser.initWithBoundary(boundary);
   // Not `complete`: a socket that fails after the last byte came takes with it what was not read yet.
-  const cutOff = (): unknown => request.readableEnded || parser.destroy(malformed('the body ended in the middle'));
+  const cutOff = (): unknown => request.readableEnded || parser.destroy(malformed(CUT));
   request.once('error', cutOff).once('close', cutOff);
   request.pipe(parser);
   const headers = new PartHeaders();

@@ -211,7 +211,7 @@ describeOnBoth(
           expect(faults(await send('x', 'multipart/form-data'))).toEqual([400, 'malformed_multipart']);
           expect(faults(await send('no boundary in it'))).toEqual([400, 'malformed_multipart']);
           expect(faults(await send(`--${BOUNDARY}--\r\n`))).toEqual([422, 'validation_failed', '/file required']);
-          expect(faults(await send(fileHead('a.txt', 'text/plain') + 'cut off'))).toEqual([400, 'malformed_multipart']);
+          expect(faults(await send(`${fileHead('a.txt', 'text/plain')}cut off`))).toEqual([400, 'malformed_multipart']);
           expect(
             faults(await send(`${fileHead('a.txt', 'text/plain')}x\r\n${fileHead('b.txt', 'text/plain')}y${TAIL}`)),
           ).toEqual([400, 'malformed_multipart']);
