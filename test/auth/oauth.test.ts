@@ -1,5 +1,6 @@
 /** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { checkPreset } from '../../src/auth/oauth-provider.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
 import {
   answerJson,
@@ -22,6 +23,8 @@ oauth:
   posting: { issuer: '${idp.url}', ${client}, client_auth: post }
   dead: { issuer: 'http://127.0.0.1:1', ${client} }
   liar: { issuer: '${idp.url}/liar', ${client} }
+  google: { preset: google, ${client} }
+  hub: { preset: github, ${client}, scopes: ['user:email'], client_auth: post }
   silent: { issuer: '${idp.url}/silent', ${client} }
 `;
 afterAll(() => idp.close());
@@ -47,6 +50,15 @@ async function toCallback(service: TestService, browser: Browser, from = start(s
   );
   return new URL(page.url);
 }
+
+test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])(
+  'the preset %s cannot be used, which is said at the start',
+  (preset) => {
+    const provider = { name: 'x', preset, clientId: 'a', clientSecret: 'b', scopes: [], clientAuth: 'basic' as const };
+    expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is no preset`);
+    expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
+  },
+);
 
 describeOnBoth(
   'oauth',
@@ -149,6 +161,29 @@ describeOnBoth(
       expect(problem(await new Browser().visit(start(service, '?redirect_to=/a&redirect_to=/b')))).toBe(
         '400 invalid_parameter',
       );
+    });
+
+    test('a preset that grant knows, without asking it anything', async () => {
+      const google = new URL((await new Browser().visit(start(service, '', 'google'))).headers.get('location')!);
+      expect([google.origin, google.pathname]).toEqual(['https://accounts.google.com', '/o/oauth2/v2/auth']);
+      expect([...google.searchParams.keys()].sort()).toEqual([
+        'client_id',
+        'code_challenge',
+        'code_challenge_method',
+        'nonce',
+        'redirect_uri',
+        'response_type',
+        'scope',
+        'state',
+      ]);
+      expect(google.searchParams.get('redirect_uri')).toBe(`${service.url}/api/auth/oauth/google/callback`);
+      const hub = new URL((await new Browser().visit(start(service, '', 'hub'))).headers.get('location')!);
+      expect([hub.origin, hub.pathname, hub.searchParams.get('scope')]).toEqual([
+        'https://github.com',
+        '/login/oauth/authorize',
+        'user:email',
+      ]);
+      expect(hub.searchParams.get('redirect_uri')).toBe(`${service.url}/api/auth/oauth/hub/callback`);
     });
 
     test('a provider that is not there', async () => {
