@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { nearest } from '../../grammar/suggest.ts';
 import { readArguments } from '../config.ts';
+import { StoreError } from '../store/contract.ts';
 import { FolderInUse } from '../store/lock.ts';
 import { callServer } from './admin-socket.ts';
 import { command as check } from './check.ts';
@@ -39,6 +40,15 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
     return 0;
   }
   return databaseCommands.includes(command) ? runHereOrThere(command, rest, io) : commandOf(command).run(rest, io);
+}
+
+/** For whoever typed the command. */
+export function messageOf(error: unknown): string {
+  if (error instanceof StoreError && error.kind === 'unavailable') {
+    const { cause } = error;
+    return `the database cannot be reached${cause instanceof Error ? ` (${cause.message})` : ''}`;
+  }
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Standard input is read once, so that it can go where the command goes. */
