@@ -130,7 +130,12 @@ async function compare(
       times.push(performance.now() - start);
     }
   } while (performance.now() < end || oursMs.length < 21);
-  return { ratio: median(oursMs.map((value, i) => value / theirsMs[i]!)), ms: median(oursMs), hand: median(theirsMs), samePlan };
+  return {
+    ratio: median(oursMs.map((value, i) => value / theirsMs[i]!)),
+    ms: median(oursMs),
+    hand: median(theirsMs),
+    samePlan,
+  };
 }
 
 function compiled({ policy }: Pair): Statement {

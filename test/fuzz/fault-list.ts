@@ -226,6 +226,8 @@ export const FAULTS: readonly Fault[] = [
     /world === 'record' \? frame\.related : frame\.nextRelated/,
     'frame.related',
   ),
+  fault(PREDICATE, 'fused orderings do not guard absence', /return x != null && x < /, 'return x! < '),
+  fault(PREDICATE, 'one of few must be the last', /\.join\(' \|\| '\)\}\)`;/, ".slice(-1).join(' || ')})`;"),
   fault(WHERE, 'not exists is exists', /exists\.negated \? 'NOT EXISTS' : 'EXISTS'/, "'EXISTS'"),
   fault(
     WHERE,
