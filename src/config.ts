@@ -169,7 +169,10 @@ const settings = z.object({
   baseUrl: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query').optional(),
   files: z
     .string()
-    .regex(/^s3:\/\/[^/?]+(?:\/[^?]*)?(?:\?(?:(?:region|endpoint|redirects)=[^&]*&?)*)?$/, 'expected a place such as s3://bucket/prefix?region=eu-central-1')
+    .regex(
+      /^s3:\/\/[^/?]+(?:\/[^?]*)?(?:\?(?:(?:region|endpoint|redirects)=[^&]*&?)*)?$/,
+      'expected a place such as s3://bucket/prefix?region=eu-central-1',
+    )
     .optional(),
   workers: whole(1, 256).default(1),
   adminEmail: z

@@ -51,7 +51,11 @@ export class Problem extends Error {
   constructor(
     code: ProblemCode,
     detail: string,
-    more: { readonly errors?: readonly Fault[]; readonly headers?: Readonly<Record<string, string>>; readonly cause?: unknown } = {},
+    more: {
+      readonly errors?: readonly Fault[];
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(detail, { cause: more.cause });
     this.name = 'Problem';

@@ -71,7 +71,10 @@ export interface ManyToMany {
 export type ValueType = 'string' | 'bool' | 'int' | 'float' | 'datetime' | { readonly id: string };
 
 /** Where a record comes from: the stored one, the resulting one, or a quantifier's element. */
-export type Scope = { readonly kind: 'record' } | { readonly kind: 'next' } | { readonly kind: 'variable'; readonly name: string };
+export type Scope =
+  | { readonly kind: 'record' }
+  | { readonly kind: 'next' }
+  | { readonly kind: 'variable'; readonly name: string };
 
 /** A belongs_to or has_one that is walked. `from` is the collection walked from. */
 export interface ToOneStep {
@@ -90,7 +93,10 @@ export interface ColumnOperand {
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
   /** In the collection after the steps. A has_one's id is always expressed as a step of its own followed by `id`. */
-  readonly column: { readonly kind: 'id' } | { readonly kind: 'field'; readonly field: CatalogField } | { readonly kind: 'belongs_to'; readonly relation: BelongsTo };
+  readonly column:
+    | { readonly kind: 'id' }
+    | { readonly kind: 'field'; readonly field: CatalogField }
+    | { readonly kind: 'belongs_to'; readonly relation: BelongsTo };
   readonly type: ValueType;
   readonly nullable: boolean;
   readonly span: Span;

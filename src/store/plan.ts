@@ -2,6 +2,7 @@
 import { ident, raw } from '../sql.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalogue.ts';
 import type { Queryable } from './contract.ts';
+import { addForeignKey, addUnique, createIndex, createTable, typeOf } from './ddl.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 export interface Step {
@@ -23,7 +24,7 @@ export async function planSteps({ db, wanted, actual, owned }: PlanInput): Promi
   for (const table of wanted.values()) {
     const existing = actual.get(table.name);
     if (!existing) {
-      steps.push({ sql: createTable(table) });
+      steps.push(...createTable(table).map((sql) => ({ sql })));
       after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
       after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
       continue;
@@ -44,37 +45,7 @@ function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actua
 }
 
 const quoted = (name: string): string => ident(name).text;
-const list = (names: readonly string[]): string => names.map(quoted).join(', ');
 const same = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
-
-function createTable(table: Table): string {
-  const lines = [
-    ...table.columns.map((column) => `${quoted(column.name)} ${typeOf(column)}${constraintsOf(column)}`),
-    `CONSTRAINT ${quoted(nameOf(table.name, [], 'pkey'))} PRIMARY KEY (${list(table.primaryKey)})`,
-    ...table.uniques.map((column) => uniqueClause(table.name, column)),
-  ];
-  return `CREATE TABLE ${quoted(table.name)} (\n  ${lines.join(',\n  ')}\n)`;
-}
-
-function constraintsOf({ required, standing }: Column): string {
-  return `${required ? ' NOT NULL' : ''}${standing === undefined ? '' : ` DEFAULT ${standing}`}`;
-}
-
-const typeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
-
-/** Deferred: a write decides by policy on the resulting rows before a duplicate is told of. */
-function uniqueClause(table: string, column: string): string {
-  return `CONSTRAINT ${quoted(nameOf(table, [column], 'key'))} UNIQUE (${quoted(column)}) DEFERRABLE INITIALLY DEFERRED`;
-}
-
-function addForeignKey(table: string, key: ForeignKey): string {
-  const name = quoted(nameOf(table, [key.column], 'fkey'));
-  return `ALTER TABLE ${quoted(table)} ADD CONSTRAINT ${name} FOREIGN KEY (${quoted(key.column)}) REFERENCES ${quoted(key.table)} (id) ON DELETE ${key.onDelete}`;
-}
-
-function createIndex(table: string, columns: readonly string[]): string {
-  return `CREATE INDEX ${quoted(nameOf(table, columns, 'idx'))} ON ${quoted(table)} (${list(columns)})`;
-}
 
 /** One table that exists. */
 class TableDiff {
@@ -238,7 +209,7 @@ class TableDiff {
   }
 
   async #addUnique(column: string): Promise<Step> {
-    const statement = `${this.#alter} ADD ${uniqueClause(this.#table.name, column)}`;
+    const statement = addUnique(this.#table.name, column);
     const stored = this.#renamed.get(column) ?? column;
     if (!this.#actual.columns.has(stored) || !(await this.#hasDuplicates(stored))) return { sql: statement };
     return {
