@@ -1,0 +1,57 @@
+/** Statements that define tables, from knex's schema builder: it knows PostgreSQL's spelling, we know the names of constraints. */
+import knex from 'knex';
+import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
+
+/** Compiles only; it never connects. */
+const builder = knex({ client: 'pg' });
+type Build = ReturnType<typeof builder.schema.createTable>;
+
+/** Definitions take no parameters, and knex gives each statement on its own. */
+const statementsOf = (build: Build): readonly string[] => build.toSQL().map(({ sql }) => sql);
+
+/** The table with its key and unique columns; foreign keys and indexes follow when all tables are there. */
+export function createTable(table: Table): readonly string[] {
+  return statementsOf(
+    builder.schema.createTable(table.name, (t) => {
+      for (const column of table.columns) {
+        const made = t.specificType(column.name, typeOf(column));
+        if (column.required) made.notNullable();
+        if (column.standing !== undefined) made.defaultTo(builder.raw(column.standing));
+      }
+      t.primary([...table.primaryKey], { constraintName: nameOf(table.name, [], 'pkey') });
+      for (const column of table.uniques) t.unique([column], uniqueNamed(table.name, column));
+    }),
+  );
+}
+
+export const typeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
+
+/** Deferred: a write decides by policy on the resulting rows before a duplicate is told of. */
+const uniqueNamed = (table: string, column: string) =>
+  ({ indexName: nameOf(table, [column], 'key'), deferrable: 'deferred' }) as const;
+
+export function addUnique(table: string, column: string): string {
+  return only(builder.schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
+}
+
+export function addForeignKey(table: string, key: ForeignKey): string {
+  return only(
+    builder.schema.alterTable(table, (t) =>
+      t
+        .foreign(key.column, nameOf(table, [key.column], 'fkey'))
+        .references('id')
+        .inTable(key.table)
+        .onDelete(key.onDelete),
+    ),
+  );
+}
+
+export function createIndex(table: string, columns: readonly string[]): string {
+  return only(builder.schema.alterTable(table, (t) => t.index([...columns], nameOf(table, columns, 'idx'))));
+}
+
+function only(build: Build): string {
+  const [statement, ...more] = statementsOf(build);
+  if (statement === undefined || more.length > 0) throw new Error('one definition is one statement');
+  return statement;
+}
