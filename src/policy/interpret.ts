@@ -1,6 +1,6 @@
 /**
  * The reference: what a checked policy means, read off language.md word by word. It shares no code with the compiler, reads request values
- * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests and `explain` use it; nothing hot does.
+ * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests use it; the service does not.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import type {
