@@ -140,7 +140,7 @@ async function verifyCost(): Promise<void> {
     const rounds = 400_000;
     const began = performance.now();
     // A new text each time, as the header of a request is.
-    for (let i = 0; i < rounds; i++) await auth.authenticate({ [name]: bytes.latin1Slice() });
+    for (let i = 0; i < rounds; i++) await auth.authenticate({ [name]: bytes.toString('latin1') });
     return ((performance.now() - began) * 1000) / rounds;
   };
   figure(

@@ -83,12 +83,16 @@ export interface Administration {
 
 const PRUNE_EVERY_MS = 600_000;
 
+function tellOnStderr(msg: string): void {
+  process.stderr.write(`${JSON.stringify({ level: 'warn', time: new Date().toISOString(), pid: process.pid, msg })}\n`);
+}
+
 export async function createAuth(parts: {
   readonly db: Database;
   readonly schema: Schema;
   readonly config: AuthSettings;
-  /** Told of mails that could not be sent. */
-  readonly onMailFailure?: (error: unknown) => void;
+  /** What an operator should know: mails that could not be sent, or that become files. Default: a line like those of the log. */
+  readonly tell?: (message: string) => void;
 }): Promise<Auth> {
   const { db, schema, config } = parts;
   const users = createUsers(schema);
@@ -105,7 +109,7 @@ export async function createAuth(parts: {
     get baseUrl() {
       return config.baseUrl;
     },
-    onFailure: parts.onMailFailure ?? (() => undefined),
+    tell: parts.tell ?? tellOnStderr,
   });
   const recovery = createRecovery({
     db,

@@ -21,8 +21,8 @@ export interface MailSettings {
   /** Where mails are written without an SMTP server; in its folder `mail`. */
   readonly dataDir: string;
   readonly baseUrl: string;
-  /** A mail that could not be sent; never its content or address. */
-  readonly onFailure: (error: unknown) => void;
+  /** A mail that could not be sent, never its content or address; and, with the first one, that mails become files. */
+  readonly tell: (message: string) => void;
 }
 
 export interface Mailer {
@@ -53,7 +53,7 @@ export function createMailer(settings: MailSettings): Mailer {
       last = last
         .then(work)
         .then((mail) => (mail === undefined ? undefined : send(mail)))
-        .catch(settings.onFailure)
+        .catch((error: unknown) => settings.tell(`a mail could not be sent (${reasonOf(error)})`))
         .finally(() => {
           waiting--;
         });
@@ -63,6 +63,12 @@ export function createMailer(settings: MailSettings): Mailer {
 }
 
 const folderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
+
+/** Messages of mail servers name addresses. */
+function reasonOf(error: unknown): string {
+  const { code, responseCode, name } = error as { code?: unknown; responseCode?: unknown; name?: unknown };
+  return [code ?? name, responseCode].filter((part) => part !== undefined).join(' ');
+}
 
 type Send = (mail: Mail) => Promise<void>;
 
@@ -85,7 +91,10 @@ function bySmtp(settings: MailSettings, url: string): Send {
 function toFolder(settings: MailSettings): Send {
   const folder = folderOf(settings);
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  let told = false;
   return async (mail) => {
+    if (!told) settings.tell(`there is no SMTP_URL: mails are written as files into ${folder}`);
+    told = true;
     const { message } = await transport.sendMail({
       from: senderOf(settings),
       ...mail,

@@ -169,17 +169,17 @@ describe('SMTP', () => {
   test('mails go to the server; one that fails is told of and does not stop the next', async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
-    const failures: unknown[] = [];
+    const failures: string[] = [];
     const mailer = createMailer({
       smtpUrl: `smtp://127.0.0.1:${port}`,
       mailFrom: 'service@example.org',
       dataDir: data,
       baseUrl: 'https://api.example',
-      onFailure: (error) => failures.push(error),
+      tell: (message) => failures.push(message),
     });
     mailer.later(async () => ({ to: 'first@example.org', subject: 'Héllo', text: 'one' }));
     mailer.later(async () => {
-      throw new Error('the database is away');
+      throw new Error('the database of first@example.org is away');
     });
     mailer.later(async () => undefined);
     mailer.later(async () => ({ to: 'second@example.org', subject: 'b', text: 'two' }));
@@ -187,7 +187,28 @@ describe('SMTP', () => {
     const text = told.join('');
     expect(text.match(/RCPT TO:<[^>]*>/g)).toEqual(['RCPT TO:<first@example.org>', 'RCPT TO:<second@example.org>']);
     expect(text).toContain('MAIL FROM:<service@example.org>');
-    expect(failures).toHaveLength(1);
+    expect(failures).toEqual(['a mail could not be sent (Error)']);
     expect(mailer.to).toBe('SMTP');
+  });
+
+  test('a server that is down is told of without the address; without a server it is said once where mails go', async () => {
+    const said: string[] = [];
+    const settings = {
+      dataDir: data,
+      baseUrl: 'https://api.example',
+      tell: (message: string) => void said.push(message),
+    };
+    const mail = async () => ({ to: 'first@example.org', subject: 'a', text: 'one' });
+    const down = createMailer({ ...settings, smtpUrl: 'smtp://127.0.0.1:1' });
+    down.later(mail);
+    await down.close();
+    const files = createMailer(settings);
+    files.later(mail);
+    files.later(mail);
+    await files.close();
+    expect(said).toEqual([
+      'a mail could not be sent (ESOCKET)',
+      `there is no SMTP_URL: mails are written as files into ${folder}`,
+    ]);
   });
 });
