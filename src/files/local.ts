@@ -3,6 +3,7 @@
  * `incoming/`, are made durable there, and are renamed into their place; a variant lies beside its original.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -49,11 +50,16 @@ interface Places {
   readonly place: string;
 }
 
+/**
+ * Chunks are copied into one of two buffers while the other is written. A chunk that is let go of at once costs next to nothing to collect; kept until it
+ * is written, it would cost more than the copy.
+ */
 class LocalIncoming implements Incoming {
   readonly #file: FileHandle;
   readonly #places: Places;
-  #batch: Buffer[] = [];
-  #gathered = 0;
+  #filling: Buffer | undefined;
+  #resting: Buffer | undefined;
+  #filled = 0;
   #writing: Promise<unknown> = Promise.resolve();
   #open = true;
   #published = false;
@@ -64,21 +70,26 @@ class LocalIncoming implements Incoming {
   }
 
   async write(chunk: Buffer): Promise<void> {
-    this.#batch.push(chunk);
-    this.#gathered += chunk.length;
-    if (this.#gathered >= BATCH) await this.#flush();
+    for (let at = 0; at < chunk.length; ) {
+      this.#filling ??= Buffer.allocUnsafeSlow(BATCH);
+      const taken = chunk.copy(this.#filling, this.#filled, at);
+      this.#filled += taken;
+      at += taken;
+      if (this.#filled === BATCH) await this.#flush();
+    }
   }
 
   /** Waits for the batch before, not for this one: the next is gathered while this one is written. */
   async #flush(): Promise<void> {
     await this.#writing;
-    const batch = this.#batch;
-    this.#batch = [];
-    this.#gathered = 0;
-    if (batch.length === 0) return;
-    this.#writing = writeAll(this.#file, batch);
+    if (this.#filling === undefined || this.#filled === 0) return;
+    const batch = this.#filling;
+    this.#writing = writeAll(this.#file, batch.subarray(0, this.#filled));
     // Told at the next wait; not as a rejection that nobody waits for.
     this.#writing.catch(() => undefined);
+    this.#filling = this.#resting;
+    this.#resting = batch;
+    this.#filled = 0;
   }
 
   async publish(): Promise<void> {
@@ -109,14 +120,9 @@ class LocalIncoming implements Incoming {
   }
 }
 
-async function writeAll(file: FileHandle, batch: readonly Buffer[]): Promise<void> {
-  const length = batch.reduce((sum, { length: bytes }) => sum + bytes, 0);
-  const { bytesWritten } = await file.writev(batch);
-  if (bytesWritten === length) return;
-  // A short write: the rest goes after it.
-  await file.write(Buffer.concat(batch).subarray(bytesWritten)).then(({ bytesWritten: rest }) => {
-    if (bytesWritten + rest !== length) throw new Error('the disk took less than it was given');
-  });
+/** A write may take less than it was given. */
+async function writeAll(file: FileHandle, batch: Buffer): Promise<void> {
+  for (let at = 0; at < batch.length; ) at += (await file.write(batch, at)).bytesWritten;
 }
 
 async function syncFolder(folder: string): Promise<void> {
@@ -129,9 +135,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 async function openRange(place: string, range: ByteRange | undefined): Promise<Readable | undefined> {
-  const handle = await unlessMissing(open(place, 'r'));
-  if (handle === undefined) return undefined;
-  return createReadStream('', { fd: handle, highWaterMark: READ_AHEAD, ...range });
+  const stream = createReadStream(place, { highWaterMark: READ_AHEAD, ...range });
+  return unlessMissing(once(stream, 'open').then(() => stream));
 }
 
 async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {

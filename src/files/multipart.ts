@@ -21,13 +21,42 @@ interface Event {
   readonly end?: number;
 }
 
-/** The parser's buffer for what looked like a boundary is used again, and an event may be read later than that. */
+const IN_DATA = MultipartParser.STATES.PART_DATA;
+
+/**
+ * formidable's parser looks at every byte of a part in JavaScript. Whatever cannot hold a boundary goes around it: the boundary is searched for natively,
+ * and the parser gets the bytes from where one begins, or may begin.
+ */
 class Parser extends MultipartParser {
   declare readonly lookbehind: Buffer;
+  declare readonly boundary: Buffer;
+  declare readonly state: number;
+  declare readonly index: number | null;
+
+  /** The parser's buffer for what looked like a boundary is used again, and an event may be read later than that. */
   override push(event: Event | null): boolean {
     return super.push(event?.buffer === this.lookbehind ? { ...event, buffer: Buffer.from(event.buffer) } : event);
   }
+
+  override _transform(chunk: Buffer, encoding: BufferEncoding, done: () => void): number {
+    if (this.state !== IN_DATA || this.index !== 0) return super._transform(chunk, encoding, done);
+    const end = this.#plainLength(chunk);
+    if (end > 0) this.push({ name: 'partData', buffer: chunk, start: 0, end });
+    if (end < chunk.length) return super._transform(chunk.subarray(end), encoding, done);
+    done();
+    return chunk.length;
+  }
+
+  /** Up to the boundary, or to what may be the beginning of one that the next chunk goes on with. */
+  #plainLength(chunk: Buffer): number {
+    const found = chunk.indexOf(this.boundary);
+    if (found !== -1) return found;
+    const tail = Math.max(0, chunk.length - this.boundary.length);
+    const maybe = chunk.indexOf(CR, tail);
+    return maybe === -1 ? chunk.length : maybe;
+  }
 }
+const CR = 13;
 
 export interface Part {
   /** Of the form field. */
