@@ -1,15 +1,40 @@
-/** Whether a rule reads the body (`@request.data`), so that it is decided only once there is one. */
-import type { Checked, CheckedOperand, Policy } from '../policy/types.ts';
+/** Rules that read the body (`@request.data`): what of them is decided before there is one. */
+import { compileChecked } from '../policy/compile.ts';
+import type { Catalog, Checked, CheckedOperand, Policy } from '../policy/types.ts';
 
-const known = new WeakMap<Policy, boolean>();
+const known = new WeakMap<Policy, Policy>();
 
-export function readsData(policy: Policy): boolean {
-  const answer = known.get(policy) ?? speaksOfData(policy.checked);
+/**
+ * The rule as the best of all bodies would meet it: where this one denies, no body makes it true. The rule itself, where it does not read the body.
+ * INVARIANT: true wherever the rule can be true. It only refuses: what it leaves open, the rule itself decides with the body.
+ */
+export function bestOf(policy: Policy, catalog: Catalog): Policy {
+  const answer = known.get(policy) ?? (speaksOfData(policy.checked) ? hopeful(policy, catalog) : policy);
   known.set(policy, answer);
   return answer;
 }
 
+const hopeful = ({ text, checked }: Policy, catalog: Catalog): Policy =>
+  compileChecked({ text, checked: towards(checked, true), catalog });
+
 const isData = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'data';
+
+/** Every test of the body counts as `wanted`; under a `not`, and in `none`, the opposite is wanted. */
+function towards(checked: Checked, wanted: boolean): Checked {
+  switch (checked.kind) {
+    case 'and':
+    case 'or':
+      return { ...checked, items: checked.items.map((item) => towards(item, wanted)) };
+    case 'not':
+      return { ...checked, item: towards(checked.item, !wanted) };
+    case 'quantified':
+      return { ...checked, condition: towards(checked.condition, checked.quantifier === 'none' ? !wanted : wanted) };
+    case 'const':
+    case 'compare':
+    case 'is null':
+      return speaksOfData(checked) ? { kind: 'const', value: wanted, span: checked.span } : checked;
+  }
+}
 
 function speaksOfData(checked: Checked): boolean {
   switch (checked.kind) {

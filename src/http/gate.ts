@@ -13,7 +13,7 @@ import type { Collection } from '../schema/model.ts';
 import type { Ask } from '../store/ask.ts';
 import { mayAssignSome } from '../store/roles.ts';
 import type { App } from './app.ts';
-import { readsData } from './body-rules.ts';
+import { bestOf } from './body-rules.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { policyQueryOf, queryOf } from './query.ts';
@@ -127,12 +127,13 @@ function admit({ ctx, app }: Arrival, { caller, collection, action }: Who): Admi
     known.set(key, permit);
     return permit;
   };
-  // Rules that read the body are not decided without it: they could be met, or be missed, by what it holds.
-  const waitsForBody = rules.some(readsData);
+  // Rules that read the body are decided with it; before it comes, only those are refused whom no body would help.
+  const best = rules.map((rule) => bestOf(rule, app.schema));
+  const waitsForBody = best.some((rule, i) => rule !== rules[i]);
   const plain: Ask = { collection, permit: permitOf, auth: caller.auth, now: request.now };
   // Giving and taking roles needs no update rule, and whether roles are all that is asked for is in the body.
   const mayHoldRoles = collection.kind === 'users' && action === 'update' && mayAssignSome(app.schema, plain);
-  if (!waitsForBody && !mayHoldRoles) checkVerdict(permitOf(collection.name, action));
+  if (!mayHoldRoles) checkVerdict(waitsForBody ? decide({ rules: best, request }) : permitOf(collection.name, action));
   return {
     caller,
     collection,
