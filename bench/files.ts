@@ -49,14 +49,20 @@ function send(url: string, { size, headers }: { readonly size: number; readonly 
     const length = HEAD.length + size + TAIL.length;
     const sending = httpRequest(url, {
       method: 'POST',
-      headers: { ...headers, 'content-type': 'multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW', 'content-length': length },
+      headers: {
+        ...headers,
+        'content-type': 'multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW',
+        'content-length': length,
+      },
     });
     sending.on('error', reject).on('response', (answer) => {
       let body = '';
       answer.on('data', (chunk) => {
         body += chunk;
       });
-      answer.on('end', () => (answer.statusCode === 201 ? resolve(body) : reject(new Error(`${answer.statusCode} ${body}`))));
+      answer.on('end', () =>
+        answer.statusCode === 201 ? resolve(body) : reject(new Error(`${answer.statusCode} ${body}`)),
+      );
     });
     sending.write(HEAD);
     let left = size;
@@ -109,15 +115,25 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-bench-files-'));
   const children: ChildProcess[] = [];
   try {
-    const bylaw = await start(here('../src/main.ts'), ['serve', '--schema', here('./servers/files.yaml'), '--data', join(folder, 'data'), '--port', '0']);
+    const bylaw = await start(here('../src/main.ts'), [
+      'serve',
+      '--schema',
+      here('./servers/files.yaml'),
+      '--data',
+      join(folder, 'data'),
+      '--port',
+      '0',
+    ]);
     children.push(bylaw.process);
     const pipe = await start(here('./servers/pipe.ts'), [folder]);
     children.push(pipe.process);
     const user = { email: 'bench@example.com', password: 'seven-samurai-1954' };
     await call(`${bylaw.url}/api/auth/register`, { method: 'POST', body: user });
-    const token = (await call(`${bylaw.url}/api/auth/login`, { method: 'POST', body: user })).body.access_token as string;
+    const token = (await call(`${bylaw.url}/api/auth/login`, { method: 'POST', body: user })).body
+      .access_token as string;
     const headers = { authorization: `Bearer ${token}` };
-    const upload = (size: number) => send(`${bylaw.url}/api/files`, { size, headers }).then((body) => JSON.parse(body).data.id as string);
+    const upload = (size: number) =>
+      send(`${bylaw.url}/api/files`, { size, headers }).then((body) => JSON.parse(body).data.id as string);
     const remove = (id: string) => fetch(`${bylaw.url}/api/files/${id}`, { method: 'DELETE', headers });
 
     await remove(await upload(64 * MIB));
@@ -154,13 +170,17 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
       for (const name of readdirSync(folder).filter((entry) => entry.startsWith('upload-'))) rmSync(join(folder, name));
     }
     for (const { name, rates } of contenders) {
-      console.log(`${name.padEnd(34)} up ${median(rates.up).toFixed(0).padStart(5)} MB/s   down ${median(rates.down).toFixed(0).padStart(5)} MB/s`);
+      console.log(
+        `${name.padEnd(34)} up ${median(rates.up).toFixed(0).padStart(5)} MB/s   down ${median(rates.down).toFixed(0).padStart(5)} MB/s`,
+      );
     }
     const [own, plain] = contenders as readonly [Contender, Contender];
     verdictAtLeast('up, of the pipe', ratio(own.rates.up, plain.rates.up), 0.7);
     verdictAtLeast('down, of the pipe', ratio(own.rates.down, plain.rates.down), 0.7);
     const grown = growth / MIB;
-    console.log(`${grown <= 64 ? 'held  ' : 'MISSED'} growth of memory by an upload of 1 GiB: ${grown.toFixed(1)} MiB (at most 64)`);
+    console.log(
+      `${grown <= 64 ? 'held  ' : 'MISSED'} growth of memory by an upload of 1 GiB: ${grown.toFixed(1)} MiB (at most 64)`,
+    );
     if (grown > 64) process.exitCode = 1;
   } finally {
     for (const child of children) child.kill('SIGTERM');

@@ -11,6 +11,7 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
+  type MultipartUpload,
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
@@ -54,12 +55,16 @@ export function readS3Place(text: string): S3Place | undefined {
   };
 }
 
-export function s3Storage({ bucket, prefix, region, endpoint, redirects }: S3Place): Storage {
-  const client = new S3Client({
+export function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
+  return new S3Client({
     region,
     maxAttempts: 4,
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
   });
+}
+
+export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): Storage {
+  const { bucket, prefix, redirects } = place;
   const at = (key: Key) => ({ Bucket: bucket, Key: `${prefix}${key}` });
   const keysUnder = async function* (
     start: string,
@@ -123,11 +128,10 @@ export function s3Storage({ bucket, prefix, region, endpoint, redirects }: S3Pla
         await removeAll(orphans);
         removed += orphans.length;
       }
-      const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix }));
-      for (const { Key: key, UploadId, Initiated } of Uploads) {
+      const unfinished = await unfinishedUploads(client, { bucket, prefix });
+      for (const { Key: key, UploadId, Initiated } of unfinished) {
         // An upload may take long; the parts of one that goes on are not taken from it within a day.
-        if (Initiated === undefined || Date.now() - Initiated.getTime() < Math.max(grace, grace === 0 ? 0 : DAY))
-          continue;
+        if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
         await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId }));
         removed++;
       }
@@ -184,6 +188,19 @@ class S3Incoming implements Incoming {
     if (this.#published) return this.#undo().catch(() => undefined);
     await this.#upload.abort().catch(() => undefined);
     this.#body.destroy();
+  }
+}
+
+/** Some servers cannot tell; they forget parts by rules of their own. */
+async function unfinishedUploads(
+  client: S3Client,
+  { bucket, prefix }: Pick<S3Place, 'bucket' | 'prefix'>,
+): Promise<readonly MultipartUpload[]> {
+  try {
+    return (await client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix }))).Uploads ?? [];
+  } catch (error) {
+    if ((error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode === 501) return [];
+    throw error;
   }
 }
 

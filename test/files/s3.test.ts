@@ -1,0 +1,127 @@
+/** The same bytes through a bucket: `@20minutes/s3rver`, a server that speaks S3, on loopback. */
+import { randomBytes } from 'node:crypto';
+// @ts-expect-error: it comes without types
+import S3rver from '@20minutes/s3rver';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { clientOf, readS3Place, s3Storage } from '../../src/files/s3.ts';
+import type { Storage } from '../../src/files/storage.ts';
+import { temporaryFolder } from './sending.ts';
+
+const ID = '01900000-0000-7000-8000-000000000001';
+const OTHER = '01900000-0000-7000-8000-000000000002';
+
+describe('a bucket', () => {
+  let server: { run(): Promise<{ port: number }>; close(): Promise<void> };
+  let storage: Storage;
+  let endpoint: string;
+  const before = { ...process.env };
+  beforeAll(async () => {
+    // The credentials that this server knows.
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' });
+    server = new S3rver({
+      port: 0,
+      address: '127.0.0.1',
+      silent: true,
+      directory: temporaryFolder(),
+      configureBuckets: [{ name: 'files', configs: [] }],
+    });
+    const { port } = await server.run();
+    endpoint = `http://127.0.0.1:${port}`;
+    const place = readS3Place(`s3://files/some/folder?endpoint=${encodeURIComponent(endpoint)}`)!;
+    const client = clientOf(place);
+    // s3rver forgets the last slash of `/files/?…` when it checks a signature, so what is about the bucket goes to it unsigned; what is about an object is signed.
+    client.middlewareStack.addRelativeTo(
+      <A extends object, R>(next: (args: A) => R) =>
+        (args: A): R => {
+          const { path, headers } = (args as { request: { path: string; headers: Record<string, string> } }).request;
+          if (path === '/files/') delete headers.authorization;
+          return next(args);
+        },
+      { name: 'unsigned', relation: 'after', toMiddleware: 'httpSigningMiddleware' },
+    );
+    storage = s3Storage(place, client);
+  });
+  afterAll(async () => {
+    await server.close();
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  });
+
+  const put = async (key: string, bytes: Buffer): Promise<void> => {
+    const incoming = await storage.incoming(key);
+    for (let at = 0; at < bytes.length; at += 65_536) await incoming.write(bytes.subarray(at, at + 65_536));
+    await incoming.publish();
+  };
+  const get = async (key: string, range?: { start: number; end: number }): Promise<Buffer | undefined> => {
+    const stream = await storage.open(key, range);
+    if (stream === undefined) return undefined;
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks);
+  };
+
+  test.each([0, 1, 100_000, 20 * 1024 * 1024 + 7])('keeps %i bytes, in parts where they are many', async (length) => {
+    const bytes = randomBytes(length);
+    await put(ID, bytes);
+    expect((await get(ID))!.equals(bytes)).toBe(true);
+    expect(await storage.size(ID)).toBe(length);
+    if (length > 10) expect((await get(ID, { start: 3, end: 9 }))!.equals(bytes.subarray(3, 10))).toBe(true);
+  });
+
+  test('has nothing of an upload that was given up, published or not', async () => {
+    const incoming = await storage.incoming(OTHER);
+    for (let i = 0; i < 200; i++) await incoming.write(Buffer.alloc(65_536));
+    await incoming.discard();
+    expect(await storage.size(OTHER)).toBeUndefined();
+    expect(await get(OTHER)).toBeUndefined();
+    const second = await storage.incoming(OTHER);
+    await second.write(Buffer.from('x'));
+    await second.publish();
+    expect(await storage.size(OTHER)).toBe(1);
+    await second.discard();
+    expect(await storage.size(OTHER)).toBeUndefined();
+  });
+
+  test('removes a file with its variants, and sweeps what has no record', async () => {
+    await put(ID, Buffer.from('a'));
+    await put(`${ID}.w16hcover`, Buffer.from('b'));
+    await put(OTHER, Buffer.from('c'));
+    expect(await storage.sweep({ grace: 60_000, alive: async () => new Set() })).toBe(0);
+    expect(await storage.sweep({ grace: 0, alive: async () => new Set([ID]) })).toBe(1);
+    expect([await storage.size(ID), await storage.size(`${ID}.w16hcover`), await storage.size(OTHER)]).toEqual([
+      1,
+      1,
+      undefined,
+    ]);
+    await storage.remove(ID);
+    expect([await storage.size(ID), await storage.size(`${ID}.w16hcover`)]).toEqual([undefined, undefined]);
+  });
+
+  test('redirects, where that is configured, to an address that works without a credential', async () => {
+    await put(ID, Buffer.from('elsewhere'));
+    expect(await storage.redirect(ID, { contentType: 'text/plain', disposition: 'inline' })).toBeUndefined();
+    const redirecting = s3Storage(
+      readS3Place(`s3://files/some/folder?redirects=true&endpoint=${encodeURIComponent(endpoint)}`)!,
+    );
+    const address = (await redirecting.redirect(ID, {
+      contentType: 'text/plain',
+      disposition: 'attachment; filename="a"',
+    }))!;
+    const response = await fetch(address);
+    expect([response.status, await response.text()]).toEqual([200, 'elsewhere']);
+    expect([response.headers.get('content-type'), response.headers.get('content-disposition')]).toEqual([
+      'text/plain',
+      'attachment; filename="a"',
+    ]);
+    expect((await fetch(address.replace(/X-Amz-Signature=../, 'X-Amz-Signature=00'))).status).toBe(403);
+  });
+
+  test.each(['s3:///folder', 'http://x', 's3://b?unknown=1', 's3://b?redirects=yes', 's3://b?endpoint=nonsense'])(
+    '%s is no place',
+    (text) => {
+      expect(readS3Place(text)).toBeUndefined();
+    },
+  );
+});
