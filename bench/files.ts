@@ -3,7 +3,7 @@
  * and folder, and writes a row; the pipe does none of it. Rounds in turn; the peak memory is what the kernel saw (VmHWM), above what the service held before.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,7 +104,7 @@ async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
   return [result, SIZE / 1e6 / ((performance.now() - began) / 1000)];
 }
 
-/** Bytes that the process has held at most since `clearPeak`, and holds now. Linux only. */
+/** Bytes that the process held at most since its peak was reset, and holds now. Linux only. */
 function memoryOf(pid: number): { readonly peak: number; readonly now: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kibOf = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)![1]);
@@ -137,9 +137,11 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
     const remove = (id: string) => fetch(`${bylaw.url}/api/files/${id}`, { method: 'DELETE', headers });
 
     await remove(await upload(64 * MIB));
+    // 5: the peak is counted from here (proc_pid_clear_refs(5)); starting the embedded database took more than any upload.
+    writeFileSync(`/proc/${bylaw.process.pid!}/clear_refs`, '5');
     const before = memoryOf(bylaw.process.pid!);
     const large = await upload(LARGE);
-    const growth = memoryOf(bylaw.process.pid!).peak - before.peak;
+    const growth = memoryOf(bylaw.process.pid!).peak - before.now;
     await remove(large);
 
     const contenders: readonly Contender[] = [
