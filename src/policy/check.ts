@@ -5,16 +5,9 @@ import { MOST_ISSUES } from '../../grammar/read.ts';
 import type { Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../grammar/syntax.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
 import { type Bound, type Fault, type Place, resolve } from './paths.ts';
-import type { Action, Catalog, Checked, CheckedOperand } from './types.ts';
+import type { CheckContext, Checked, CheckedOperand } from './types.ts';
 import { warnings } from './warnings.ts';
 
-export interface CheckContext {
-  readonly catalog: Catalog;
-  readonly collection: string;
-  readonly action: Action;
-  /** The text that the spans point into. */
-  readonly text: string;
-}
 export interface CheckResult {
   /** Given where there is no error; warnings may be among the issues. */
   readonly checked?: Checked;

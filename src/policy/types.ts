@@ -177,6 +177,15 @@ export interface CheckedQuantified {
   readonly span: Span;
 }
 
+/** Where an expression stands. */
+export interface CheckContext {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+  /** The text that the spans point into. */
+  readonly text: string;
+}
+
 // ---------------------------------------------------------------- values at run time
 
 /**

@@ -3,10 +3,16 @@ import type { PolicyIssue } from '../../grammar/errors.ts';
 import { MOST_ISSUES } from '../../grammar/read.ts';
 import { nearest } from '../../grammar/suggest.ts';
 import type { Span } from '../../grammar/syntax.ts';
-import type { CheckContext } from './check.ts';
 import { canBe, FALSE, identity, outcomes, TRUE, UNKNOWN } from './outcomes.ts';
 import { mayBeAbsent } from './paths.ts';
-import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from './types.ts';
+import type {
+  CheckContext,
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  LiteralOperand,
+} from './types.ts';
 
 type IsNull = Extract<Checked, { kind: 'is null' }>;
 type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
