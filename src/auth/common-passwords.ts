@@ -65,8 +65,10 @@ export function isCommon(password: string, email: string): boolean {
   );
 }
 
-/** One to four characters, over and over. */
-const isRepetition = (text: string): boolean => /^(.{1,4}?)\1+.{0,3}$/su.test(text) && new Set(text).size <= 4;
+/** One to four characters, over and over; nobody guesses how often beyond this. */
+const MAX_REPETITION = 64;
+const isRepetition = (text: string): boolean =>
+  text.length <= MAX_REPETITION && /^(.{1,4}?)\1+.{0,3}$/su.test(text) && new Set(text).size <= 4;
 
 function isRun(text: string): boolean {
   return KEYBOARD.some((row) => row.includes(text) || row.repeat(2).includes(text));
