@@ -5,6 +5,7 @@ import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
 import type { SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
+import { warnOfSelfChosen } from './self-chosen.ts';
 import {
   readLimits,
   readOAuth,
@@ -59,6 +60,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
     return [name, { ...collection, access }] as const;
   });
+  warnOfSelfChosen(new Map(collections), { source, shapes: shape.collections ?? {} });
   const schema: Schema = {
     file,
     roles,

@@ -1,0 +1,95 @@
+/** Policies that decide by a field of the caller which that caller may set: whoever is trusted for it can grant it to themselves. */
+import { ACTIONS, type Action, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
+import { rulesOf } from './access.ts';
+import type { Path } from './issue.ts';
+import type { Collection } from './model.ts';
+import type { CollectionShape, RulesShape } from './shape.ts';
+import type { SchemaSource } from './source.ts';
+
+interface Context {
+  readonly source: SchemaSource;
+  readonly shapes: Readonly<Record<string, CollectionShape | undefined>>;
+}
+
+export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, context: Context): void {
+  const users = collections.get('users');
+  if (users === undefined) return;
+  for (const collection of collections.values()) {
+    for (const action of ACTIONS) {
+      collection.access[action].forEach((policy, i) => {
+        const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
+        for (const name of names) report(name, { ...context, path: pathOf(collection.name, action, i, context) });
+      });
+    }
+  }
+}
+
+function report(name: string, { source, path }: Context & { readonly path: Path }): void {
+  const message = `this rule trusts \`@request.auth.${name}\`, which its subject may change; let the update rule of \`users\` keep it (\`@next.${name} = @record.${name}\`), or leave it to a role`;
+  source.report({
+    code: 'self_chosen',
+    severity: 'warning',
+    message,
+    path: source.has([...path, 'when']) ? [...path, 'when'] : path,
+  });
+}
+
+function pathOf(collection: string, action: Action, i: number, { shapes }: Context): Path {
+  const given = (shapes[collection]?.access as Partial<Record<Action, RulesShape>> | undefined)?.[action];
+  const path = ['collections', collection, 'access', action];
+  return Array.isArray(given) && rulesOf(given).length > i ? [...path, i] : path;
+}
+
+/** Some update rule lets a user without a certain role set it, and does not look at what it becomes. */
+function isSelfChosen(name: string, users: Collection): boolean {
+  const member = users.fields.get(name) ?? users.relations.get(name);
+  if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
+  return users.access.update.some((rule: Policy) => !needsRole(rule.checked) && !looksAtNext(name, rule.checked));
+}
+
+function needsRole(checked: Checked): boolean {
+  if (checked.kind === 'and') return checked.items.some(needsRole);
+  if (checked.kind === 'or') return checked.items.every(needsRole);
+  return checked.kind === 'compare' && trustedFields(checked).has('roles');
+}
+
+function looksAtNext(name: string, checked: Checked): boolean {
+  return [...operandsOf(checked)].some(
+    (operand) =>
+      operand.kind === 'column' &&
+      operand.scope.kind === 'next' &&
+      (operand.column.kind === 'field'
+        ? operand.column.field.name === name
+        : operand.column.kind === 'belongs_to' && operand.column.relation.name === name),
+  );
+}
+
+function trustedFields(checked: Checked): ReadonlySet<string> {
+  return new Set(
+    [...operandsOf(checked)].flatMap((operand) =>
+      operand.kind === 'request' && operand.source === 'auth' ? [operand.name] : [],
+    ),
+  );
+}
+
+function* operandsOf(checked: Checked): Generator<CheckedOperand> {
+  switch (checked.kind) {
+    case 'const':
+      return;
+    case 'and':
+    case 'or':
+      for (const item of checked.items) yield* operandsOf(item);
+      return;
+    case 'not':
+      return yield* operandsOf(checked.item);
+    case 'compare':
+      yield checked.left;
+      yield checked.right;
+      return;
+    case 'is null':
+      yield checked.operand;
+      return;
+    case 'quantified':
+      return yield* operandsOf(checked.condition);
+  }
+}
