@@ -89,9 +89,9 @@ describeOnBoth(
       ).toBe(200);
       expect((await client.patch(`/api/users/${person.id}`, { data: { roles: { add: ['guest'] } } })).status).toBe(200);
       const rows = await service.app.auth.admin.audit({ email: person.email, event: 'roles_changed', limit: 9 });
-      expect(rows.map(({ detail }) => detail)).toEqual([
-        { from: ['lead'], to: ['guest', 'member'] },
-        { from: ['member'], to: ['lead'] },
+      expect(rows.map(({ detail, actor_id }) => ({ detail, actor_id }))).toEqual([
+        { detail: { from: ['lead'], to: ['guest', 'member'] }, actor_id: admin.id },
+        { detail: { from: ['member'], to: ['lead'] }, actor_id: null },
       ]);
     });
   },

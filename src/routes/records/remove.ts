@@ -7,11 +7,11 @@ export const removeRecord: Route = {
   path: '/api/:collection/:id',
   door: { action: 'delete' },
   summary: 'Delete one record',
-  async handle(ctx, { records, auth }) {
+  async handle(ctx, app) {
     const { collection, ask } = admissionOf(ctx);
     const id = idOf(ctx);
-    await records.remove(ask(), { id, ifMatch: headerOf(ctx, 'If-Match') });
-    if (collection.kind === 'users') await tellUserChanged(auth, id);
+    await app.records.remove(ask(), { id, ifMatch: headerOf(ctx, 'If-Match') });
+    if (collection.kind === 'users') await tellUserChanged(ctx, app, id);
     ctx.status = 204;
   },
 };

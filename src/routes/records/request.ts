@@ -1,12 +1,14 @@
 /** What the routes for one record read of a request. Not a route. */
 import type { Context } from 'koa';
 
-import type { Auth } from '../../auth/auth.ts';
+import type { App } from '../../http/app.ts';
+import { callerOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import { parseUuid } from '../../policy/values.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import { notFound } from '../../store/ask.ts';
+import { clientOf } from '../auth/answer.ts';
 import { readExpand } from './expand.ts';
 import { throwFaults } from './list-query.ts';
 
@@ -29,7 +31,10 @@ export function headerOf(ctx: Context, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Sessions remember their users for under a second; every node forgets now. What cannot be told ends by itself as fast. */
-export async function tellUserChanged(auth: Auth, id: string): Promise<void> {
-  await auth.userChanged(id).catch(() => undefined);
+/** Sessions remember their users for under a second; every node forgets now, and the audit trail names who did it. What cannot be told ends by itself as fast. */
+export async function tellUserChanged(ctx: Context, app: App, id: string): Promise<void> {
+  const by = { caller: callerOf(ctx), client: clientOf(ctx, app) };
+  await app.auth
+    .userChanged(id, by)
+    .catch((error: unknown) => app.log.error({ err: error }, 'a change of a user was not told'));
 }

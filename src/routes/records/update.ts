@@ -10,7 +10,8 @@ export const updateRecord: Route = {
   door: { action: 'update' },
   summary: 'Change fields of one record',
   body: 'json',
-  async handle(ctx, { records, readJson, auth }) {
+  async handle(ctx, app) {
+    const { records, readJson } = app;
     const body = await readJson(ctx);
     const { collection, ask } = admissionOf(ctx);
     const expand = expandOf(ctx, collection);
@@ -23,7 +24,7 @@ export const updateRecord: Route = {
       // A fault of the envelope is told only about a record that the caller may change.
       throw fault !== undefined && isInvalid(error) ? fault : error;
     });
-    if (collection.kind === 'users') await tellUserChanged(auth, written.id);
+    if (collection.kind === 'users') await tellUserChanged(ctx, app, written.id);
     if (written.etag !== undefined) ctx.set('ETag', written.etag);
     ctx.type = 'application/json';
     ctx.body = written.json === undefined ? JSON.stringify({ data: { id: written.id } }) : `{"data":${written.json}}`;
