@@ -85,8 +85,10 @@ function frontEnd(given: { seed: number; seconds: number }): number {
 }
 
 /** What two reports of one fault probably share. */
-const causeOf = ({ backend, error, text }: Disagreement): string =>
-  `${backend}: ${error instanceof Error ? error.message : (text.match(/[<>!=]+|\b(?:in|contains|starts|ends|is|any|all|none)\b/g) ?? []).join(' ')}`;
+function causeOf({ backend, error, text }: Disagreement): string {
+  const operators = text.match(/[<>!=]+|\b(?:in|contains|starts|ends|is|any|all|none)\b/g) ?? [];
+  return `${backend}: ${error instanceof Error ? error.message : operators.join(' ')}`;
+}
 
 /** A cluster with the collation C, one with ICU's en-US, and PGlite. */
 async function openLanes(stops: (() => Promise<void>)[]): Promise<Lane[]> {
