@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
+ * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
  * Exits with 1 when anything disagrees.
  */
 import { parseArgs } from 'node:util';
@@ -17,6 +17,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     world: { type: 'string' },
+    from: { type: 'string', default: '0' },
     faults: { type: 'boolean', default: false },
     only: { type: 'string' },
     icu: { type: 'boolean', default: false },
@@ -51,7 +52,7 @@ async function fuzz(): Promise<number> {
   const began = performance.now();
   try {
     const lanes = await openLanes(stops);
-    let next = options.world === undefined ? 0 : Number(options.world);
+    let next = Number(options.world ?? options.from);
     const last = options.world === undefined ? Number.POSITIVE_INFINITY : next;
     await Promise.all(
       lanes.map(async (lane) => {
