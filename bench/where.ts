@@ -1,6 +1,6 @@
 /**
  * Forty policies over a million rows: the list query with the compiled condition next to the one with a condition written by hand, as prepared statements, with
- * custom and with generic plans. Both must answer the same rows. Eight of the policies also as row-level security, with the caller set for the session beforehand.
+ * custom and with generic plans. Both must answer the same rows. Each policy also as row-level security, with the caller set for the session beforehand.
  */
 import pg from 'pg';
 import { compile } from '../src/policy/compile.ts';
@@ -191,12 +191,14 @@ async function rowLevelSecurity(client: pg.Client, url: string): Promise<void> {
   await client.query("SET plan_cache_mode = 'auto'");
   await role.connect();
   await role.query(
-    `SET ROLE limited; SELECT set_config('app.uid', '${String(values.uid)}', false), set_config('app.now', '${NOW}', false)`,
+    `SET ROLE limited; SELECT ${Object.entries(values).map(([name, value]) => `set_config('app.${name}', '${String(value)}', false)`)}`,
   );
   console.log('as row-level security, the caller set beforehand (without its BEGIN, set_config and COMMIT):');
   const text = `SELECT r.* FROM documents AS r ${WINDOW}`;
-  for (const [i, pair] of PAIRS.filter(({ rls }) => rls).entries()) {
-    const condition = pair.sql.replaceAll('r.', 'documents.').replaceAll(/\{(uid|now)\}/g, "current_setting('app.$1')");
+  for (const [i, pair] of PAIRS.entries()) {
+    const condition = pair.sql
+      .replaceAll(/\br\./g, 'documents.')
+      .replaceAll(/\{(\w+)\}(?!')/g, "current_setting('app.$1')");
     await client.query(
       `DROP POLICY IF EXISTS p ON documents; CREATE POLICY p ON documents FOR SELECT TO limited USING (${condition})`,
     );

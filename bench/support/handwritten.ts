@@ -2,10 +2,8 @@
 export interface Pair {
   readonly policy: string;
   readonly sql: string;
-  /** Also as row-level security. */
-  readonly rls?: boolean;
 }
-const pair = (policy: string, sql: string, rls = false): Pair => ({ policy, sql, rls });
+const pair = (policy: string, sql: string): Pair => ({ policy, sql });
 
 const MINE = '@record.owner = @request.auth.id';
 const MINE_SQL = 'r.owner_id = {uid}::uuid';
@@ -19,15 +17,15 @@ const TAGGED_SQL = 'EXISTS (SELECT 1 FROM documents_tags t WHERE t.document_id =
 const TAGGED_KEYS = 'r.id = ANY(ARRAY(SELECT t.document_id FROM documents_tags t WHERE t.tag_id = {tag}::uuid))';
 
 export const PAIRS: readonly Pair[] = [
-  pair('@record.status = "published"', `r.status = 'published'`, true),
-  pair(MINE, MINE_SQL, true),
-  pair(`@record.status = "published" or ${MINE}`, `r.status = 'published' OR ${MINE_SQL}`, true),
-  pair(`@record.status = "draft" and ${MINE}`, `r.status = 'draft' AND ${MINE_SQL}`, true),
+  pair('@record.status = "published"', `r.status = 'published'`),
+  pair(MINE, MINE_SQL),
+  pair(`@record.status = "published" or ${MINE}`, `r.status = 'published' OR ${MINE_SQL}`),
+  pair(`@record.status = "draft" and ${MINE}`, `r.status = 'draft' AND ${MINE_SQL}`),
   pair('@record.status in ["review", "draft"]', `r.status = ANY('{review,draft}'::text[])`),
   pair('@record.status not in ["review", "draft", "archived"]', `r.status <> ALL('{review,draft,archived}'::text[])`),
   pair('@record.status != "published"', `r.status <> 'published'`),
   pair(`not (@record.status = "published") and ${MINE}`, `r.status <> 'published' AND ${MINE_SQL}`),
-  pair('@record.due_at < @now', 'r.due_at < {now}::timestamptz', true),
+  pair('@record.due_at < @now', 'r.due_at < {now}::timestamptz'),
   pair(`@record.due_at < @now and ${MINE}`, `r.due_at < {now}::timestamptz AND ${MINE_SQL}`),
   pair('@record.due_at >= "2025-11-20T00:00:00Z"', `r.due_at >= '2025-11-20T00:00:00Z'::timestamptz`),
   pair(
@@ -67,9 +65,9 @@ export const PAIRS: readonly Pair[] = [
     `@record.team.lead = @request.auth.id or ${MINE}`,
     `r.team_id = ANY(ARRAY(SELECT t.id FROM teams t WHERE t.lead_id = {uid}::uuid)) OR ${MINE_SQL}`,
   ),
-  pair(MEMBER, MEMBER_SQL, true),
+  pair(MEMBER, MEMBER_SQL),
   pair(EDITOR, EDITOR_SQL),
-  pair(`${MINE} or ${MEMBER}`, `${MINE_SQL} OR ${MEMBER_KEYS}`, true),
+  pair(`${MINE} or ${MEMBER}`, `${MINE_SQL} OR ${MEMBER_KEYS}`),
   pair(`${MINE} or ${EDITOR}`, `${MINE_SQL} OR ${EDITOR_KEYS}`),
   pair('@record.tags contains @request.query.tag', TAGGED_SQL),
   pair(`${MINE} or @record.tags contains @request.query.tag`, `${MINE_SQL} OR ${TAGGED_KEYS}`),
