@@ -10,7 +10,7 @@ import { startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './main.ts';
 import { COLLECTION, catalog } from './support/documents.ts';
 import { PAIRS, type Pair } from './support/handwritten.ts';
-import { median, quantile, verdict } from './support/measure.ts';
+import { median, verdict } from './support/measure.ts';
 import { fillMillion, ID } from './support/million.ts';
 
 const MODES = ['force_custom_plan', 'force_generic_plan'] as const;
@@ -95,10 +95,7 @@ async function compareAll(
   console.log(
     `${mode}: median ${median(ratios).toFixed(2)} ×, worst ${Math.max(...ratios).toFixed(2)} ×, same plan nodes ${same} of ${all.length}`,
   );
-  verdict(`compiled next to handwritten, ${mode}, nine of ten policies`, quantile(ratios, 0.9), {
-    limit: 1.1,
-    unit: '×',
-  });
+  verdict(`compiled next to handwritten, ${mode}, worst policy`, Math.max(...ratios), { limit: 1.1, unit: '×' });
   verdict(`other plans than by hand, ${mode}`, all.length - same, { limit: 0, unit: 'policies' });
 }
 
@@ -144,23 +141,13 @@ function compiled({ policy }: Pair): Statement {
   return { text, values };
 }
 
-/** Constants are parameters too: PostgreSQL plans a statement without parameters once, whatever the mode, and that would be another comparison. */
 function byHand({ sql: condition }: Pair): Statement {
   const given: unknown[] = [];
   const numbers = new Map<string, number>();
-  const place = (name: string, value: unknown) => {
-    if (!numbers.has(name)) numbers.set(name, given.push(value));
+  const text = condition.replaceAll(/\{([a-z0-9]+)\}(?=::)/g, (_, name: string) => {
+    if (!numbers.has(name)) numbers.set(name, given.push(values[name]));
     return `$${numbers.get(name)!}`;
-  };
-  const text = condition.replaceAll(
-    /\{([a-z0-9]+)\}(?=::)|'([^']*)'(::[a-z0-9[\]]+)?|(?<=[<>=] )([0-9.]+)/g,
-    (_, name, quoted, type, number) => {
-      if (name !== undefined) return place(name, values[name]);
-      if (quoted !== undefined) return `${place(`'${quoted}`, quoted)}${type ?? '::text'}`;
-      if (condition.includes('strpos')) return number;
-      return `${place(number, Number(number))}::${number.includes('.') ? 'float8' : 'int8'}`;
-    },
-  );
+  });
   return { text: `SELECT r.* FROM documents AS r WHERE ${text} ${WINDOW}`, values: given };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The one way SQL comes to be: fragments made by the `sql` tag. A value becomes a typed parameter, a name goes through `ident`, and text from
- * a request can reach the database as a parameter only. `text` numbers the parameters; equal shapes have equal text, so the text is a statement's identity.
+ * The one way SQL comes to be: fragments made by the `sql` tag. A value becomes a typed parameter, or a `constant` where the program or the
+ * schema states it; a name goes through `ident`; and what a request brings can reach the database as a parameter only. `text` numbers the parameters; equal shapes have equal text, so the text is a statement's identity.
  */
 export type SqlType =
   | 'text'
@@ -72,6 +72,22 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | Par
 }
 
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
+
+/**
+ * A value that is part of the text, so that a plan is made for it and equal texts are equal statements. For values that the program or the schema
+ * states, a policy's literals among them; what a request brings is a `param`.
+ */
+export function constant(type: SqlType, value: unknown): Sql {
+  if (!Array.isArray(value)) return raw(`${literal(value)}::${type}`);
+  return raw(`ARRAY[${value.map(literal).join(', ')}]::${type}`);
+}
+
+/** Quoted where it is no plain whole number; its type follows. A backslash takes the form that reads the same under every standard_conforming_strings. */
+function literal(value: unknown): string {
+  const text = String(value).replaceAll("'", "''");
+  if (typeof value === 'number' && /^[0-9]+$/.test(text)) return text;
+  return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`;
+}
 
 /** A quoted name. Names come from the schema, never from a request. */
 export const ident = (...names: readonly string[]): Sql =>

@@ -15,8 +15,6 @@ const ROUND_MS = 20;
 let sink: unknown;
 
 export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-export const quantile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!;
 
 export function measure(contenders: readonly Contender[], seconds: number): readonly Measured[] {
   const times = contenders.map(calibrated);

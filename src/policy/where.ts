@@ -1,8 +1,8 @@
 /**
- * The SQL of a lowered condition. It is printed once for a residual's shape, with places where values go; a request only fills them.
+ * The SQL of a lowered condition. It is printed once for a residual's shape, with places where a request's values go; a request only fills them.
  * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
  */
-import { ident, join, Param, param, raw, Sql, type SqlType, sql } from '../sql.ts';
+import { constant, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../sql.ts';
 import { successorOf } from './collation.ts';
 import {
   type ColumnRef,
@@ -167,17 +167,18 @@ class Printer {
 
 // ---------------------------------------------------------------- values
 
+/** What the policy states is part of the text, so that the plan knows it, also one that serves every request; what a request brings is a parameter. */
 function placeOf(value: Value, list: boolean): Sql {
-  const type = sqlTypeOf(value.type);
-  const content = value.kind === 'literal' ? value.value : new Hole(readerOf(value));
-  return sql`${param(list ? (`${type}[]` as SqlType) : type, content)}`;
+  const element = sqlTypeOf(value.type);
+  const type = list ? (`${element}[]` as SqlType) : element;
+  return value.kind === 'literal' ? constant(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }
 
 function successorPlace(operand: Operand): Sql | undefined {
   if (operand.kind === 'column') return undefined;
   if (operand.kind === 'literal') {
     const successor = successorOf(operand.value as string);
-    return successor === undefined ? undefined : sql`${param('text', successor)}`;
+    return successor === undefined ? undefined : constant('text', successor);
   }
   const { slot, endless } = operand;
   return endless ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;

@@ -109,7 +109,7 @@ describe('explain', () => {
         'denied because `@request.auth.roles contains "admin" or @record.owner = @request.auth.id and @record.score > 1` is false',
       clause: undefined,
       residual: 'depends',
-      sql: { text: '("record"."owner_id" = $1::uuid AND "record"."score" > $2::int8)', values: [ME, 1] },
+      sql: { text: '("record"."owner_id" = $1::uuid AND "record"."score" > 1::int8)', values: [ME] },
     });
   });
 

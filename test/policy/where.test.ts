@@ -16,30 +16,34 @@ const residualOf = (text: string) =>
 const PINNED: readonly (readonly [policy: string, text: string, values: readonly unknown[]])[] = [
   [
     '@record.status = "published" or @record.owner = @request.auth.id',
-    '("d"."status" = $1::text OR "d"."owner_id" = $2::uuid)',
-    ['published', ME],
+    `("d"."status" = 'published'::text OR "d"."owner_id" = $1::uuid)`,
+    [ME],
   ],
   [
     '@record.status = "a" or @record.status = "b" or @record.status in ["b", "c"]',
-    '"d"."status" = ANY($1::text[])',
-    [['a', 'b', 'c']],
+    `"d"."status" = ANY(ARRAY['a', 'b', 'c']::text[])`,
+    [],
   ],
-  ['@record.status != "a" and @record.status not in ["b", "c"]', '"d"."status" <> ALL($1::text[])', [['a', 'b', 'c']]],
+  [
+    '@record.status != "a" and @record.status not in ["b", "c"]',
+    `"d"."status" <> ALL(ARRAY['a', 'b', 'c']::text[])`,
+    [],
+  ],
   [
     'not (@record.status = "a" or @record.owner = @request.auth.id)',
-    '("d"."status" <> $1::text AND "d"."owner_id" <> $2::uuid)',
-    ['a', ME],
+    `("d"."status" <> 'a'::text AND "d"."owner_id" <> $1::uuid)`,
+    [ME],
   ],
   ['@record.pinned', '"d"."pinned"', []],
   ['not @record.pinned', 'NOT "d"."pinned"', []],
   ['@record.pinned != true', 'NOT "d"."pinned"', []],
-  ['@record.score >= 1.5', '"d"."score" >= $1::int8', [2]],
-  ['@record.score < 1.5', '"d"."score" <= $1::int8', [1]],
+  ['@record.score >= 1.5', `"d"."score" >= 2::int8`, []],
+  ['@record.score < 1.5', `"d"."score" <= 1::int8`, []],
   ['not (@record.score = 1.5)', '"d"."score" IS NOT NULL', []],
   ['@record.score != 9007199254740993', '"d"."score" IS NOT NULL', []],
-  ['@record.rating > 9007199254740993', '"d"."rating" > $1::float8', [9007199254740992]],
-  ['@record.score in [1, 1.5, 2]', '"d"."score" = ANY($1::int8[])', [[1, 2]]],
-  ['@record.score < 5 and @record.score < 3', '"d"."score" < $1::int8', [3]],
+  ['@record.rating > 9007199254740993', `"d"."rating" > 9007199254740992::float8`, []],
+  ['@record.score in [1, 1.5, 2]', `"d"."score" = ANY(ARRAY[1, 2]::int8[])`, []],
+  ['@record.score < 5 and @record.score < 3', `"d"."score" < 3::int8`, []],
   ['@record.score < 5 or @record.score >= 5', '"d"."score" IS NOT NULL', []],
   ['@record.rating = @record.score', '"d"."rating" = "d"."score"', []],
   ['@record.score = @request.query.n', '"d"."score" = $1::int8', [5]],
@@ -63,8 +67,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
     '("d"."title" >= $1::text COLLATE "C" AND starts_with("d"."title", $2::text))',
     ['', ''],
   ],
-  ['not (@record.title starts with "x")', 'NOT starts_with("d"."title", $1::text)', ['x']],
-  ['@record.title ends with "x"', 'right("d"."title", char_length($1::text)) = $2::text', ['x', 'x']],
+  ['not (@record.title starts with "x")', `NOT starts_with("d"."title", 'x'::text)`, []],
+  ['@record.title ends with "x"', `right("d"."title", char_length('x'::text)) = 'x'::text`, []],
   ['@request.query.q starts with @record.title', 'starts_with($1::text, "d"."title")', ['ab']],
   ['@record.title = @record.owner', '"d"."title" = "d"."owner_id"::text', []],
   ['@record.title = @request.auth.id', '"d"."title" = $1::text', [ME]],
@@ -91,8 +95,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     '@record.team.lead = @request.auth.id and @record.team.name = "x"',
-    'EXISTS (SELECT 1 FROM "teams" AS "d_1" WHERE "d_1"."id" = "d"."team_id" AND "d_1"."lead_id" = $1::uuid AND "d_1"."name" = $2::text)',
-    [ME, 'x'],
+    `EXISTS (SELECT 1 FROM "teams" AS "d_1" WHERE "d_1"."id" = "d"."team_id" AND "d_1"."lead_id" = $1::uuid AND "d_1"."name" = 'x'::text)`,
+    [ME],
   ],
   [
     '@record.team.lead.email = @request.auth.email or @record.pinned',
@@ -102,8 +106,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ['@record.cover.id is null', 'NOT EXISTS (SELECT 1 FROM "covers" AS "d_1" WHERE "d_1"."document_id" = "d"."id")', []],
   [
     'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])',
-    'EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."role" = ANY($2::text[]))',
-    [ME, ['owner', 'editor']],
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."role" = ANY(ARRAY['owner', 'editor']::text[]))`,
+    [ME],
   ],
   [
     '@record.owner = @request.auth.id or any(@record.team.memberships as m, m.user = @request.auth.id)',
@@ -112,23 +116,23 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     '@record.pinned or any(@record.team.memberships as m, m.note != "x")',
-    '("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."note" <> $1::text))',
-    ['x'],
+    `("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."note" <> 'x'::text))`,
+    [],
   ],
   [
     'all(@record.team.memberships as m, m.note != "x")',
-    '("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."note" = $1::text OR "d_1"."note" IS NULL)))',
-    ['x'],
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
+    [],
   ],
   [
     'none(@record.team.memberships as m, m.user.email = "x")',
-    '("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = $1::text)))',
-    ['x'],
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = 'x'::text)))`,
+    [],
   ],
   [
     'not any(@record.team.memberships as m, m.note = "x" and m.role = "owner")',
-    '("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."role" = $1::text AND ("d_1"."note" = $2::text OR "d_1"."note" IS NULL)))',
-    ['owner', 'x'],
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."role" = 'owner'::text AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
+    [],
   ],
   [
     'any(@record.team.memberships as m, m.user = @record.owner) or @record.pinned',
@@ -142,8 +146,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     'none(@record.tags as t, t.label = "secret")',
-    'NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = $1::text)',
-    ['secret'],
+    `NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'secret'::text)`,
+    [],
   ],
   [
     '@record.pinned or @record.tags contains @request.query.tag',
@@ -152,8 +156,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     'any(@record.tags as t, t.label = "x") or any(@record.tags as t, t.label = "x")',
-    'EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = $1::text)',
-    ['x'],
+    `EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'x'::text)`,
+    [],
   ],
   ['@request.auth.roles contains "admin" or @record.pinned', '"d"."pinned"', []],
   ['@request.auth.roles contains "member" or @record.pinned', 'TRUE', []],
@@ -166,8 +170,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   // The membership's team is there for certain, its lead is not.
   [
     'all(@record.owner.memberships as m, m.team.lead.email = "x")',
-    'NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."user_id" = "d"."owner_id" AND EXISTS (SELECT 1 FROM "teams" AS "d_2" WHERE "d_2"."id" = "d_1"."team_id" AND NOT EXISTS (SELECT 1 FROM "users" AS "d_3" WHERE "d_3"."id" = "d_2"."lead_id" AND "d_3"."email" = $1::text)))',
-    ['x'],
+    `NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."user_id" = "d"."owner_id" AND EXISTS (SELECT 1 FROM "teams" AS "d_2" WHERE "d_2"."id" = "d_1"."team_id" AND NOT EXISTS (SELECT 1 FROM "users" AS "d_3" WHERE "d_3"."id" = "d_2"."lead_id" AND "d_3"."email" = 'x'::text)))`,
+    [],
   ],
 ];
 

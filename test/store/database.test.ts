@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { param, raw, sql } from '../../src/sql.ts';
+import { constant, param, raw, sql } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/lock.ts';
 import { openDatabase } from '../../src/store/open.ts';
@@ -49,6 +49,46 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
 
   const count = async (id: number) =>
     Number((await db.rows(sql`SELECT n FROM parents WHERE id = ${param('int8', id)}`))[0]![0]);
+
+  it.each(['on', 'off'])(
+    'reads constants as the values that they are, with standard_conforming_strings %s',
+    async (setting) => {
+      const texts = [
+        "'",
+        "''",
+        '\\',
+        "\\'",
+        "\\' OR TRUE --",
+        '$1',
+        '$$',
+        '$1::text',
+        ':name',
+        '?',
+        '%',
+        '',
+        '\n',
+        '\u{1f600}',
+        'É',
+        'E',
+        '{a,"b"}',
+        'NULL',
+      ];
+      const numbers = [0, 1, -1, 1.5, -1.5e-9, 1e21, 2 ** 53, -(2 ** 53), Number.MIN_VALUE, Number.MAX_VALUE];
+      await db.transaction(async (tx) => {
+        await tx.run(raw(`SET LOCAL standard_conforming_strings = ${setting}`));
+        for (const text of texts) {
+          const asked = sql`SELECT ${constant('text', text)} = ${param('text', text)}, ${param('text', text)} = ANY(${constant('text[]', texts)})`;
+          expect([text, ...(await tx.rows(asked))[0]!]).toEqual([text, 't', 't']);
+        }
+        for (const number of numbers) {
+          const asked = sql`SELECT ${constant('float8', number)} = ${param('float8', number)}, ${constant('float8[]', numbers)} = ${param('float8[]', numbers)}`;
+          expect([number, ...(await tx.rows(asked))[0]!]).toEqual([number, 't', 't']);
+        }
+        const others = sql`SELECT ${constant('text[]', [])} = ${param('text[]', [])}, ${constant('bool', true)}, ${constant('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
+        expect((await tx.rows(others))[0]).toEqual(['t', 't', 't']);
+      });
+    },
+  );
 
   it('gives cells as PostgreSQL prints them, in UTC', async () => {
     const [row] = await db.rows(
