@@ -69,7 +69,7 @@ function bytesKept(): number {
     return policy;
   };
   // Few, so that the shapes that all policies share are made, and counted, after this.
-  for (let i = 0; i < 100; i++) make(i);
+  for (let i = 0; i < 10; i++) make(i);
   gc();
   const before = process.memoryUsage().heapUsed;
   for (let i = 0; i < KEPT; i++) policies.push(make(i));
