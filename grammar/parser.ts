@@ -1,5 +1,5 @@
 /** Text → tree. Total: any text is answered by a tree or by issues, never by a throw. */
-import { EmbeddedActionsParser, type IToken, type ParserMethod } from 'chevrotain';
+import { EmbeddedActionsParser, EOF, type IToken, type ParserMethod } from 'chevrotain';
 import type { PolicyIssue } from './errors.ts';
 import { overLength, overLimit } from './limits.ts';
 import {
@@ -14,6 +14,7 @@ import {
   type Shift,
   spanOf,
 } from './read.ts';
+import { isStandIn, repairs } from './recovery.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
 import type { CompareOp, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';
@@ -144,7 +145,9 @@ class PolicyParser extends EmbeddedActionsParser {
       {
         ALT: (): Literal => {
           const token = this.CONSUME(t.Truth);
-          return { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
+          const truth: Literal = { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
+          if (isStandIn(token)) this.report.broken.add(truth);
+          return truth;
         },
       },
       { ALT: (): Literal => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
@@ -179,9 +182,9 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   /** `undefined` where the tokens are no policy; `errors` then holds the first place that is wrong. */
-  read(tokens: IToken[], report: Report): Expr | undefined {
+  read(tokens: readonly IToken[], report: Report): Expr | undefined {
     this.report = report;
-    this.input = tokens;
+    this.input = [...tokens];
     const expr = this.policy();
     return this.errors.length === 0 ? expr : undefined;
   }
@@ -216,12 +219,50 @@ export function parse(text: string): Parsed {
   const wrong = groups.wrong ?? [];
   if (wrong.length > 0) checkWrong(wrong, report);
   if (errors.length > 0) checkStray(errors, text, report);
-  const tree = parser.read(tokens, report);
+  let tree = parser.read(tokens, report);
   // A text or comment that never ends has swallowed what follows: that the rest is missing is no second error.
-  if (tree === undefined && !swallowed(wrong)) issues.push(syntaxIssue(parser.errors[0]!, tokens, text));
+  if (tree === undefined && !swallowed(wrong)) tree = readOn(tokens, text, report);
   if (tree === undefined || issues.length > 0)
     return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };
   return { expr: tree, tree, issues, broken };
+}
+
+/** Behind so many errors of syntax no more are looked for. */
+const MOST_SYNTAX_ERRORS = 5;
+
+/** Tells of the place where the parser has just stopped and of those behind it; the tree with a stand-in for each clause that could not be read. */
+function readOn(tokens: readonly IToken[], text: string, report: Report): Expr | undefined {
+  let given = tokens;
+  for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
+    const error = parser.errors[0]!;
+    report.issues.push(syntaxIssue(error, given, text));
+    const attempts = repairs(given, placeOf(error.token, given), text.length);
+    const stopped = offsetOf(error.token, text);
+    let tree: Expr | undefined;
+    const isFarther = (repaired: readonly IToken[]): boolean => {
+      const again: Report = { issues: [], broken: report.broken };
+      tree = parser.read(repaired, again);
+      if (tree === undefined && offsetOf(parser.errors[0]!.token, text) <= stopped) return false;
+      addNew(again.issues, report.issues);
+      return true;
+    };
+    const next = attempts.find(isFarther);
+    if (next === undefined) return undefined;
+    if (tree !== undefined) return tree;
+    given = next;
+  }
+  return undefined;
+}
+
+const placeOf = (token: IToken, tokens: readonly IToken[]): number =>
+  token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
+const offsetOf = (token: IToken, text: string): number => (token.tokenType === EOF ? text.length : token.startOffset);
+
+/** What was told when the same place was read before is not told again. */
+function addNew(issues: readonly PolicyIssue[], known: PolicyIssue[]): void {
+  const isKnown = ({ code, span }: PolicyIssue): boolean =>
+    known.some((other) => other.code === code && other.span.start === span.start);
+  known.push(...issues.filter((issue) => !isKnown(issue)));
 }
 
 const swallowed = (wrong: readonly IToken[]): boolean =>

@@ -140,6 +140,53 @@ describe('the errors of one policy', () => {
     }
   });
 
+  /** What ends at the end of the text only: with more behind it, it says something else. */
+  const ENDLESS = new Set([
+    'text_unclosed',
+    'comment_unclosed',
+    'line_comment',
+    'list_unclosed',
+    'parenthesis_unclosed',
+  ]);
+  const ALONE = CASES.filter(([, first]) => !ENDLESS.has(first[0]));
+
+  it.each(ALONE.map(([policy, ...expected]) => ({ policy, expected })))(
+    'hide none behind them: $policy',
+    ({ policy, expected }) => {
+      const codes = expected.map(([code]) => code);
+      const found = errorsOf(`@record.scor = 1 or ${policy} or @record.titl = ""`).map(([code]) => code);
+      expect(found).toEqual(['name_unknown', ...codes, 'name_unknown']);
+    },
+  );
+
+  it.each<[string, ...string[]]>([
+    [
+      '@record.title = = "a" and @record.score = "x" or @record.titl = ""',
+      'operand_expected',
+      'type_mismatch',
+      'name_unknown',
+    ],
+    [
+      '@record.title = and (@record.score > and @record.pinned = 1)',
+      'operand_expected',
+      'operand_expected',
+      'type_mismatch',
+    ],
+    ['(@record.title = "a" and @record.scor = 1', 'parenthesis_unclosed', 'name_unknown'],
+    ['((@record.scor = 1 and @record.title =', 'name_unknown', 'operand_expected'],
+    ['@record.title = "a") and @record.scor = 1', 'parenthesis_unopened', 'name_unknown'],
+    ['any(@record.tags t, t.labl = "x") and @record.scor = 1', 'quantifier_malformed', 'name_unknown'],
+    [
+      'any(@record.tags as t, t.labl = "x" and t.label = ) and @record.scor = 1',
+      'name_unknown',
+      'operand_expected',
+      'name_unknown',
+    ],
+    ['@record.status in ["a" and @record.scor = 1', 'list_malformed', 'name_unknown'],
+  ])('are told together: %s', (policy, ...codes) => {
+    expect(errorsOf(policy).map(([code]) => code)).toEqual(codes);
+  });
+
   it('has codes that never change', () => {
     const met = new Set(CASES.flatMap(([, ...expected]) => expected.map(([code]) => code)));
     expect([...met].sort()).toMatchInlineSnapshot(`

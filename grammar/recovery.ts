@@ -1,0 +1,77 @@
+/**
+ * Going on behind a syntax error. The clause that cannot be read, from `and`, `or` or a parenthesis to the next, gives way to one that can and that nobody
+ * judges, so that what stands around it is still read and checked.
+ */
+import type { IToken } from 'chevrotain';
+import { And, As, Close, Comma, Open, Or, Quantifier, Truth, Word } from './tokens.ts';
+
+const STAND_IN = Symbol('clause that cannot be read');
+
+export const isStandIn = (token: IToken): boolean => token.payload === STAND_IN;
+
+function made(tokenType: IToken['tokenType'], image: string, startOffset: number): IToken {
+  return { tokenType, image, startOffset, tokenTypeIdx: tokenType.tokenTypeIdx!, payload: STAND_IN } as IToken;
+}
+
+/** What may be read instead of `tokens`, whose token at `at` does not fit; the likeliest first. */
+export function repairs(tokens: readonly IToken[], at: number, end: number): readonly IToken[][] {
+  const closes = Array.from({ length: openBefore(tokens, at) }, () => made(Close, ')', end));
+  if (at === tokens.length)
+    return [
+      [...tokens, ...closes],
+      [...withoutClause(tokens, at), ...closes],
+    ];
+  if (tokens[at]!.tokenType === Close && closes.length === 0) return [tokens.toSpliced(at, 1)];
+  return [withoutClause(tokens, at)];
+}
+
+function openBefore(tokens: readonly IToken[], at: number): number {
+  let open = 0;
+  for (const { tokenType } of tokens.slice(0, at)) {
+    if (tokenType === Open) open++;
+    else if (tokenType === Close && open > 0) open--;
+  }
+  return open;
+}
+
+function withoutClause(tokens: readonly IToken[], at: number): IToken[] {
+  let from = startOfClause(tokens, at);
+  let to = endOfClause(tokens, at);
+  // As other languages write it, this `and` joins no conditions.
+  if (/^between$/i.test(tokens[at]?.image ?? '') && tokens[to]?.tokenType === And) to = endOfClause(tokens, to + 1);
+  // In the head of a quantifier: all of it is the clause.
+  if (tokens[from - 1]?.tokenType === Open && tokens[from - 2]?.tokenType === Quantifier) {
+    from -= 2;
+    while (to < tokens.length && tokens[to]!.tokenType !== Close) to = endOfClause(tokens, to + 1);
+    to = Math.min(to + 1, tokens.length);
+  }
+  return tokens.toSpliced(from, to - from, made(Truth, 'true', tokens[from]?.startOffset ?? 0));
+}
+
+const isJoint = ({ tokenType }: IToken): boolean => tokenType === And || tokenType === Or;
+
+function startOfClause(tokens: readonly IToken[], at: number): number {
+  let closed = 0;
+  for (let i = at; i > 0; i--) {
+    const before = tokens[i - 1]!;
+    if (before.tokenType === Close) closed++;
+    else if (before.tokenType === Open && closed-- === 0) return i;
+    else if (closed === 0 && (isJoint(before) || endsHead(tokens, i - 1))) return i;
+  }
+  return 0;
+}
+
+/** The comma of `any(path as name, `. */
+const endsHead = (tokens: readonly IToken[], i: number): boolean =>
+  tokens[i]!.tokenType === Comma && tokens[i - 1]?.tokenType === Word && tokens[i - 2]?.tokenType === As;
+
+function endOfClause(tokens: readonly IToken[], at: number): number {
+  let open = 0;
+  for (let i = at; i < tokens.length; i++) {
+    const token = tokens[i]!;
+    if (token.tokenType === Open) open++;
+    else if (token.tokenType === Close && open-- === 0) return i;
+    else if (open === 0 && isJoint(token)) return i;
+  }
+  return tokens.length;
+}
