@@ -236,7 +236,7 @@ function readOn(tokens: readonly IToken[], text: string, report: Report): Expr |
   for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
     const error = parser.errors[0]!;
     report.issues.push(syntaxIssue(error, given, text));
-    const attempts = repairs(given, placeOf(error.token, given), text.length);
+    const attempts = repairs(given, placeOf(error.token, given), text);
     const stopped = offsetOf(error.token, text);
     let tree: Expr | undefined;
     const isFarther = (repaired: readonly IToken[]): boolean => {

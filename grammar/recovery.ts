@@ -2,27 +2,28 @@
  * Going on behind a syntax error. The clause that cannot be read, from `and`, `or` or a parenthesis to the next, gives way to one that can and that nobody
  * judges, so that what stands around it is still read and checked.
  */
-import type { IToken } from 'chevrotain';
+import type { IToken, TokenType } from 'chevrotain';
 import { And, As, Close, Comma, Open, Or, Quantifier, Truth, Word } from './tokens.ts';
 
 const STAND_IN = Symbol('clause that cannot be read');
 
 export const isStandIn = (token: IToken): boolean => token.payload === STAND_IN;
 
-function made(tokenType: IToken['tokenType'], image: string, startOffset: number): IToken {
+/** Its image is what it stands for, so that spans around it stay within the text. */
+function made(tokenType: TokenType, image: string, startOffset: number): IToken {
   return { tokenType, image, startOffset, tokenTypeIdx: tokenType.tokenTypeIdx!, payload: STAND_IN } as IToken;
 }
 
 /** What may be read instead of `tokens`, whose token at `at` does not fit; the likeliest first. */
-export function repairs(tokens: readonly IToken[], at: number, end: number): readonly IToken[][] {
-  const closes = Array.from({ length: openBefore(tokens, at) }, () => made(Close, ')', end));
+export function repairs(tokens: readonly IToken[], at: number, text: string): readonly IToken[][] {
+  const closes = Array.from({ length: openBefore(tokens, at) }, () => made(Close, '', text.length));
   if (at === tokens.length)
     return [
       [...tokens, ...closes],
-      [...withoutClause(tokens, at), ...closes],
+      [...withoutClause(tokens, at, text), ...closes],
     ];
   if (tokens[at]!.tokenType === Close && closes.length === 0) return [tokens.toSpliced(at, 1)];
-  return [withoutClause(tokens, at)];
+  return [withoutClause(tokens, at, text)];
 }
 
 function openBefore(tokens: readonly IToken[], at: number): number {
@@ -34,7 +35,7 @@ function openBefore(tokens: readonly IToken[], at: number): number {
   return open;
 }
 
-function withoutClause(tokens: readonly IToken[], at: number): IToken[] {
+function withoutClause(tokens: readonly IToken[], at: number, text: string): IToken[] {
   let from = startOfClause(tokens, at);
   let to = endOfClause(tokens, at);
   // As other languages write it, this `and` joins no conditions.
@@ -45,7 +46,10 @@ function withoutClause(tokens: readonly IToken[], at: number): IToken[] {
     while (to < tokens.length && tokens[to]!.tokenType !== Close) to = endOfClause(tokens, to + 1);
     to = Math.min(to + 1, tokens.length);
   }
-  return tokens.toSpliced(from, to - from, made(Truth, 'true', tokens[from]?.startOffset ?? 0));
+  const start = tokens[from]?.startOffset ?? text.length;
+  const last = tokens[to - 1];
+  const end = to > from ? last!.startOffset + last!.image.length : start;
+  return tokens.toSpliced(from, to - from, made(Truth, text.slice(start, end), start));
 }
 
 const isJoint = ({ tokenType }: IToken): boolean => tokenType === And || tokenType === Or;

@@ -148,7 +148,7 @@ describe('the errors of one policy', () => {
     'list_unclosed',
     'parenthesis_unclosed',
   ]);
-  const ALONE = CASES.filter(([, first]) => !ENDLESS.has(first[0]));
+  const ALONE = CASES.filter(([, first]) => !ENDLESS.has(first![0]));
 
   it.each(ALONE.map(([policy, ...expected]) => ({ policy, expected })))(
     'hide none behind them: $policy',
