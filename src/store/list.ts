@@ -2,7 +2,7 @@
 import type { Scalar } from '../policy/values.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql } from '../sql.ts';
+import { constant, ident, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Ask, mustNotBeDenied, readable, type Store } from './ask.ts';
 import { expanded, toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
@@ -40,15 +40,22 @@ export async function list(store: Store, ask: Ask, request: ListRequest): Promis
   const columns = recordColumns(store, ask, { collection: ask.collection.name, alias: 't' });
   const q = store.db.replica;
   const [rows, total] = await Promise.all([
-    q.rows(
-      sql`SELECT ${columns} FROM ${source}${where} ORDER BY t.id LIMIT ${param('int8', request.limit + 1)} OFFSET ${param('int8', request.offset)}`,
-    ),
+    q.rows(sql`SELECT ${columns} FROM ${source}${where} ORDER BY t.id ${windowOf(request)}`),
     request.count ? q.rows(sql`SELECT count(*) FROM ${source}${where}`) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
   const records = await toJson({ store, q, ask }, { rows: shown, from: 0, relations });
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
+}
+
+const USUAL_LIMITS = [10, 20, 25, 50, 100];
+
+/** One row more than asked for says whether there are more. PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the usual sizes of pages are part of the text. */
+function windowOf({ limit, offset }: ListRequest): Sql {
+  const usual = USUAL_LIMITS.find((each) => each === limit);
+  const most = usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${constant('int8', usual + 1)}`;
+  return offset === 0 ? most : sql`${most} OFFSET ${param('int8', offset)}`;
 }
 
 function conditionOf(store: Store, ask: Ask, filter: Filter): Sql {
