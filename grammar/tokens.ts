@@ -29,7 +29,7 @@ const COMPARISONS: Readonly<Record<CompareOp, string>> = {
 export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
-export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: Lexer.SKIPPED });
+export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: 'comments' });
 /** What cannot stand anywhere: kept apart from the parser's input, and reported one by one. */
 const wrong = (name: string, source: RegExp): TokenType => createToken({ name, pattern: source, group: 'wrong' });
 export const LineComment = wrong('LineComment', /\/\/[^\n]*/);

@@ -1,5 +1,6 @@
 /** The policies of a schema file in canonical form; every other byte stays as it is. */
 import { Scalar } from 'yaml';
+import { withComments } from '../../grammar/comments.ts';
 import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
 import { invariant } from '../policy/lowered.ts';
@@ -81,8 +82,8 @@ function editOf(path: Path, source: SchemaSource): Edit | undefined {
   const { expr, issues } = parse(value);
   for (const { code, severity, message, span, fix } of issues)
     source.reportWithin({ code, severity, message, path }, span, fix);
-  if (expr === undefined || hasComment(value)) return undefined;
-  const canonical = print(expr);
+  const canonical = expr && withComments(value, print(expr));
+  if (canonical === undefined) return undefined;
   const isBlock = scalar.style === Scalar.BLOCK_LITERAL || scalar.style === Scalar.BLOCK_FOLDED;
   if (value === canonical || (isBlock && unfolded(value) === canonical)) return undefined;
   invariant(parse(canonical).expr !== undefined, 'the canonical text of a policy is a policy');
@@ -92,16 +93,11 @@ function editOf(path: Path, source: SchemaSource): Edit | undefined {
   return { path: pathText(path), start: scalar.start, end: scalar.end, replacement };
 }
 
-const STRING_OR = (other: string): RegExp => new RegExp(String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|${other}`, 'gs');
-const COMMENT = STRING_OR(String.raw`\/\*`);
-const WHITE = STRING_OR(String.raw`\s+`);
-
-/** A policy with a comment stays as it was written: the tree does not know where the comment belongs. */
-const hasComment = (value: string): boolean => value.match(COMMENT)?.includes('/*') ?? false;
+const TEXT_OR_WHITE = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+/gs;
 
 /** Line ends in a block are the author's layout. */
 const unfolded = (value: string): string =>
-  value.replaceAll(WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
+  value.replaceAll(TEXT_OR_WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
 
 /** With the header, the indentation and the line end of the block that was there. */
 function blockOf(written: string, canonical: string): string {

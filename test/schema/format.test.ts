@@ -38,7 +38,7 @@ collections:   # here
       - when: >-
           @record.a = 1 or
           @record.b = "x"
-      - when: '@record.a=1 /* why */'
+      - when: '@record.a = 1 /* why */'
       - when: true
 `;
 
@@ -46,7 +46,9 @@ describe('formatting', () => {
   it('rewrites policies and nothing else', () => {
     expect(formatPolicies(BEFORE)).toEqual({
       text: AFTER,
-      changed: ['list', 'read', 'create', 'update', 'delete[0].when'].map((at) => `collections.posts.access.${at}`),
+      changed: ['list', 'read', 'create', 'update', 'delete[0].when', 'delete[2].when'].map(
+        (at) => `collections.posts.access.${at}`,
+      ),
       issues: [],
     });
   });
@@ -60,6 +62,14 @@ describe('formatting', () => {
   it('leaves the sample as it is', () => {
     const text = readFileSync('bylaw.yaml', 'utf8');
     expect(formatPolicies(text)).toEqual({ text, changed: [], issues: [] });
+  });
+
+  it('keeps comments of policies in their places', () => {
+    const of = (list: string) => `collections:\n  a:\n    access:\n      list: ${list}\n`;
+    expect(formatPolicies(of("'1==1/* always */'")).issues).toHaveLength(1);
+    expect(formatPolicies(of("'1=1/* always */&&true'")).text).toBe(of("'1 = 1 /* always */ and true'"));
+    const lost = of("'(1=1)/* of what? */&&true'");
+    expect(formatPolicies(lost)).toEqual({ text: lost, changed: [], issues: [] });
   });
 
   it('touches nothing where a policy cannot be read', () => {
