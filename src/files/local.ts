@@ -8,11 +8,12 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { release } from './memory.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
 const INCOMING = 'incoming';
 /** What is gathered before it is written: few, large writes. */
-const BATCH = 1024 * 1024;
+const BATCH = 512 * 1024;
 const READ_AHEAD = 256 * 1024;
 const SWEEP_BATCH = 500;
 
@@ -50,17 +51,14 @@ interface Places {
   readonly place: string;
 }
 
-/**
- * Chunks are copied into one of two buffers while the other is written. A chunk that is let go of at once costs next to nothing to collect; kept until it
- * is written, it would cost more than the copy.
- */
+/** Chunks are copied into a buffer while another is written. So few, large writes are made, and a chunk is let go of at once. */
 class LocalIncoming implements Incoming {
   readonly #file: FileHandle;
   readonly #places: Places;
+  readonly #spare: Buffer[] = [];
   #filling: Buffer | undefined;
-  #resting: Buffer | undefined;
   #filled = 0;
-  #writing: Promise<unknown> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
   #open = true;
   #published = false;
 
@@ -69,31 +67,37 @@ class LocalIncoming implements Incoming {
     this.#places = places;
   }
 
-  async write(chunk: Buffer): Promise<void> {
+  write(chunk: Buffer): Promise<void> | undefined {
+    let before: Promise<void> | undefined;
     for (let at = 0; at < chunk.length; ) {
-      this.#filling ??= Buffer.allocUnsafeSlow(BATCH);
+      this.#filling ??= this.#spare.pop() ?? Buffer.allocUnsafeSlow(BATCH);
       const taken = chunk.copy(this.#filling, this.#filled, at);
       this.#filled += taken;
       at += taken;
-      if (this.#filled === BATCH) await this.#flush();
+      if (this.#filled === BATCH) before = this.#flush();
     }
+    return before;
   }
 
-  /** Waits for the batch before, not for this one: the next is gathered while this one is written. */
-  async #flush(): Promise<void> {
-    await this.#writing;
-    if (this.#filling === undefined || this.#filled === 0) return;
+  /** → when the batches before are written: while this one is, the next is gathered. */
+  #flush(): Promise<void> {
+    const before = this.#writing;
     const batch = this.#filling;
-    this.#writing = writeAll(this.#file, batch.subarray(0, this.#filled));
+    if (batch === undefined) return before;
+    const bytes = batch.subarray(0, this.#filled);
+    this.#filling = undefined;
+    this.#filled = 0;
+    this.#writing = before.then(async () => {
+      await writeAll(this.#file, bytes);
+      this.#spare.push(batch);
+    });
     // Told at the next wait; not as a rejection that nobody waits for.
     this.#writing.catch(() => undefined);
-    this.#filling = this.#resting;
-    this.#resting = batch;
-    this.#filled = 0;
+    return before;
   }
 
   async publish(): Promise<void> {
-    await this.#flush();
+    this.#flush();
     await this.#writing;
     await this.#file.sync();
     await this.#close();
@@ -116,6 +120,7 @@ class LocalIncoming implements Incoming {
   async #close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
+    for (const buffer of this.#spare) release(buffer);
     await this.#file.close();
   }
 }

@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
+import { release } from './memory.ts';
 
 const MAX_HEADERS = 8 * 1024;
-const CUT = 'the body ended in the middle';
 
 interface Event {
   readonly name:
@@ -22,29 +22,39 @@ interface Event {
 }
 
 const IN_DATA = MultipartParser.STATES.PART_DATA;
+const CR = 13;
 
 /**
- * formidable's parser looks at every byte of a part in JavaScript. Whatever cannot hold a boundary goes around it: the boundary is searched for natively,
- * and the parser gets the bytes from where one begins, or may begin.
+ * formidable's parser, fed directly: as the stream that it also is, it would take an object and a turn of the event loop for every event. It looks at every
+ * byte of a part in JavaScript, so whatever cannot hold a boundary goes around it: the boundary is searched for natively, and the parser gets the bytes from
+ * where one begins, or may begin.
  */
 class Parser extends MultipartParser {
-  declare readonly lookbehind: Buffer;
   declare readonly boundary: Buffer;
   declare readonly state: number;
   declare readonly index: number | null;
+  readonly #tell: (event: Event) => void;
 
-  /** The parser's buffer for what looked like a boundary is used again, and an event may be read later than that. */
-  override push(event: Event | null): boolean {
-    return super.push(event?.buffer === this.lookbehind ? { ...event, buffer: Buffer.from(event.buffer) } : event);
+  constructor(boundary: string, tell: (event: Event) => void) {
+    super();
+    this.initWithBoundary(boundary);
+    this.#tell = tell;
   }
 
-  override _transform(chunk: Buffer, encoding: BufferEncoding, done: () => void): number {
-    if (this.state !== IN_DATA || this.index !== 0) return super._transform(chunk, encoding, done);
-    const end = this.#plainLength(chunk);
-    if (end > 0) this.push({ name: 'partData', buffer: chunk, start: 0, end });
-    if (end < chunk.length) return super._transform(chunk.subarray(end), encoding, done);
-    done();
-    return chunk.length;
+  override push(event: Event): boolean {
+    this.#tell(event);
+    return true;
+  }
+
+  /** Tells all events of the chunk before it returns. Throws `malformed_multipart`, and what `tell` throws. */
+  feed(chunk: Buffer): void {
+    const plain = this.state === IN_DATA && this.index === 0 ? this.#plainLength(chunk) : 0;
+    if (plain > 0) this.#tell({ name: 'partData', buffer: chunk, start: 0, end: plain });
+    if (plain < chunk.length) this._transform(chunk.subarray(plain), 'buffer', refuse);
+  }
+
+  finish(): void {
+    this._flush(refuse);
   }
 
   /** Up to the boundary, or to what may be the beginning of one that the next chunk goes on with. */
@@ -56,7 +66,10 @@ class Parser extends MultipartParser {
     return maybe === -1 ? chunk.length : maybe;
   }
 }
-const CR = 13;
+
+function refuse(error?: unknown): void {
+  if (error != null) throw malformed('the parts of the body cannot be told apart, or the last is cut off');
+}
 
 export interface Part {
   /** Of the form field. */
@@ -65,10 +78,11 @@ export interface Part {
   readonly contentType: string | undefined;
 }
 export interface PartHandler {
-  /** Throws what must end the upload. */
-  begin(part: Part): Promise<void>;
-  data(chunk: Buffer): Promise<void>;
-  end(): Promise<void>;
+  /** Throws what must end the upload, as the others do. */
+  begin(part: Part): void;
+  /** The bytes are gone when it returns. A promise: nothing more comes until it resolves. */
+  data(chunk: Buffer): Promise<void> | undefined;
+  end(): void;
 }
 
 /** Throws `unsupported_media_type`. */
@@ -87,34 +101,62 @@ export function boundaryOf(contentType: string): string {
 
 /** Hands over the parts in their order. The sender is slowed down to the pace of the handler. Throws `malformed_multipart`. */
 export async function readMultipart(request: IncomingMessage, boundary: string, handler: PartHandler): Promise<void> {
-  // Its end was told already, while its sender was looked up.
-  if (request.destroyed && !request.readableEnded) throw malformed(CUT);
-  const parser = new Parser();
-  parser.initWithBoundary(boundary);
-  // Not `complete`: a socket that fails after the last byte came takes with it what was not read yet.
-  const cutOff = (): unknown => request.readableEnded || parser.destroy(malformed(CUT));
-  request.once('error', cutOff).once('close', cutOff);
-  request.pipe(parser);
   const headers = new PartHeaders();
+  let waits: Promise<void>[] = [];
   let ended = false;
-  try {
-    for await (const event of parser as AsyncIterable<Event>) {
-      if (event.name === 'partData') await handler.data(event.buffer!.subarray(event.start, event.end));
-      else if (event.name === 'headersEnd') await handler.begin(headers.finish());
-      else if (event.name === 'partEnd') await handler.end();
-      else if (event.name === 'end') ended = true;
-      else headers.take(event);
-    }
-  } catch (error) {
-    throw isOfParser(error) ? malformed('the parts of the body cannot be told apart, or the last is cut off') : error;
-  } finally {
-    request.unpipe(parser).off('error', cutOff).off('close', cutOff);
-    parser.destroy();
-  }
+  const parser = new Parser(boundary, (event) => {
+    if (event.name === 'partData') {
+      const wait = handler.data(event.buffer!.subarray(event.start, event.end));
+      if (wait !== undefined) waits.push(wait);
+    } else if (event.name === 'headersEnd') handler.begin(headers.finish());
+    else if (event.name === 'partEnd') handler.end();
+    else if (event.name === 'end') ended = true;
+    else headers.take(event);
+  });
+  await readChunks(request, (chunk) => {
+    waits = [];
+    parser.feed(chunk);
+    return waits.length === 0 ? undefined : Promise.all(waits);
+  });
+  parser.finish();
   if (!ended) throw malformed('the body ends before its last boundary');
 }
 
-const isOfParser = (error: unknown): boolean => error instanceof Error && 'httpCode' in error;
+/**
+ * Listens instead of iterating, so that a chunk costs a call and no promise; only where `take` answers one, the sender waits. Throws what `take` throws, and
+ * `malformed_multipart` where the body is cut off.
+ */
+function readChunks(request: IncomingMessage, take: (chunk: Buffer) => Promise<unknown> | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose).pause();
+    };
+    const fail = (error: unknown): void => {
+      stop();
+      reject(error);
+    };
+    const onData = (chunk: Buffer): void => {
+      try {
+        const wait = take(chunk);
+        release(chunk);
+        if (wait === undefined) return;
+        request.pause();
+        wait.then(() => request.resume(), fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const onEnd = (): void => {
+      stop();
+      resolve();
+    };
+    // Not `complete`: a socket that fails after the last byte came takes with it what was not read yet.
+    const onClose = (): void => fail(malformed('the body ended in the middle'));
+    // Its end was told already, while its sender was looked up.
+    if (request.destroyed) return onClose();
+    request.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose);
+  });
+}
 
 class PartHeaders {
   #headers = new Map<string, string>();
@@ -126,7 +168,8 @@ class PartHeaders {
     if (name === 'partBegin') this.#reset();
     if (name === 'headerEnd') this.#keep();
     if (buffer === undefined) return;
-    const bytes = buffer.subarray(start, end);
+    // A copy: the rest of the header may come with the next chunk.
+    const bytes = Buffer.from(buffer.subarray(start, end));
     this.#length += bytes.length;
     if (this.#length > MAX_HEADERS) throw malformed('the headers of a part are too long');
     (name === 'headerField' ? this.#field : this.#value).push(bytes);

@@ -64,7 +64,7 @@ class Receiver implements PartHandler {
     this.#limits = limits;
   }
 
-  async begin({ name, filename, contentType }: Part): Promise<void> {
+  begin({ name, filename, contentType }: Part): void {
     if (name !== 'file' && name !== 'data')
       throw invalidPart(name, 'unknown_part', 'the form holds `file` and, optionally, `data`');
     if ((name === 'file' ? this.#name : this.#data) !== undefined)
@@ -87,25 +87,24 @@ class Receiver implements PartHandler {
     }
   }
 
-  async data(chunk: Buffer): Promise<void> {
+  data(chunk: Buffer): Promise<void> | undefined {
     if (this.#current === 'data') return this.#takeData(chunk);
     this.#size += chunk.length;
     if (this.#size > this.#limits.maxSize) throw tooLarge(this.#limits.maxSize);
     if (!this.#checked) this.#look(chunk);
     this.#hash.update(chunk);
-    await this.#incoming.write(chunk);
+    return this.#incoming.write(chunk);
   }
 
-  async end(): Promise<void> {
+  end(): void {
     if (this.#current === 'file' && !this.#checked) this.#check();
     this.#current = undefined;
   }
 
-  #takeData(chunk: Buffer): void {
+  #takeData(chunk: Buffer): undefined {
     this.#dataLength += chunk.length;
     if (this.#dataLength > MAX_DATA)
       throw new Problem('too_large', `the part \`data\` may hold ${MAX_DATA} bytes at most`);
-    // A copy: the chunk is a view of a larger buffer that would stay in memory with it.
     this.#data!.push(Buffer.from(chunk));
   }
 

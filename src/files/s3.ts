@@ -159,10 +159,14 @@ class S3Incoming implements Incoming {
     this.#upload = new Upload({ client, params: { ...target, Body: this.#body }, partSize: PART, queueSize: AT_ONCE });
   }
 
-  async write(chunk: Buffer): Promise<void> {
+  write(chunk: Buffer): Promise<void> | undefined {
     this.#start();
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#body.write(chunk)) await once(this.#body, 'drain');
+    if (this.#body.write(Buffer.from(chunk))) return undefined;
+    const room = once(this.#body, 'drain').then(() => undefined);
+    // A failure is told at the next write too, should nobody wait here.
+    room.catch(() => undefined);
+    return room;
   }
 
   #start(): Promise<unknown> {

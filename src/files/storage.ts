@@ -12,8 +12,8 @@ export interface ByteRange {
 
 /** Bytes on their way in. Nobody can read them before `publish`. */
 export interface Incoming {
-  /** Waits where the storage is slower than the sender. The chunk must not be changed afterwards. */
-  write(chunk: Buffer): Promise<void>;
+  /** Takes the whole chunk; its bytes are the caller's again on return. A promise: the storage is slower than the sender, wait before the next. */
+  write(chunk: Buffer): Promise<void> | undefined;
   /** When it resolves, the bytes survive a crash, and can be read under the key. */
   publish(): Promise<void>;
   /** As if they had never come, published or not. Never throws: what is left over is an orphan, and swept. */
