@@ -3,11 +3,8 @@
  * `incoming/`, are made durable there, and are renamed into their place; a variant lies beside its original.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { release } from './memory.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
@@ -139,10 +136,38 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function openRange(place: string, range: ByteRange | undefined): Promise<Readable | undefined> {
-  const stream = createReadStream(place, { highWaterMark: READ_AHEAD, ...range });
-  return unlessMissing(once(stream, 'open').then(() => stream));
+async function openRange(place: string, range: ByteRange | undefined): Promise<AsyncIterable<Buffer> | undefined> {
+  const file = await unlessMissing(open(place));
+  return file && chunksOf(file, range);
 }
+
+/** A chunk is read while the one before is used, into two buffers in turn. */
+async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE): AsyncIterable<Buffer> {
+  const buffers: Buffer[] = [];
+  const read = async (turn: number, position: number): Promise<Buffer> => {
+    const length = Math.min(READ_AHEAD, end + 1 - position);
+    if (length === 0) return EMPTY;
+    const buffer = (buffers[turn] ??= Buffer.allocUnsafeSlow(READ_AHEAD));
+    return buffer.subarray(0, (await file.read(buffer, 0, length, position)).bytesRead);
+  };
+  let ahead = read(0, at);
+  try {
+    for (let turn = 1; ; turn = 1 - turn) {
+      const chunk = await ahead;
+      if (chunk.length === 0) return;
+      at += chunk.length;
+      ahead = read(turn, at);
+      ahead.catch(() => undefined);
+      yield chunk;
+    }
+  } finally {
+    await ahead.catch(() => undefined);
+    for (const buffer of buffers) release(buffer);
+    await file.close();
+  }
+}
+const WHOLE: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY };
+const EMPTY = Buffer.alloc(0);
 
 async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   let removed = 0;

@@ -1,6 +1,4 @@
 /** Where bytes are kept. Two implementations: a local folder, and whatever speaks S3. Bytes never change under a key: other content is another key. */
-import type { Readable } from 'node:stream';
-
 /** A file's identifier, or one with the name of a variant behind a dot. */
 export type Key = string;
 
@@ -22,8 +20,8 @@ export interface Incoming {
 
 export interface Storage {
   incoming(key: Key): Promise<Incoming>;
-  /** Undefined: there are none. */
-  open(key: Key, range?: ByteRange): Promise<Readable | undefined>;
+  /** Undefined: there are none. A chunk is good until the next is asked for: its memory is used again. To be iterated, once, or it stays open. */
+  open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** Bytes under the key; undefined where there are none. */
   size(key: Key): Promise<number | undefined>;
   /** With all variants. */

@@ -102,8 +102,8 @@ export class Variants {
       failOn: 'error',
       sequentialRead: true,
     });
-    original.once('error', (error) => image.destroy(error));
-    original.pipe(image);
+    for await (const chunk of original) image.write(Buffer.from(chunk));
+    image.end();
     try {
       return await image
         .autoOrient()
@@ -118,8 +118,6 @@ export class Variants {
         .toBuffer();
     } catch (error) {
       throw (error as NodeJS.ErrnoException).code === undefined ? notAnImage(error) : error;
-    } finally {
-      original.destroy();
     }
   }
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { isInline } from '../../files/media-types.ts';
 import { dispositionOf } from '../../files/names.ts';
@@ -10,6 +9,7 @@ import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
+import { sendChunks } from '../../http/send.ts';
 import { Problem } from '../../problem.ts';
 import { notFound } from '../../store/ask.ts';
 import { isUnchanged } from '../../store/etag.ts';
@@ -94,7 +94,7 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
   }
   if (ranges === 'whole') await send(ctx, { storage, key, length: size });
   else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, { storage, content });
-  else sendRanges(ctx, ranges, { storage, content });
+  else await sendRanges(ctx, ranges, { storage, content });
 }
 
 /** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */
@@ -114,13 +114,12 @@ async function send(ctx: Context, { storage, key, length, range }: Sending): Pro
     ctx.length = length;
     return;
   }
-  const stream = await storage.open(key, range);
+  const chunks = await storage.open(key, range);
   // Deleted since the record was read.
-  if (stream === undefined) throw notFound();
-  const type = ctx.response.get('Content-Type');
-  ctx.body = stream;
-  ctx.set('Content-Type', type);
+  if (chunks === undefined) throw notFound();
+  ctx.status = range === undefined ? 200 : 206;
   ctx.length = length;
+  await sendChunks(ctx, chunks);
 }
 
 interface Ranged {
@@ -129,16 +128,15 @@ interface Ranged {
 }
 
 async function sendRange(ctx: Context, range: ByteRange, { storage, content: { key, size } }: Ranged): Promise<void> {
-  await send(ctx, { storage, key, range, length: lengthOf(range) });
-  ctx.status = 206;
   ctx.set('Content-Range', contentRange(range, size));
+  await send(ctx, { storage, key, range, length: lengthOf(range) });
 }
 
-function sendRanges(
+async function sendRanges(
   ctx: Context,
   ranges: readonly ByteRange[],
   { storage, content: { key, size, contentType } }: Ranged,
-): void {
+): Promise<void> {
   const boundary = randomBytes(18).toString('hex');
   const heads = ranges.map(
     (range) =>
@@ -148,18 +146,18 @@ function sendRanges(
   async function* parts(): AsyncIterable<Buffer> {
     for (const [i, range] of ranges.entries()) {
       yield Buffer.from(heads[i]!, 'latin1');
-      const stream = await storage.open(key, range);
-      if (stream === undefined) throw notFound();
-      yield* stream as AsyncIterable<Buffer>;
+      const chunks = await storage.open(key, range);
+      if (chunks === undefined) throw notFound();
+      yield* chunks;
     }
     yield Buffer.from(tail, 'latin1');
   }
   ctx.status = 206;
-  ctx.body = Readable.from(parts(), { objectMode: false });
   ctx.set('Content-Type', `multipart/byteranges; boundary=${boundary}`);
   ctx.length =
     heads.reduce((sum, head) => sum + head.length, tail.length) +
     ranges.reduce((sum, range) => sum + lengthOf(range), 0);
+  await sendChunks(ctx, parts());
 }
 
 const contentRange = ({ start, end }: ByteRange, size: number): string => `bytes ${start}-${end}/${size}`;
