@@ -141,33 +141,29 @@ async function openRange(place: string, range: ByteRange | undefined): Promise<A
   return file && chunksOf(file, range);
 }
 
-/** A chunk is read while the one before is used, into two buffers in turn. */
+/** A chunk is read into one buffer while the one before it, in the other, is used. */
 async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE): AsyncIterable<Buffer> {
-  const buffers: Buffer[] = [];
-  const read = async (turn: number, position: number): Promise<Buffer> => {
-    const length = Math.min(READ_AHEAD, end + 1 - position);
-    if (length === 0) return EMPTY;
-    const buffer = (buffers[turn] ??= Buffer.allocUnsafeSlow(READ_AHEAD));
-    return buffer.subarray(0, (await file.read(buffer, 0, length, position)).bytesRead);
+  let [buffer, other] = [Buffer.allocUnsafeSlow(READ_AHEAD), Buffer.allocUnsafeSlow(READ_AHEAD)];
+  const read = async (): Promise<Buffer> => {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(READ_AHEAD, end + 1 - at), at);
+    return buffer.subarray(0, bytesRead);
   };
-  let ahead = read(0, at);
+  let reading = read();
   try {
-    for (let turn = 1; ; turn = 1 - turn) {
-      const chunk = await ahead;
-      if (chunk.length === 0) return;
+    for (let chunk = await reading; chunk.length > 0; chunk = await reading) {
       at += chunk.length;
-      ahead = read(turn, at);
-      ahead.catch(() => undefined);
+      [buffer, other] = [other, buffer];
+      reading = read();
       yield chunk;
     }
   } finally {
-    await ahead.catch(() => undefined);
-    for (const buffer of buffers) release(buffer);
+    await reading.catch(() => undefined);
+    release(buffer);
+    release(other);
     await file.close();
   }
 }
 const WHOLE: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY };
-const EMPTY = Buffer.alloc(0);
 
 async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   let removed = 0;

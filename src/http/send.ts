@@ -8,6 +8,8 @@ import type { Context } from 'koa';
  */
 export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): Promise<void> {
   const { res } = ctx;
+  // Chunks that end before the announced length end in an error, not in a client that waits for the rest.
+  res.strictContentLength = true;
   try {
     for await (const chunk of chunks) {
       ctx.respond = false;

@@ -1,4 +1,9 @@
 /** GET and HEAD of the content: ranges, tags, headers, links; and for whoever may not read, the one 404. */
+import { randomBytes } from 'node:crypto';
+import { globSync, readdirSync, readlinkSync, truncateSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
@@ -21,6 +26,7 @@ collections:
     access: { list: true, read: true, create: true, update: true, delete: true }
 `;
 const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
+const FOLDER = temporaryFolder();
 const NOBODY = '01900000-0000-7000-8000-000000000000';
 
 describeOnBoth(
@@ -215,6 +221,52 @@ describeOnBoth(
       });
     });
 
+    describe('of many chunks', () => {
+      const large = randomBytes(3 * 1024 * 1024 + 17);
+      const makeLarge = () => make({ bytes: large, name: 'large.bin', type: 'application/octet-stream' });
+      const ask = (of: string): Promise<IncomingMessage> =>
+        new Promise((resolve, reject) =>
+          get(`${service.url}/api/files/${of}/content`, { agent: false, headers: ann.client.headers }, resolve).on(
+            'error',
+            reject,
+          ),
+        );
+      const read = async (of: string, pause: number): Promise<Buffer> => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of await ask(of)) {
+          chunks.push(chunk);
+          if (pause > 0) await sleep(pause);
+        }
+        return Buffer.concat(chunks);
+      };
+
+      test('comes whole to several at once, whatever their pace', async () => {
+        const made = await makeLarge();
+        const came = await Promise.all([0, 0, 3, 7].map((pause) => read(made, pause)));
+        expect(came.map((bytes) => bytes.equals(large))).toEqual([true, true, true, true]);
+        const ends = { Range: `bytes=${large.length - 800_000}-` };
+        const { status, bytes } = await bytesOf(ann.client, `/api/files/${made}/content`, ends);
+        expect([status, bytes.equals(large.subarray(-800_000))]).toEqual([206, true]);
+      });
+
+      test('is let go of when its reader leaves', async () => {
+        const made = await makeLarge();
+        const isOpen = (): boolean => readdirSync('/proc/self/fd').some((fd) => targetOf(fd).includes(made));
+        const answer = await ask(made);
+        expect(isOpen()).toBe(true);
+        answer.destroy();
+        for (const began = Date.now(); isOpen() && Date.now() - began < 5_000; ) await sleep(10);
+        expect(isOpen()).toBe(false);
+        expect((await read(made, 0)).equals(large)).toBe(true);
+      });
+
+      test('that lost its end on the disk ends with the connection', async () => {
+        const made = await makeLarge();
+        truncateSync(join(FOLDER, globSync(`**/${made}`, { cwd: FOLDER })[0]!), large.length - 1000);
+        await expect(read(made, 0)).rejects.toThrow('aborted');
+      });
+    });
+
     describe('for whoever may not read it', () => {
       test('metadata, content, HEAD, ranges, variants and links answer as for what does not exist', async () => {
         const hidden = await make({ bytes: BYTES, type: 'application/octet-stream' });
@@ -301,5 +353,13 @@ describeOnBoth(
       });
     });
   },
-  { schema: SCHEMA, env: { BYLAW_DATA: temporaryFolder() } },
+  { schema: SCHEMA, env: { BYLAW_DATA: FOLDER } },
 );
+
+function targetOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return '';
+  }
+}
