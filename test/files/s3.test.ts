@@ -51,14 +51,20 @@ describe('a bucket', () => {
 
   const put = async (key: string, bytes: Buffer): Promise<void> => {
     const incoming = await storage.incoming(key);
-    for (let at = 0; at < bytes.length; at += 65_536) await incoming.write(bytes.subarray(at, at + 65_536));
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      const chunk = Buffer.from(bytes.subarray(at, at + 65_536));
+      const room = incoming.write(chunk);
+      // The memory is the caller's again.
+      chunk.fill(0);
+      await room;
+    }
     await incoming.publish();
   };
   const get = async (key: string, range?: { start: number; end: number }): Promise<Buffer | undefined> => {
     const stream = await storage.open(key, range);
     if (stream === undefined) return undefined;
     const chunks: Buffer[] = [];
-    for await (const chunk of stream) chunks.push(chunk as Buffer);
+    for await (const chunk of stream) chunks.push(Buffer.from(chunk));
     return Buffer.concat(chunks);
   };
 
