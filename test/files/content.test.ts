@@ -226,10 +226,7 @@ describeOnBoth(
       const makeLarge = () => make({ bytes: large, name: 'large.bin', type: 'application/octet-stream' });
       const ask = (of: string): Promise<IncomingMessage> =>
         new Promise((resolve, reject) =>
-          get(`${service.url}/api/files/${of}/content`, { agent: false, headers: ann.client.headers }, resolve).on(
-            'error',
-            reject,
-          ),
+          get(`${service.url}/api/files/${of}/content`, { headers: ann.client.headers }, resolve).on('error', reject),
         );
       const read = async (of: string, pause: number): Promise<Buffer> => {
         const chunks: Buffer[] = [];
