@@ -9,8 +9,9 @@ import { release } from './memory.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
 const INCOMING = 'incoming';
-/** What is gathered before it is written: few, large writes. */
+/** What is gathered before it is written: few, large writes. An upload has three of them in memory at most. */
 const BATCH = 512 * 1024;
+/** A download has two of them. */
 const READ_AHEAD = 256 * 1024;
 const SWEEP_BATCH = 500;
 
@@ -154,6 +155,8 @@ async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE
       at += chunk.length;
       [buffer, other] = [other, buffer];
       reading = read();
+      // Told when the next chunk is asked for; not as a rejection that nobody waits for.
+      reading.catch(() => undefined);
       yield chunk;
     }
   } finally {
