@@ -51,7 +51,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     db,
     schema,
     openStorage: (storeId) => openStorage(config, storeId),
-    onFault: (error) => log.logger.error({ error: String(error) }, 'the sweep of the files failed'),
+    onFault: (what, error) => log.logger.error({ error: String(error) }, what),
   });
   const app: App = {
     config,
@@ -59,7 +59,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     db,
     auth,
     files,
-    records: createRecords(db, schema),
+    records: createRecords(db, schema, { onFilesRemoved: files.discard }),
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
     addressOf: addressReader(schema.proxies),

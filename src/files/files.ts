@@ -4,17 +4,23 @@ import { param, sql } from '../sql.ts';
 import type { Database } from '../store/contract.ts';
 import { createLinks, type Links } from './links.ts';
 import type { Storage } from './storage.ts';
+import { Sweeper } from './sweeper.ts';
 import { readIdentity } from './tables.ts';
 import { Variants } from './variants.ts';
 
-const HOUR = 3_600_000;
 /** Bytes and their record come within moments of each other; a quarter of an hour forgives a slow one. */
 const GRACE = 900_000;
+/** Files whose bytes are removed at once. */
+const AT_ONCE = 8;
+/** How long an answer waits for bytes to go: those of thousands go on being removed after it. Milliseconds. */
+const PATIENCE = 2_000;
 
 export interface Files {
   readonly storage: Storage;
   readonly links: Links;
   readonly variants: Variants;
+  /** The bytes of files whose records are gone. Never throws, and never takes long: what is left is swept. */
+  discard(ids: readonly string[]): Promise<void>;
   /** Removes bytes without a record: how many. `grace` in milliseconds. */
   sweep(grace?: number): Promise<number>;
   close(): void;
@@ -25,29 +31,63 @@ export interface FilesParts {
   readonly schema: Schema;
   /** Given the name under which this database's bytes are kept apart from others'. */
   readonly openStorage: (storeId: string) => Storage;
-  readonly onFault: (error: unknown) => void;
+  readonly onFault: (what: string, error: unknown) => void;
 }
 
 /** Sweeps before it answers where no other process can be at work: on the embedded database. */
 export async function createFiles({ db, schema, openStorage, onFault }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = openStorage(storeId);
-  const sweep = (grace = GRACE): Promise<number> => storage.sweep({ grace, alive: (ids) => aliveAmong(db, ids) });
-  const tend = (grace?: number): Promise<unknown> => sweep(grace).catch(onFault);
-  if (db.kind === 'embedded') await tend(0);
-  else void tend();
-  const timer = setInterval(() => void tend(), HOUR);
-  timer.unref();
+  const sweeper = new Sweeper({
+    sweep: (grace = GRACE, signal) => storage.sweep({ grace, alive: aliveIn(db, signal) }),
+    onFault: (error) => onFault('the sweep of the files failed', error),
+  });
+  if (db.kind === 'embedded') await sweeper.start(0);
+  else void sweeper.start();
   return {
     storage,
     links: createLinks(linkKey),
     variants: new Variants(storage, schema.uploads.images),
-    sweep,
-    close: () => clearInterval(timer),
+    discard: (ids) =>
+      atMost(
+        PATIENCE,
+        removeAll(ids, {
+          storage,
+          onFault: (error) => onFault('the bytes of a deleted file are left to the sweep', error),
+        }),
+      ),
+    sweep: (grace) => sweeper.sweep(grace),
+    close: () => sweeper.stop(),
   };
 }
 
+async function removeAll(
+  ids: readonly string[],
+  { storage, onFault }: { readonly storage: Storage; readonly onFault: (error: unknown) => void },
+): Promise<void> {
+  // One iterator for all of them: each takes the next identifier that nobody has taken.
+  const waiting = ids.values();
+  const remove = async (): Promise<void> => {
+    for (const id of waiting) await storage.remove(id).catch(onFault);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, remove));
+}
+
+async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, milliseconds);
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Asked once more for every batch, so that a sweep ends with the service. */
+const aliveIn =
+  (db: Database, signal: AbortSignal) =>
+  (ids: readonly string[]): Promise<ReadonlySet<string>> => {
+    signal.throwIfAborted();
+    return aliveAmong(db, ids);
+  };
 
 /** What is no identifier is nobody's. */
 async function aliveAmong(db: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {

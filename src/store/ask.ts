@@ -20,8 +20,8 @@ export interface Ask {
 export interface Hooks {
   /** In the transaction that changed a user's record or roles, or deletes it. */
   readonly onUserChanged?: (id: string, tx: Transaction) => Promise<void>;
-  /** In the transaction that deletes a file's record. */
-  readonly onFileRemoved?: (id: string, tx: Transaction) => Promise<void>;
+  /** After the commit that deleted the records of these files, by themselves or with others. Must not throw: what was asked for has happened. */
+  readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
 }
 
 /** What the functions on records share for the life of the program. */

@@ -2,6 +2,7 @@
 import type { BelongsTo, Collection, ManyToMany } from '../schema/model.ts';
 import { ident, param, type Sql, sql } from '../sql.ts';
 import { type Ask, forbidden, mustNotBeDenied, notFound, type Reading, type Store } from './ask.ts';
+import { filesGoingWith } from './cascades.ts';
 import { StoreError, type Transaction } from './contract.ts';
 import { mustMatch } from './etag.ts';
 import { stillReferenced } from './faults.ts';
@@ -16,14 +17,20 @@ export interface RemoveRequest {
 
 export async function remove(store: Store, ask: Ask, request: RemoveRequest): Promise<void> {
   mustNotBeDenied(ask, 'delete');
+  const files = await removed(store, ask, request);
+  if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
+}
+
+/** The files that went. */
+async function removed(store: Store, ask: Ask, request: RemoveRequest): Promise<readonly string[]> {
   try {
-    await store.db.transaction((tx) => removeIn({ store, q: tx, ask }, tx, request));
+    return await store.db.transaction((tx) => removeIn({ store, q: tx, ask }, tx, request));
   } catch (error) {
     throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
   }
 }
 
-async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: RemoveRequest): Promise<void> {
+async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: RemoveRequest): Promise<readonly string[]> {
   const { store, ask } = reading;
   const { name, kind } = ask.collection;
   const permit = ask.permit(name, 'delete');
@@ -39,9 +46,10 @@ async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: Remo
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   mustMatch(ifMatch, locked.version);
   if (kind === 'users') await store.hooks.onUserChanged?.(id, tx);
-  if (kind === 'files') await store.hooks.onFileRemoved?.(id, tx);
+  const files = await filesGoingWith(reading, { collection: name, id });
   for (const statement of touches(store, ask, id)) await tx.run(statement);
   await tx.run(sql`DELETE FROM ${tableOf(ask.collection)} WHERE id = ${param('uuid', id)}`);
+  return files;
 }
 
 /** The records that lose a member or a reference are changed by it, and say so. */

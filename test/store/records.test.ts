@@ -93,7 +93,7 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
     db = await openKind(kind);
     world = await World.open(db, SCHEMA, {
       onUserChanged: async (id) => void changedUsers.push(id),
-      onFileRemoved: async (id) => void removedFiles.push(id),
+      onFilesRemoved: async (ids) => void removedFiles.push(...ids),
     });
     ann = await world.user('ann@example.org');
     bob = await world.user('bob@example.org');
