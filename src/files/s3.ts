@@ -11,13 +11,15 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
   type MultipartUpload,
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
+import { type Incoming, idOfKey, type Key, type Storage, StorageUnavailable, type Sweep } from './storage.ts';
 
 /** Memory of an upload is about `PART` × `AT_ONCE`. */
 const PART = 8 * 1024 * 1024;
@@ -56,12 +58,34 @@ export function readS3Place(text: string): S3Place | undefined {
 }
 
 export function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
-  return new S3Client({
+  const client = new S3Client({
     region,
     maxAttempts: 4,
+    // Every download holds a socket for as long as its client takes; with the default of 50, as many slow ones would stop everything else.
+    requestHandler: { connectionTimeout: 5_000, httpAgent: { maxSockets: 1_000 }, httpsAgent: { maxSockets: 1_000 } },
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
   });
+  client.middlewareStack.add(
+    (next) => (args) =>
+      next(args).catch((error: unknown) => {
+        throw isUnreachable(error) ? new StorageUnavailable(error) : error;
+      }),
+    { step: 'initialize', name: 'storageUnavailable' },
+  );
+  return client;
 }
+
+/** After all attempts: no connection, or an answer that blames the store itself. */
+function isUnreachable(error: unknown): boolean {
+  const { code, name } = error as NodeJS.ErrnoException;
+  const status = statusOf(error);
+  if (status === undefined) return typeof code === 'string' || name === 'TimeoutError';
+  return status >= 500 && status !== NOT_IMPLEMENTED;
+}
+
+const NOT_IMPLEMENTED = 501;
+const statusOf = (error: unknown): number | undefined =>
+  (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
 export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): Storage {
   const { bucket, prefix, redirects } = place;
@@ -92,7 +116,7 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
   };
   return {
     async incoming(key) {
-      return new S3Incoming(client, { target: at(key), undo: () => remove(key) });
+      return new S3Incoming(client, { target: at(key), undo: () => removeAll([key]) });
     },
     open: (key, range) =>
       unlessMissing(async () => {
@@ -128,11 +152,11 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         await removeAll(orphans);
         removed += orphans.length;
       }
-      const unfinished = await unfinishedUploads(client, { bucket, prefix });
-      for (const { Key: key, UploadId, Initiated } of unfinished) {
+      for await (const { Key: key, UploadId, Initiated } of unfinishedUploads(client, { bucket, prefix })) {
         // An upload may take long; the parts of one that goes on are not taken from it within a day.
         if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
-        await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId }));
+        // It may have come to its end since it was listed.
+        await unlessMissing(() => client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId })));
         removed++;
       }
       return removed;
@@ -150,30 +174,36 @@ class S3Incoming implements Incoming {
   readonly #body = new PassThrough({ highWaterMark: PART });
   readonly #upload: Upload;
   readonly #undo: () => Promise<void>;
+  readonly #failing = new AbortController();
   #done: Promise<unknown> | undefined;
-  #failure: unknown;
-  #published = false;
+  /** The last part is on its way, and the object is there when it has come, whatever becomes of the answer. */
+  #ended = false;
 
   constructor(client: S3Client, { target, undo }: Target) {
     this.#undo = undo;
     this.#upload = new Upload({ client, params: { ...target, Body: this.#body }, partSize: PART, queueSize: AT_ONCE });
+    // A failure is told by `write` and `publish`; unheard, the event would end the process.
+    this.#body.on('error', () => undefined);
   }
 
   write(chunk: Buffer): Promise<void> | undefined {
     this.#start();
-    if (this.#failure !== undefined) throw this.#failure;
+    const { signal } = this.#failing;
+    signal.throwIfAborted();
     if (this.#body.write(Buffer.from(chunk))) return undefined;
-    const room = once(this.#body, 'drain').then(() => undefined);
-    // A failure is told at the next write too, should nobody wait here.
-    room.catch(() => undefined);
-    return room;
+    return this.#room();
+  }
+
+  async #room(): Promise<void> {
+    const { signal } = this.#failing;
+    // After a failure there will never be room.
+    await once(this.#body, 'drain', { signal }).catch(() => undefined);
+    signal.throwIfAborted();
   }
 
   #start(): Promise<unknown> {
     this.#done ??= this.#upload.done().catch((error: unknown) => {
-      this.#failure = error;
-      // Whoever waits for room would wait for ever.
-      this.#body.destroy(error as Error);
+      this.#failing.abort(error);
       throw error;
     });
     this.#done.catch(() => undefined);
@@ -182,28 +212,43 @@ class S3Incoming implements Incoming {
 
   async publish(): Promise<void> {
     const done = this.#start();
+    this.#ended = true;
     this.#body.end();
     await done;
-    this.#published = true;
   }
 
   async discard(): Promise<void> {
-    this.#body.on('error', () => undefined);
-    if (this.#published) return this.#undo().catch(() => undefined);
+    if (this.#ended) return this.#undo().catch(() => undefined);
     await this.#upload.abort().catch(() => undefined);
     this.#body.destroy();
   }
 }
 
-/** Some servers cannot tell; they forget parts by rules of their own. */
-async function unfinishedUploads(
+/** Page by page: a bucket tells of a thousand at most. */
+async function* unfinishedUploads(
   client: S3Client,
   { bucket, prefix }: Pick<S3Place, 'bucket' | 'prefix'>,
-): Promise<readonly MultipartUpload[]> {
+): AsyncIterable<MultipartUpload> {
+  let from: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | undefined = {};
+  while (from !== undefined) {
+    const page = await listUploads(client, { Bucket: bucket, Prefix: prefix, ...from });
+    yield* page.Uploads ?? [];
+    from =
+      page.IsTruncated === true
+        ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+        : undefined;
+  }
+}
+
+/** Some servers cannot tell; they forget parts by rules of their own. */
+async function listUploads(
+  client: S3Client,
+  input: ListMultipartUploadsCommandInput,
+): Promise<Partial<ListMultipartUploadsCommandOutput>> {
   try {
-    return (await client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix }))).Uploads ?? [];
+    return await client.send(new ListMultipartUploadsCommand(input));
   } catch (error) {
-    if ((error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode === 501) return [];
+    if (statusOf(error) === NOT_IMPLEMENTED) return {};
     throw error;
   }
 }
@@ -212,8 +257,7 @@ async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> 
   try {
     return await work();
   } catch (error) {
-    const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
-    if ($metadata?.httpStatusCode === 404) return undefined;
+    if (statusOf(error) === 404) return undefined;
     throw error;
   }
 }

@@ -44,5 +44,13 @@ export interface Sweep {
   readonly grace: number;
 }
 
+/** Whatever keeps the bytes cannot be reached, or says that it cannot answer now. */
+export class StorageUnavailable extends Error {
+  constructor(cause: unknown) {
+    super(`the storage of files cannot be reached: ${String(cause)}`, { cause });
+    this.name = 'StorageUnavailable';
+  }
+}
+
 /** The identifier that a key belongs to. */
 export const idOfKey = (key: Key): string => key.split('.', 1)[0]!;

@@ -4,6 +4,7 @@
  */
 import { createServer as createHttpServer, type Server } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
+import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
 import { StoreError } from '../store/contract.ts';
 import type { App } from './app.ts';
@@ -65,6 +66,9 @@ async function secure(ctx: Context, next: Next): Promise<void> {
 function translate(error: unknown): Problem | undefined {
   if (error instanceof StoreError && error.kind === 'unavailable') {
     return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
+  }
+  if (error instanceof StorageUnavailable) {
+    return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
   }
   if (error instanceof URIError) return new Problem('not_found', 'there is nothing at this address');
   return undefined;

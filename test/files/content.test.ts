@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Client } from '../support/client.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
+import { expectHidden } from './hidden.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
 
 const SCHEMA = `
@@ -272,30 +272,7 @@ describeOnBoth(
     describe('for whoever may not read it', () => {
       test('metadata, content, HEAD, ranges, variants and links answer as for what does not exist', async () => {
         const hidden = await make({ bytes: BYTES, type: 'application/octet-stream' });
-        const seen = async (client: Client, method: string, address: string, headers = {}) => {
-          const answer = await client.send(method, address, { headers });
-          const own = Object.fromEntries(
-            [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name)),
-          );
-          return { status: answer.status, headers: own, body: answer.text.replace(/"request_id":"[^"]*"/, '') };
-        };
-        const asks: readonly (readonly [string, string, Record<string, string>])[] = [
-          ['GET', '', {}],
-          ['HEAD', '', {}],
-          ['GET', '/content', {}],
-          ['HEAD', '/content', {}],
-          ['GET', '/content', { Range: 'bytes=5000-' }],
-          ['GET', '/content', { 'If-None-Match': '*' }],
-          ['GET', '/content?width=64', {}],
-          ['POST', '/link', {}],
-          ['DELETE', '', {}],
-        ];
-        for (const [method, rest, headers] of asks) {
-          const theirs = await seen(bob.client, method, `/api/files/${hidden}${rest}`, headers);
-          expect(theirs).toEqual(await seen(bob.client, method, `/api/files/${NOBODY}${rest}`, headers));
-          expect(theirs.status).toBe(404);
-        }
-        expect((await bob.client.get(`/api/files?id=${hidden}`)).body.data).toEqual([]);
+        await expectHidden(bob.client, hidden);
         const note = (await ann.client.post('/api/notes', { data: { file: hidden } })).body.data.id;
         expect((await bob.client.get(`/api/notes/${note}?expand=file`)).body.data.expand).toEqual({ file: null });
         expect((await ann.client.get(`/api/notes/${note}?expand=file`)).body.data.expand.file.id).toBe(hidden);
