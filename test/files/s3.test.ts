@@ -1,53 +1,22 @@
-/** The same bytes through a bucket: `@20minutes/s3rver`, a server that speaks S3, on loopback. */
+/** The same bytes through a bucket, at the interface of the storage. The whole service on one: bucket.test.ts. */
 import { randomBytes } from 'node:crypto';
-// @ts-expect-error: it comes without types
-import S3rver from '@20minutes/s3rver';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { clientOf, readS3Place, s3Storage } from '../../src/files/s3.ts';
+import { readS3Place, s3Storage } from '../../src/files/s3.ts';
 import type { Storage } from '../../src/files/storage.ts';
-import { temporaryFolder } from './sending.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
 
 const ID = '01900000-0000-7000-8000-000000000001';
 const OTHER = '01900000-0000-7000-8000-000000000002';
 
 describe('a bucket', () => {
-  let server: { run(): Promise<{ port: number }>; close(): Promise<void> };
+  let server: ProtocolServer;
   let storage: Storage;
-  let endpoint: string;
-  const before = { ...process.env };
   beforeAll(async () => {
-    // The credentials that this server knows.
-    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' });
-    server = new S3rver({
-      port: 0,
-      address: '127.0.0.1',
-      silent: true,
-      directory: temporaryFolder(),
-      configureBuckets: [{ name: 'files', configs: [] }],
-    });
-    const { port } = await server.run();
-    endpoint = `http://127.0.0.1:${port}`;
-    const place = readS3Place(`s3://files/some/folder?endpoint=${encodeURIComponent(endpoint)}`)!;
-    const client = clientOf(place);
-    // s3rver forgets the last slash of `/files/?…` when it checks a signature, so what is about the bucket goes to it unsigned; what is about an object is signed.
-    client.middlewareStack.addRelativeTo(
-      <A extends object, R>(next: (args: A) => R) =>
-        (args: A): R => {
-          const { path, headers } = (args as { request: { path: string; headers: Record<string, string> } }).request;
-          if (path === '/files/') delete headers.authorization;
-          return next(args);
-        },
-      { name: 'unsigned', relation: 'after', toMiddleware: 'httpSigningMiddleware' },
-    );
-    storage = s3Storage(place, client);
+    Object.assign(process.env, CREDENTIALS);
+    server = await ProtocolServer.start();
+    storage = s3Storage(readS3Place(server.place())!);
   });
-  afterAll(async () => {
-    await server.close();
-    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) {
-      if (before[name] === undefined) delete process.env[name];
-      else process.env[name] = before[name];
-    }
-  });
+  afterAll(() => server.close());
 
   const put = async (key: string, bytes: Buffer): Promise<void> => {
     const incoming = await storage.incoming(key);
@@ -108,9 +77,7 @@ describe('a bucket', () => {
   test('redirects, where that is configured, to an address that works without a credential', async () => {
     await put(ID, Buffer.from('elsewhere'));
     expect(await storage.redirect(ID, { contentType: 'text/plain', disposition: 'inline' })).toBeUndefined();
-    const redirecting = s3Storage(
-      readS3Place(`s3://files/some/folder?redirects=true&endpoint=${encodeURIComponent(endpoint)}`)!,
-    );
+    const redirecting = s3Storage(readS3Place(server.place('&redirects=true'))!);
     const address = (await redirecting.redirect(ID, {
       contentType: 'text/plain',
       disposition: 'attachment; filename="a"',

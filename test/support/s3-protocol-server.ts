@@ -1,6 +1,6 @@
 /**
  * A bucket on loopback for tests: `@20minutes/s3rver`, and in front of it what that leaves out of the protocol, written here from the documentation of AWS
- * (ListMultipartUploads, AbortMultipartUpload). It remembers every request, and can answer badly or not at all where a test asks for it.
+ * (ListMultipartUploads, AbortMultipartUpload, signatures). It remembers every request, and can answer badly or not at all where a test asks for it.
  */
 import { mkdtempSync } from 'node:fs';
 import { rm, unlink } from 'node:fs/promises';
@@ -11,6 +11,7 @@ import { join } from 'node:path';
 // @ts-expect-error: it comes without types
 import S3rver from '@20minutes/s3rver';
 import { GetObjectCommand, PutObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { isSigned } from './s3-signature.ts';
 
 /** The ones that s3rver knows. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
@@ -58,6 +59,8 @@ export class ProtocolServer {
   static async start(): Promise<ProtocolServer> {
     const s3rver = new S3rver({
       silent: true,
+      // Checked here, and rightly.
+      allowMismatchedSignatures: true,
       directory: mkdtempSync(join(tmpdir(), 'bylaw-s3-')),
       configureBuckets: [{ name: BUCKET, configs: [] }],
     });
@@ -142,7 +145,7 @@ export class ProtocolServer {
     const key = decodeURIComponent(pathname.slice(`/${BUCKET}/`.length));
     const seen = { operation: operationOf(request.method!, key, searchParams), key };
     this.requests.push(seen);
-    const treatment = this.treat(seen);
+    const treatment = isSigned(request, CREDENTIALS.AWS_SECRET_ACCESS_KEY) ? this.treat(seen) : 403;
     if (typeof treatment === 'number') {
       request.resume();
       refuse(response, treatment);
@@ -151,13 +154,7 @@ export class ProtocolServer {
     if (treatment === 'hold') muffle(response);
     if (seen.operation === 'ListMultipartUploads' && this.listsUploads) this.#list(response, searchParams);
     else if (seen.operation === 'AbortMultipartUpload') void this.#abort(response, searchParams.get('uploadId')!);
-    else this.#pass(request, response, key);
-  }
-
-  /** s3rver forgets the last slash of `/files/?…` when it checks a signature: what is about the bucket goes to it unsigned, what is about an object is signed. */
-  #pass(request: IncomingMessage, response: ServerResponse, key: string): void {
-    if (key === '') delete request.headers.authorization;
-    void this.#handle(request, response);
+    else void this.#handle(request, response);
   }
 
   /** https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html: in the order of the keys, what comes after the markers. */
