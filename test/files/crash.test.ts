@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
 import { serve } from '../support/process.ts';
+import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';
 
 const ROUNDS = 3;
@@ -37,7 +38,7 @@ test('after kill -9', { timeout: 120_000 }, async () => {
   }
   const server = await serve(args, env);
   const client = await login(server.url);
-  const records = await allOf(client);
+  const records = await allFiles(client);
   expect(answered.size).toBeGreaterThan(0);
   // Otherwise nothing was interrupted, and nothing is shown.
   expect(unfinished).toBeGreaterThan(0);
@@ -55,16 +56,6 @@ test('after kill -9', { timeout: 120_000 }, async () => {
 async function login(url: string): Promise<Client> {
   const { body } = await new Client(url).post('/api/auth/login', admin);
   return new Client(url, { Authorization: `Bearer ${body.access_token}` });
-}
-
-async function allOf(client: Client): Promise<readonly { readonly id: string; readonly sha256: string }[]> {
-  const found: { id: string; sha256: string }[] = [];
-  for (let more = true; more; ) {
-    const { body } = await client.get(`/api/files?limit=100&offset=${found.length}`);
-    found.push(...body.data);
-    more = body.page.has_more;
-  }
-  return found;
 }
 
 const bytesIn = (folder: string): readonly string[] =>

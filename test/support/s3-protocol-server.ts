@@ -49,8 +49,8 @@ export class ProtocolServer {
   listsUploads = true;
   /** Uploads on one page of ListMultipartUploads. */
   pageSize = 1000;
-  /** What becomes of a request: `hold` carries it out and never answers, a number is a status without anything done. */
-  treat: (seen: Seen) => 'hold' | number | undefined = () => undefined;
+  /** What becomes of a request: `hold` carries it out and never answers, `lose` does neither, a number is a status without anything done. */
+  treat: (seen: Seen) => 'hold' | 'lose' | number | undefined = () => undefined;
   readonly #s3rver: Rver;
   readonly #handle: RequestListener;
   readonly #server = createServer((request, response) => this.#answer(request, response));
@@ -146,9 +146,9 @@ export class ProtocolServer {
     const seen = { operation: operationOf(request.method!, key, searchParams), key };
     this.requests.push(seen);
     const treatment = isSigned(request, CREDENTIALS.AWS_SECRET_ACCESS_KEY) ? this.treat(seen) : 403;
-    if (typeof treatment === 'number') {
+    if (treatment === 'lose' || typeof treatment === 'number') {
       request.resume();
-      refuse(response, treatment);
+      if (typeof treatment === 'number') refuse(response, treatment);
       return;
     }
     if (treatment === 'hold') muffle(response);
