@@ -37,3 +37,10 @@ describeOnBoth('the tour of the README', (service) => {
     expect(stdout).not.toContain('internal');
   });
 });
+
+test('every setting of the environment is in it', () => {
+  const config = readFileSync(new URL('../src/config.ts', import.meta.url), 'utf8');
+  const names = [...config.matchAll(/\benv: '([A-Z_]+)'/g)].map(([, name]) => name!);
+  expect(names.length).toBeGreaterThan(10);
+  expect(names.filter((name) => !new RegExp(`^\\|.*\`${name}\``, 'm').test(readme))).toEqual([]);
+});

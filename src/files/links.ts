@@ -20,7 +20,7 @@ export interface Links {
   read(token: string, fileId: string): LinkClaims;
 }
 
-export function createLinks(key: Buffer, now: () => number = Date.now): Links {
+export function createLinks(key: Buffer, now: () => number = () => Date.now()): Links {
   const sign = (payload: string): Buffer => createHmac('sha256', key).update(payload).digest();
   return {
     make({ fileId, sessionId, userId }) {

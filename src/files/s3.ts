@@ -191,7 +191,10 @@ class S3Incoming implements Incoming {
     const { signal } = this.#failing;
     signal.throwIfAborted();
     if (this.#body.write(Buffer.from(chunk))) return undefined;
-    return this.#room();
+    const room = this.#room();
+    // Told by the next write too, should nobody wait here.
+    room.catch(() => undefined);
+    return room;
   }
 
   async #room(): Promise<void> {

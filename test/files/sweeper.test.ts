@@ -1,0 +1,119 @@
+/** When the sweep runs: at the start, every hour, one at a time, whatever came of the last one, and not after the end. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createFiles, type Files } from '../../src/files/files.ts';
+import type { Storage, Sweep } from '../../src/files/storage.ts';
+import { fileTables } from '../../src/files/tables.ts';
+import type { Database } from '../../src/store/contract.ts';
+import { applyMigration } from '../../src/store/migrate.ts';
+import { openDatabase } from '../../src/store/open.ts';
+import { schemaFrom } from '../support/service.ts';
+
+const HOUR = 3_600_000;
+const schema = schemaFrom('roles: { admin: {} }\n');
+
+/** A storage that does nothing but sweep, each time as the test says. */
+class SweptStorage {
+  readonly sweeps: Sweep[] = [];
+  /** Of those that run, their ends. */
+  readonly ends: PromiseWithResolvers<number>[] = [];
+
+  sweep(order: Sweep): Promise<number> {
+    this.sweeps.push(order);
+    const end = Promise.withResolvers<number>();
+    this.ends.push(end);
+    return end.promise;
+  }
+}
+
+describe('the sweep', () => {
+  let db: Database;
+  let storage: SweptStorage;
+  let faults: unknown[];
+  let files: Files;
+  const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
+  const pass = async (milliseconds: number): Promise<void> => {
+    vi.advanceTimersByTime(milliseconds);
+    await settle();
+  };
+  const end = async (with_: number | Error): Promise<void> => {
+    const running = storage.ends.at(-1)!;
+    if (typeof with_ === 'number') running.resolve(with_);
+    else running.reject(with_);
+    await settle();
+  };
+
+  beforeAll(async () => {
+    db = await openDatabase({});
+    await applyMigration(db, schema, { systemTables: fileTables });
+  });
+  afterAll(() => db.close());
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    storage = new SweptStorage();
+    faults = [];
+    const made = createFiles({
+      db,
+      schema,
+      openStorage: () => storage as unknown as Storage,
+      onFault: (what, error) => faults.push([what, (error as Error).message]),
+    });
+    while (storage.sweeps.length === 0) await settle();
+    await end(0);
+    files = await made;
+  });
+  afterEach(() => {
+    files.close();
+    vi.useRealTimers();
+  });
+
+  test('runs at the start, with no grace on the embedded database, and then every hour with some', async () => {
+    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([0]);
+    await pass(HOUR - 1);
+    expect(storage.sweeps).toHaveLength(1);
+    await pass(1);
+    await end(0);
+    await pass(HOUR);
+    await end(3);
+    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([0, 900_000, 900_000]);
+    expect(faults).toEqual([]);
+  });
+
+  test('never runs twice at a time, not even when it is asked for', async () => {
+    await pass(HOUR);
+    await pass(3 * HOUR);
+    expect(storage.sweeps).toHaveLength(2);
+    const asked = files.sweep(1);
+    await settle();
+    expect(storage.sweeps).toHaveLength(2);
+    await end(0);
+    expect(storage.sweeps).toHaveLength(3);
+    await end(7);
+    expect(await asked).toBe(7);
+    await pass(HOUR);
+    expect(storage.sweeps).toHaveLength(4);
+    await end(0);
+  });
+
+  test('tells of a failure, and tries again an hour later', async () => {
+    await pass(HOUR);
+    await end(new Error('no bucket'));
+    expect(faults).toEqual([['the sweep of the files failed', 'no bucket']]);
+    await pass(HOUR);
+    expect(storage.sweeps).toHaveLength(3);
+    await end(0);
+    expect(faults).toHaveLength(1);
+  });
+
+  test('ends with the service, also in the middle, and without a fault', async () => {
+    await pass(HOUR);
+    const { alive } = storage.sweeps.at(-1)!;
+    expect(await alive(['01900000-0000-7000-8000-000000000001', 'nonsense'])).toEqual(new Set());
+    files.close();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(() => alive([])).toThrow('the service ends');
+    await end(new Error('the service ends'));
+    await pass(5 * HOUR);
+    expect(storage.sweeps).toHaveLength(2);
+    expect(faults).toEqual([]);
+  });
+});
