@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { createFiles } from '../../src/files/files.ts';
 import { openStorage } from '../../src/files/open.ts';
 import { openDatabase } from '../../src/store/open.ts';
@@ -18,79 +18,71 @@ import { MiB, startUpload, until } from './streaming.ts';
 const SCHEMA = 'roles: { admin: {} }\n';
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 
-describe.each(['embedded', 'postgres'] as const)('after kill -9 (%s)', (kind) => {
-  let bucket: ProtocolServer;
-  beforeAll(async () => {
-    Object.assign(process.env, CREDENTIALS);
-    bucket = await ProtocolServer.start();
+test('after kill -9', { timeout: 90_000 }, async () => {
+  Object.assign(process.env, CREDENTIALS);
+  const bucket = await ProtocolServer.start();
+  onTestFinished(() => bucket.close());
+  const folder = temporaryFolder();
+  const schema = join(folder, 'bylaw.yaml');
+  writeFileSync(schema, SCHEMA);
+  const server = inject('postgresUrl');
+  const url = server === '' ? undefined : await isolatedUrl(server);
+  const args = ['--schema', schema, '--data', join(folder, 'data'), ...(url ? ['--database-url', url] : [])];
+  const env = {
+    ...CREDENTIALS,
+    BYLAW_FILES: bucket.place(),
+    BYLAW_ADMIN_EMAIL: admin.email,
+    BYLAW_ADMIN_PASSWORD: admin.password,
+  };
+  const objects = async () => (await bucket.keys()).map((key) => key.slice(key.lastIndexOf('/') + 1));
+
+  const first = await serve(args, env);
+  const client = await login(first.url);
+  const answered = new Set<string>();
+  // Of one upload the bucket has everything, and the service never hears of it; of one file that is deleted, the bucket never hears.
+  const deleted = (await upload(client, { bytes: 'deleted' })).body.data.id;
+  let orphan: string | undefined;
+  bucket.treat = ({ operation, key }) => {
+    if (operation === 'DeleteObjects') return 'lose';
+    if (operation !== 'PutObject' || orphan !== undefined || answered.size < 3) return undefined;
+    orphan = key.slice(key.lastIndexOf('/') + 1);
+    return 'hold';
+  };
+  const deleting = client.delete(`/api/files/${deleted}`).catch(() => undefined);
+  await until(() => bucket.requests.at(-1)?.operation === 'DeleteObjects');
+  const inParts = startUpload(client, { length: 9 * MiB, isWhole: false });
+  let isKilled = false;
+  const work = Array.from({ length: 6 }, async (_, i) => {
+    for (let n = 0; !isKilled; n++) {
+      const bytes = Buffer.alloc(50_000 + i * 150_000, `${i}.${n} `);
+      const answer = await upload(client, { bytes, type: 'application/octet-stream' }).catch(() => undefined);
+      if (answer?.status === 201) answered.add(answer.body.data.id);
+    }
   });
-  afterAll(() => bucket.close());
+  await until(() => bucket.uploads.size > 0 && orphan !== undefined);
+  await until(async () => (await objects()).includes(orphan!));
+  await first.end('SIGKILL');
+  isKilled = true;
+  await Promise.all([...work, deleting, expect(inParts.answer).rejects.toThrow()]);
+  expect(bucket.uploads.size).toBe(1);
+  expect(await objects()).toContain(deleted);
+  bucket.treat = () => undefined;
 
-  test.skipIf(kind === 'postgres' && inject('postgresUrl') === '')(
-    'nothing is half there',
-    { timeout: 90_000 },
-    async () => {
-      const folder = temporaryFolder();
-      const schema = join(folder, 'bylaw.yaml');
-      writeFileSync(schema, SCHEMA);
-      const url = kind === 'embedded' ? undefined : await isolatedUrl(inject('postgresUrl'));
-      const args = ['--schema', schema, '--data', join(folder, 'data'), ...(url ? ['--database-url', url] : [])];
-      const env = {
-        ...CREDENTIALS,
-        BYLAW_FILES: bucket.place(),
-        BYLAW_ADMIN_EMAIL: admin.email,
-        BYLAW_ADMIN_PASSWORD: admin.password,
-      };
-      const objects = async () => (await bucket.keys()).map((key) => key.slice(key.lastIndexOf('/') + 1));
-
-      const first = await serve(args, env);
-      const client = await login(first.url);
-      const answered = new Set<string>();
-      // Of one upload the bucket has everything, and the service never hears of it; of one file that is deleted, the bucket never hears.
-      const deleted = (await upload(client, { bytes: 'deleted' })).body.data.id;
-      let orphan: string | undefined;
-      bucket.treat = ({ operation, key }) => {
-        if (operation === 'DeleteObjects') return 'lose';
-        if (operation !== 'PutObject' || orphan !== undefined || answered.size < 3) return undefined;
-        orphan = key.slice(key.lastIndexOf('/') + 1);
-        return 'hold';
-      };
-      const deleting = client.delete(`/api/files/${deleted}`).catch(() => undefined);
-      await until(() => bucket.requests.at(-1)?.operation === 'DeleteObjects');
-      const inParts = startUpload(client, { length: 9 * MiB, isWhole: false });
-      let isKilled = false;
-      const work = Array.from({ length: 6 }, async (_, i) => {
-        for (let n = 0; !isKilled; n++) {
-          const bytes = Buffer.alloc(50_000 + i * 150_000, `${i}.${n} `);
-          const answer = await upload(client, { bytes, type: 'application/octet-stream' }).catch(() => undefined);
-          if (answer?.status === 201) answered.add(answer.body.data.id);
-        }
-      });
-      await until(async () => bucket.uploads.size > 0 && orphan !== undefined && (await objects()).includes(orphan));
-      await first.end('SIGKILL');
-      isKilled = true;
-      await Promise.all([...work, deleting, expect(inParts.answer).rejects.toThrow()]);
-      expect(bucket.uploads.size).toBe(1);
-      expect(await objects()).toContain(deleted);
-      bucket.treat = () => undefined;
-
-      const second = await serve(args, env);
-      // The embedded database is this process's alone, and was swept at the start.
-      if (url !== undefined) await sweepNow(url, bucket.place());
-      const records = await allFiles(await login(second.url));
-      const ids = records.map(({ id }) => id);
-      expect([...answered].filter((id) => !ids.includes(id))).toEqual([]);
-      expect([ids.includes(orphan!), ids.includes(deleted)]).toEqual([false, false]);
-      const keys = await bucket.keys();
-      expect(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)).toSorted()).toEqual(ids.toSorted());
-      for (const { id, sha256 } of records) {
-        const bytes = await bucket.bytes(keys.find((key) => key.endsWith(id))!);
-        expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
-      }
-      expect(bucket.uploads.size).toBe(0);
-      expect(await second.end('SIGTERM')).toBe(0);
-    },
-  );
+  const second = await serve(args, env);
+  // The embedded database is this process's alone, and was swept at the start.
+  if (url !== undefined) await sweepNow(url, bucket.place());
+  const records = await allFiles(await login(second.url));
+  const ids = records.map(({ id }) => id);
+  expect([...answered].filter((id) => !ids.includes(id))).toEqual([]);
+  expect([ids.includes(orphan!), ids.includes(deleted)]).toEqual([false, false]);
+  const keys = await bucket.keys();
+  expect(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)).toSorted()).toEqual(ids.toSorted());
+  for (const { id, sha256 } of records) {
+    const bytes = await bucket.bytes(keys.find((key) => key.endsWith(id))!);
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+  }
+  expect(bucket.uploads.size).toBe(0);
+  expect(await second.end('SIGTERM')).toBe(0);
 });
 
 async function login(url: string): Promise<Client> {

@@ -211,18 +211,15 @@ describeOnBoth(
         });
       });
 
-      test.each(['PutObject', 'CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload'])(
-        'the bucket fails at %s',
-        async (operation) => {
-          await leavesNothing(async () => {
-            bucket.treat = (seen) => (seen.operation === operation ? 503 : undefined);
-            const length = operation === 'PutObject' ? MiB : 9 * MiB;
-            const { status, body } = await startUpload(ann.client, { length, isWhole: true }).answer;
-            expect([status, JSON.parse(body).code]).toEqual([503, 'unavailable']);
-            bucket.treat = () => undefined;
-          });
-        },
-      );
+      test.each(['PutObject', 'UploadPart', 'CompleteMultipartUpload'])('the bucket fails at %s', async (operation) => {
+        await leavesNothing(async () => {
+          bucket.treat = (seen) => (seen.operation === operation ? 503 : undefined);
+          const length = operation === 'PutObject' ? MiB : 9 * MiB;
+          const { status, body } = await startUpload(ann.client, { length, isWhole: true }).answer;
+          expect([status, JSON.parse(body).code]).toEqual([503, 'unavailable']);
+          bucket.treat = () => undefined;
+        });
+      });
     });
 
     test('a bucket that cannot be read is told as that, and forgets nothing', async () => {

@@ -5,16 +5,16 @@ import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { faults } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
+import { describeGoing, GOING } from './going.ts';
+import { describeHours } from './hours.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
 
 const FOLDER = temporaryFolder();
 const SCHEMA = `
 roles: { member: {}, big: {}, admin: {} }
-collections:
+collections:${GOING.users}
   files:
-    relations:
-      album: { kind: belongs_to, collection: albums, on_delete: cascade }
-  albums: { fields: { name: string }, access: { list: true, read: true, create: true, update: true, delete: true } }
+    relations:${GOING.files}${GOING.albums}
   strict:
     relations: { file: { kind: belongs_to, collection: files, required: true } }
     access: { list: true, read: true, create: true, update: true, delete: true }
@@ -108,6 +108,9 @@ describeOnBoth(
         expect([bytesFor(file).length, bytesFor(member).length]).toEqual([1, 0]);
       });
     });
+
+    describeGoing(service, bytesFor);
+    describeHours(service);
 
     test('a sweep takes what has no record, and leaves what is young or has one', async () => {
       const kept = await make();

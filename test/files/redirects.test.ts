@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faults } from '../support/records.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { expectHidden } from './hidden.ts';
 import { bytesOf, upload } from './sending.ts';
 
@@ -24,7 +24,7 @@ Object.assign(process.env, CREDENTIALS);
 const bucket = await ProtocolServer.start();
 afterAll(() => bucket.close());
 
-describeOnBoth(
+describeOnOne(
   'redirects to a bucket',
   (service) => {
     const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));

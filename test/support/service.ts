@@ -114,11 +114,21 @@ export function describeOnBoth(
   options: ServiceOptions = {},
 ): void {
   for (const kind of ['embedded', 'postgres'] as const) {
-    describe.skipIf(kind === 'postgres' && inject('postgresUrl') === '')(`${name} (${kind})`, () => {
-      const service = new TestService(kind);
-      beforeAll(() => service.start(options));
-      afterAll(() => service.stop());
-      suite(service);
-    });
+    describe.skipIf(kind === 'postgres' && inject('postgresUrl') === '')(`${name} (${kind})`, () =>
+      withService(kind, suite, options),
+    );
   }
+}
+
+/** Where the two databases make no difference: the suite once, on PostgreSQL where there is one. */
+export function describeOnOne(name: string, suite: (service: TestService) => void, options: ServiceOptions = {}): void {
+  const kind = inject('postgresUrl') === '' ? 'embedded' : 'postgres';
+  describe(`${name} (${kind})`, () => withService(kind, suite, options));
+}
+
+function withService(kind: Kind, suite: (service: TestService) => void, options: ServiceOptions): void {
+  const service = new TestService(kind);
+  beforeAll(() => service.start(options));
+  afterAll(() => service.stop());
+  suite(service);
 }

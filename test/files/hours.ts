@@ -1,15 +1,10 @@
 /** When the sweep runs: at the start, every hour, one at a time, whatever came of the last one, and not after the end. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createFiles, type Files } from '../../src/files/files.ts';
 import type { Storage, Sweep } from '../../src/files/storage.ts';
-import { fileTables } from '../../src/files/tables.ts';
-import type { Database } from '../../src/store/contract.ts';
-import { applyMigration } from '../../src/store/migrate.ts';
-import { openDatabase } from '../../src/store/open.ts';
-import { schemaFrom } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
-const schema = schemaFrom('roles: { admin: {} }\n');
 
 /** A storage that does nothing but sweep, each time as the test says. */
 class SweptStorage {
@@ -25,8 +20,11 @@ class SweptStorage {
   }
 }
 
-describe('the sweep', () => {
-  let db: Database;
+export function describeHours(service: TestService): void {
+  describe('the hours of the sweep', () => hoursOf(service));
+}
+
+function hoursOf(service: TestService): void {
   let storage: SweptStorage;
   let faults: unknown[];
   let files: Files;
@@ -42,18 +40,13 @@ describe('the sweep', () => {
     await settle();
   };
 
-  beforeAll(async () => {
-    db = await openDatabase({});
-    await applyMigration(db, schema, { systemTables: fileTables });
-  });
-  afterAll(() => db.close());
   beforeEach(async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     storage = new SweptStorage();
     faults = [];
     const made = createFiles({
-      db,
-      schema,
+      db: service.app.db,
+      schema: service.app.schema,
       openStorage: () => storage as unknown as Storage,
       onFault: (what, error) => faults.push([what, (error as Error).message]),
     });
@@ -66,15 +59,16 @@ describe('the sweep', () => {
     vi.useRealTimers();
   });
 
-  test('runs at the start, with no grace on the embedded database, and then every hour with some', async () => {
-    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([0]);
+  test('at the start, with no grace where nobody else can be at work, and then every hour with some', async () => {
+    const atStart = service.kind === 'embedded' ? 0 : 900_000;
+    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([atStart]);
     await pass(HOUR - 1);
     expect(storage.sweeps).toHaveLength(1);
     await pass(1);
     await end(0);
     await pass(HOUR);
     await end(3);
-    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([0, 900_000, 900_000]);
+    expect(storage.sweeps.map(({ grace }) => grace)).toEqual([atStart, 900_000, 900_000]);
     expect(faults).toEqual([]);
   });
 
@@ -116,4 +110,4 @@ describe('the sweep', () => {
     expect(storage.sweeps).toHaveLength(2);
     expect(faults).toEqual([]);
   });
-});
+}

@@ -1,0 +1,145 @@
+/** Files that go with other records: their bytes, their variants and what they took of a quota go at once, and nothing goes where the delete was refused. */
+import sharp from 'sharp';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { param, sql } from '../../src/sql.ts';
+import { faults } from '../support/records.ts';
+import type { TestService, User } from '../support/service.ts';
+import { bytesOf, upload } from './sending.ts';
+
+/** What a schema needs for this, beside a width of 16, and a quota of 10 KiB for all but admins. */
+export const GOING = {
+  users: `
+  users: { access: { list: true, read: true, delete: [{ roles: [admin] }] } }`,
+  files: `
+      album: { kind: belongs_to, collection: albums, on_delete: cascade }
+      of: { kind: belongs_to, collection: users, on_delete: cascade }
+      original: { kind: belongs_to, collection: files, on_delete: cascade }
+      mentioned: { kind: belongs_to, collection: albums, on_delete: set_null }`,
+  albums: `
+  albums:
+    fields: { name: string }
+    relations:
+      person: { kind: belongs_to, collection: users, on_delete: cascade }
+      parent: { kind: belongs_to, collection: albums, on_delete: cascade }
+    access: { list: true, read: true, create: true, update: true, delete: true }`,
+};
+
+/** `bytesFor`: places of everything that belongs to a file. */
+export function describeGoing(service: TestService, bytesFor: (id: string) => readonly string[]): void {
+  describe('files that go with other records', () => goingOf(service, bytesFor));
+}
+
+function goingOf(service: TestService, bytesFor: (id: string) => readonly string[]): void {
+  let admin: User;
+  beforeAll(async () => {
+    admin = await service.user('admin');
+  });
+  const make = async (data: object, form: object = {}, user = admin): Promise<string> => {
+    const { status, body } = await upload(user.client, { bytes: Buffer.alloc(1000, 97), data, ...form });
+    expect(status).toBe(201);
+    return body.data.id;
+  };
+  const album = async (data: object = {}): Promise<string> =>
+    (await admin.client.post('/api/albums', { data })).body.data.id;
+  const remove = async (collection: string, id: string): Promise<void> =>
+    expect((await admin.client.delete(`/api/${collection}/${id}`)).status).toBe(204);
+  /** Of each, whether there are bytes; they can be read exactly where there are. */
+  const kept = async (...ids: readonly string[]): Promise<readonly boolean[]> => {
+    const found = ids.map((id) => bytesFor(id).length > 0);
+    const read = await Promise.all(ids.map((id) => bytesOf(admin.client, `/api/files/${id}/content`)));
+    expect(read.map(({ status }) => status === 200)).toEqual(found);
+    return found;
+  };
+
+  test('a record: bytes and variants are gone with the answer, and those of no other', async () => {
+    const outer = await album();
+    const inner = await album({ parent: outer });
+    const picture = await sharp({ create: { width: 40, height: 20, channels: 3, background: '#a04020' } })
+      .png()
+      .toBuffer();
+    const image = await make({ album: inner }, { bytes: picture, type: 'image/png' });
+    expect((await bytesOf(admin.client, `/api/files/${image}/content?width=16`)).status).toBe(200);
+    const thumbnail = await make({ original: image });
+    const direct = await make({ album: outer });
+    const other = await make({ album: await album() });
+    const lettingGo = await make({ mentioned: outer });
+    expect(bytesFor(image).length).toBe(2);
+    await remove('albums', outer);
+    expect(bytesFor(image)).toEqual([]);
+    expect(await kept(image, thumbnail, direct, other, lettingGo)).toEqual([false, false, false, true, true]);
+  });
+
+  test('a user', async () => {
+    const bob = await service.user('member');
+    const ofBob = await make({ of: bob.id });
+    const inAlbum = await make({ album: await album({ person: bob.id }) });
+    await remove('users', bob.id);
+    expect(await kept(ofBob, inAlbum)).toEqual([false, false]);
+  });
+
+  test('many at once', async () => {
+    const full = await album();
+    const ids = await Promise.all(Array.from({ length: 40 }, () => make({ album: full })));
+    expect(ids.flatMap(bytesFor).length).toBe(40);
+    await remove('albums', full);
+    expect(ids.flatMap(bytesFor)).toEqual([]);
+  });
+
+  test('nothing goes where the delete is refused and rolled back', async () => {
+    const held = await album();
+    const ids = [await make({ album: held }), await make({ album: held })];
+    const strict = (await admin.client.post('/api/strict', { data: { file: ids[1] } })).body.data.id;
+    expect(faults(await admin.client.delete(`/api/albums/${held}`))).toEqual([409, 'still_referenced']);
+    expect(faults(await admin.client.delete(`/api/albums/${held}`, { 'If-Match': '"x"' }))).toEqual([412, 'changed']);
+    expect(await kept(...ids)).toEqual([true, true]);
+    await remove('strict', strict);
+    await remove('albums', held);
+    expect(await kept(...ids)).toEqual([false, false]);
+  });
+
+  test('what they took of a quota is free again', async () => {
+    const cat = await service.user('member');
+    const full = await album();
+    const five = { bytes: Buffer.alloc(5 * 1024, 97) };
+    const isFull = async () =>
+      expect(faults(await upload(cat.client, { bytes: 'x' }))).toEqual([413, 'too_large', '/file quota_exceeded']);
+    for (let i = 0; i < 2; i++) await make({ album: full }, five, cat);
+    await isFull();
+    await remove('albums', full);
+    for (let i = 0; i < 2; i++) await make({}, five, cat);
+    await isFull();
+  });
+
+  test('where records hang on one another in a ring, and a file on two of them', async () => {
+    const one = await album();
+    const other = await album({ parent: one });
+    await admin.client.patch(`/api/albums/${one}`, { data: { parent: other } });
+    const first = await make({ album: one });
+    const second = await make({ album: other, original: first });
+    await remove('albums', other);
+    expect(await kept(first, second)).toEqual([false, false]);
+  });
+
+  test('also a file that was added while the delete waited', async () => {
+    const { db, records } = service.app;
+    // The one that is deleted is not the one that is being written to.
+    const outer = await album();
+    const busy = await album({ parent: outer });
+    const early = await make({ album: busy });
+    // Its bytes are there, as those of an upload are before its record.
+    const late = await make({});
+    const added = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const adding = db.transaction(async (tx) => {
+      await tx.run(sql`UPDATE "files" SET album_id = ${param('uuid', busy)} WHERE id = ${param('uuid', late)}`);
+      added.resolve();
+      await goOn.promise;
+    });
+    await added.promise;
+    const removing = remove('albums', outer);
+    setTimeout(goOn.resolve, 100);
+    await Promise.all([adding, removing]);
+    expect(await records.findSystem(db, 'files', sql`t.album_id = ${param('uuid', busy)}`)).toEqual([]);
+    expect(await kept(early, late)).toEqual([false, false]);
+  });
+}
