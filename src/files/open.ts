@@ -15,6 +15,10 @@ export interface StoragePlace {
 export function openStorage({ data, files }: StoragePlace, storeId: string): Storage {
   if (files === undefined) return localStorage(join(resolve(data), 'files', storeId));
   const place = readS3Place(files);
-  if (place === undefined) throw new Error('not a place for files');
+  if (place === undefined) {
+    throw new Error(
+      'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1&endpoint=https://s3.example&redirects=true',
+    );
+  }
   return s3Storage({ ...place, prefix: `${place.prefix}${storeId}/` });
 }

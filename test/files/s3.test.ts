@@ -1,9 +1,11 @@
 /** The same bytes through a bucket, at the interface of the storage. The whole service on one: bucket.test.ts. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openStorage } from '../../src/files/open.ts';
 import { readS3Place, s3Storage } from '../../src/files/s3.ts';
-import type { Storage } from '../../src/files/storage.ts';
+import { type Storage, StorageUnavailable } from '../../src/files/storage.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { MiB } from './streaming.ts';
 
 const ID = '01900000-0000-7000-8000-000000000001';
 const OTHER = '01900000-0000-7000-8000-000000000002';
@@ -57,6 +59,26 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBe(1);
     await second.discard();
     expect(await storage.size(OTHER)).toBeUndefined();
+  });
+
+  test('tells of a failure, also to a sender that waits for room', async () => {
+    server.treat = ({ operation }) => (operation === 'CreateMultipartUpload' ? 500 : undefined);
+    const incoming = await storage.incoming(OTHER);
+    const chunk = Buffer.alloc(MiB);
+    const writing = async (): Promise<void> => {
+      for (let i = 0; i < 100; i++) await incoming.write(chunk);
+    };
+    await expect(writing()).rejects.toThrow(StorageUnavailable);
+    await expect(incoming.write(chunk)).rejects.toThrow(StorageUnavailable);
+    await incoming.discard();
+    server.treat = () => undefined;
+    expect(await storage.size(OTHER)).toBeUndefined();
+  });
+
+  test('tells where it must be, if a setting names none', () => {
+    expect(() => openStorage({ data: '', files: 's3://files?endpoint=nonsense' }, ID)).toThrow(
+      'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1',
+    );
   });
 
   test('removes a file with its variants, and sweeps what has no record', async () => {
