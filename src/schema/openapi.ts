@@ -335,6 +335,7 @@ function contentPaths(): Json {
   const success = {
     200: { description: 'The bytes.', ...bytes },
     206: { description: 'A range of them.', ...bytes },
+    302: { description: 'Where they are, if readers are sent to the bucket itself.' },
     304: { description: 'They have not changed.' },
   };
   const problems: readonly ProblemCode[] = [...COMMON, 'not_found', 'range_not_satisfiable'];

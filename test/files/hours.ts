@@ -1,4 +1,4 @@
-/** When the sweep runs: at the start, every hour, one at a time, whatever came of the last one, and not after the end. */
+/** When bytes are removed: by the sweep, at the start, every hour, one at a time, whatever came of the last one, and not after the end; and with their records. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createFiles, type Files } from '../../src/files/files.ts';
 import type { Storage, Sweep } from '../../src/files/storage.ts';
@@ -6,11 +6,13 @@ import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
 
-/** A storage that does nothing but sweep, each time as the test says. */
+/** A storage that does nothing but sweep and remove, each time as the test says. */
 class SweptStorage {
   readonly sweeps: Sweep[] = [];
   /** Of those that run, their ends. */
   readonly ends: PromiseWithResolvers<number>[] = [];
+  /** What becomes of the bytes of a file that is to be removed. */
+  remove: (id: string) => Promise<void> = async () => undefined;
 
   sweep(order: Sweep): Promise<number> {
     this.sweeps.push(order);
@@ -109,5 +111,27 @@ function hoursOf(service: TestService): void {
     await pass(5 * HOUR);
     expect(storage.sweeps).toHaveLength(2);
     expect(faults).toEqual([]);
+  });
+
+  test('bytes that cannot be removed are told of, and hold up neither the others nor, for long, an answer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const removed: string[] = [];
+    storage.remove = async (id) => {
+      if (id === 'never') await new Promise(() => undefined);
+      if (id === 'not') throw new Error('no bucket');
+      removed.push(id);
+    };
+    const ids = Array.from({ length: 20 }, (_, i) => String(i));
+    await files.discard(['not', ...ids]);
+    expect([removed, faults]).toEqual([ids, [['the bytes of a deleted file are left to the sweep', 'no bucket']]]);
+    let isAnswered = false;
+    const discarding = files.discard(['never']).then(() => {
+      isAnswered = true;
+    });
+    await pass(1_999);
+    expect(isAnswered).toBe(false);
+    await pass(1);
+    await discarding;
+    expect(vi.getTimerCount()).toBe(0);
   });
 }
