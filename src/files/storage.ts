@@ -10,7 +10,7 @@ export interface ByteRange {
 
 /** Bytes on their way in. Nobody can read them before `publish`. */
 export interface Incoming {
-  /** Takes the whole chunk; its bytes are the caller's again on return. A promise: the storage is slower than the sender, wait before the next. */
+  /** Takes the whole chunk; its bytes are the caller's again on return. A promise: the storage is slower than the sender, wait before the next. Throws, or rejects with, what failed before. */
   write(chunk: Buffer): Promise<void> | undefined;
   /** When it resolves, the bytes survive a crash, and can be read under the key. */
   publish(): Promise<void>;

@@ -29,7 +29,6 @@ collections:
 `;
 const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
 const FOLDER = temporaryFolder();
-const NOBODY = '01900000-0000-7000-8000-000000000000';
 
 describeOnBoth(
   'content',

@@ -74,4 +74,4 @@ export async function createTables(
   }
 }
 
-const bitsOf = (length: number, set: number): string => '0'.repeat(set) + '1' + '0'.repeat(length - set - 1);
+const bitsOf = (length: number, set: number): string => `${'0'.repeat(set)}1${'0'.repeat(length - set - 1)}`;
