@@ -218,7 +218,12 @@ export function parse(text: string): Parsed {
   checkSpelling(tokens, report);
   const wrong = groups.wrong ?? [];
   if (wrong.length > 0) checkWrong(wrong, report);
-  if (errors.length > 0) checkStray(errors, text, report);
+  const stray = (groups.stray ?? []).map(spanOf);
+  checkStray(
+    [...errors.map(({ offset, length }) => ({ start: offset, end: offset + length })), ...stray],
+    text,
+    report,
+  );
   let tree = parser.read(tokens, report);
   // A text or comment that never ends has swallowed what follows: that the rest is missing is no second error.
   if (tree === undefined && !swallowed(wrong)) tree = readOn(tokens, text, report);

@@ -1,6 +1,7 @@
 /** Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own error and fix; reading goes on. */
-import type { ILexingError, IToken } from 'chevrotain';
+import type { IToken } from 'chevrotain';
 import { fault, type Report, respell, spanOf } from './read.ts';
+import type { Span } from './syntax.ts';
 import {
   And,
   As,
@@ -68,10 +69,9 @@ export function checkWrong(tokens: readonly IToken[], report: Report): void {
 
 const ARITHMETIC = '*/%^~';
 
-export function checkStray(errors: readonly ILexingError[], text: string, report: Report): void {
-  for (const { offset, length } of errors) {
-    const span = { start: offset, end: offset + length };
-    const found = text.slice(offset, offset + Math.min(length, 20));
+export function checkStray(places: readonly Span[], text: string, report: Report): void {
+  for (const span of places) {
+    const found = text.slice(span.start, Math.min(span.end, span.start + 20));
     if (ARITHMETIC.includes(found)) {
       fault(report, {
         code: 'no_arithmetic',

@@ -99,6 +99,14 @@ export const OpenList = createToken({ name: 'OpenList', pattern: '[', label: '['
 export const CloseList = createToken({ name: 'CloseList', pattern: ']', label: ']' });
 export const Comma = createToken({ name: 'Comma', pattern: ',', label: ',' });
 
+/** A run of what begins no other token. The lexer could find that out by itself, but it would try every token at every character. */
+export const Stray = createToken({
+  name: 'Stray',
+  pattern:
+    /(?:[$?#^~%;{}:*\\\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u2017\u201b\u201f-\uffff]|\.(?![0-9])|@(?![A-Za-z_])|\/(?![/*]))+/,
+  group: 'stray',
+});
+
 /** In the order in which they are tried. */
 export const TOKENS: readonly TokenType[] = [
   WhiteSpace,
@@ -129,6 +137,7 @@ export const TOKENS: readonly TokenType[] = [
   Comma,
   OpenComment,
   OpenText,
+  Stray,
 ];
 
 /** Words with a meaning of their own, which therefore name no variable. */
