@@ -2,7 +2,7 @@
  * The SQL of a lowered condition. It is printed once for a residual's shape, with places where a request's values go; a request only fills them.
  * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
  */
-import { constant, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../sql.ts';
+import { constant, empty, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../sql.ts';
 import { successorOf } from './collation.ts';
 import {
   type ColumnRef,
@@ -11,6 +11,7 @@ import {
   invariant,
   isTo,
   type Operand,
+  RECORD,
   type Source,
   type Test,
   type Value,
@@ -63,6 +64,8 @@ class Printer {
   readonly #alias: string;
   readonly #naming = new Map<number, Naming>();
   #rows = 0;
+  /** The row of the query that is being printed. */
+  #nearest = RECORD.id;
 
   constructor(alias: string) {
     this.#alias = alias;
@@ -83,7 +86,8 @@ class Printer {
       case 'test':
         return this.#test(cond);
       case 'exists':
-        return underOr && isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond);
+        if (!underOr) return this.#semiJoin(cond);
+        return isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond, this.#fence(cond));
     }
   }
 
@@ -94,10 +98,22 @@ class Printer {
 
   // -------------------------------------------------------------- relations
 
-  #semiJoin(exists: Exists): Sql {
+  #semiJoin(exists: Exists, fence = empty): Sql {
     const { from, link } = this.#rowsOf(exists);
     const parts = [sql`${link} = ${this.#column(exists.key)}`, ...this.#conditions(exists)];
-    return sql`${raw(exists.negated ? 'NOT EXISTS' : 'EXISTS')} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')})`;
+    const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
+    return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
+  }
+
+  /**
+   * PostgreSQL may answer a subquery that stands under an `or` from a hash table. Where it speaks of a row farther out than the query around it, that table is
+   * good for one such row only, and when the planner has copied the `or`, the copies share the note that it is out of date: the first to read it makes
+   * its own table anew, the others answer with the old one (seen in 15.18). A subquery with an OFFSET is never hashed.
+   */
+  #fence(exists: Exists): Sql {
+    const within = boundIn(exists);
+    const isFar = ({ source }: ColumnRef): boolean => source.id !== this.#nearest && !within.has(source.id);
+    return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
   }
 
   /** Under an `or` no semi-join can be planned; the keys, found once, let an index serve this branch as the others. */
@@ -107,11 +123,14 @@ class Printer {
     return sql`${this.#column(exists.key)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
   }
 
-  #conditions({ condition }: Exists): readonly Sql[] {
+  #conditions({ condition, source }: Exists): readonly Sql[] {
     if (condition.kind === 'const' && condition.value) return [];
-    return condition.kind === 'and'
-      ? condition.items.map((item) => this.#part(item, false))
-      : [this.#part(condition, false)];
+    const around = this.#nearest;
+    this.#nearest = source.id;
+    const items = condition.kind === 'and' ? condition.items : [condition];
+    const printed = items.map((item) => this.#part(item, false));
+    this.#nearest = around;
+    return printed;
   }
 
   /** The rows that `exists` ranges over, and the column of theirs that equals its key. */

@@ -167,6 +167,22 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
     '("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."note" = "d"."title"))',
     [ME],
   ],
+  // Under an `or`, what speaks of a row farther out than the query around it must not be answered from a hash table.
+  [
+    'any(@record.team.memberships as m, m.role = "x" or m.user.email = @record.title)',
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d"."title" OFFSET 0)))`,
+    [],
+  ],
+  [
+    'any(@record.team.memberships as m, m.role = "x" or none(@record.tags as t, t.label = m.note))',
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_2_link" JOIN "tags" AS "d_2" ON "d_2"."id" = "d_2_link"."tag_id" WHERE "d_2_link"."document_id" = "d"."id" AND ("d_2"."label" = "d_1"."note" OR "d_1"."note" IS NULL) OFFSET 0)))`,
+    [],
+  ],
+  [
+    'any(@record.team.memberships as m, m.role = "x" or m.user.email = m.note)',
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d_1"."note")))`,
+    [],
+  ],
   // The membership's team is there for certain, its lead is not.
   [
     'all(@record.owner.memberships as m, m.team.lead.email = "x")',
