@@ -2,7 +2,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { compile } from '../src/policy/compile.ts';
 import { interpret } from '../src/policy/interpret.ts';
 import type { Policy } from '../src/policy/types.ts';
@@ -10,7 +10,8 @@ import { ident, sql } from '../src/sql.ts';
 import { createTables, type Database } from './fuzz/tables.ts';
 import { relatedOf } from './fuzz/world.ts';
 import { areas, type Case, COLLECTION, DOCUMENTS, idOf, world } from './support/cases.ts';
-import { isolatedUrl, startPostgres, type TestPostgres } from './support/postgres.ts';
+import { emptySnapshot } from './support/embedded.ts';
+import { isolatedUrl } from './support/postgres.ts';
 
 const AREAS = areas();
 const ROWS = world.data.rows.get(COLLECTION)!;
@@ -18,22 +19,20 @@ const NEXT = world.next.rows.get(COLLECTION)!;
 const RELATED = relatedOf(world.catalog, world.data);
 const NEXT_RELATED = relatedOf(world.catalog, world.next);
 
-let server: TestPostgres | undefined;
+const postgresUrl = inject('postgresUrl');
 let embedded: PGlite;
 const clients: pg.Client[] = [];
 const databases = new Map<string, Database>();
 
 beforeAll(async () => {
-  server = await startPostgres();
-  if (server) await connect('PostgreSQL', { connectionString: await isolatedUrl(server.url) });
-  embedded = await PGlite.create();
+  if (postgresUrl !== '') await connect('PostgreSQL', { connectionString: await isolatedUrl(postgresUrl) });
+  embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
   await connect('PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig);
 }, 60_000);
 
 afterAll(async () => {
   for (const client of clients) await client.end();
   await embedded?.close();
-  await server?.stop();
 });
 
 async function connect(name: string, config: pg.ClientConfig): Promise<void> {
@@ -98,6 +97,6 @@ describe('the cases', () => {
   });
 
   it('run on PGlite, and on a PostgreSQL where there is one', () => {
-    expect([...databases.keys()]).toEqual(server ? ['PostgreSQL', 'PGlite'] : ['PGlite']);
+    expect([...databases.keys()]).toEqual(postgresUrl !== '' ? ['PostgreSQL', 'PGlite'] : ['PGlite']);
   });
 });

@@ -10,7 +10,7 @@ import type { Caller } from './contract.ts';
 import { createLimiter } from './limits.ts';
 import { createMailer } from './mail.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
-import { createPasswordPool } from './passwords.ts';
+import { createPasswordPool, type PasswordPool } from './passwords.ts';
 import { createRecovery, type Recovery } from './recovery.ts';
 import { tellRoles } from './role-trail.ts';
 import { createSessions, type SessionRow } from './sessions.ts';
@@ -20,6 +20,7 @@ import { checkEmail, createUsers, normalEmail, type User } from './users.ts';
 export type { AuditRow, Client } from './audit.ts';
 export type { Credentials } from './authenticate.ts';
 export type { Caller } from './contract.ts';
+export type { PasswordPool } from './passwords.ts';
 export type { User } from './users.ts';
 
 export interface AuthSettings {
@@ -93,13 +94,15 @@ export async function createAuth(parts: {
   readonly config: AuthSettings;
   /** What an operator should know: mails that could not be sent, or that become files. Default: a line like those of the log. */
   readonly tell?: (message: string) => void;
+  /** Default: argon2id at its full cost. */
+  readonly passwords?: PasswordPool;
 }): Promise<Auth> {
   const { db, schema, config } = parts;
   const users = createUsers(schema);
   const sessions = createSessions(schema, users);
   const tokens = await createTokens({ db, issuer: () => config.baseUrl, lifetime: schema.sessions.access });
   const authenticator = await createAuthenticator({ db, tokens, sessions, users });
-  const passwords = createPasswordPool();
+  const passwords = parts.passwords ?? createPasswordPool();
   const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
   const accounts = createAccounts({ db, schema, users, sessions, tokens, passwords, authenticator, limiter });
   const mailer = createMailer({

@@ -7,7 +7,13 @@ import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs
 import { type Fault, Problem } from '../problem.ts';
 import { isCommon } from './common-passwords.ts';
 
-const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/** Memory in KiB. */
+export interface HashCost {
+  readonly memoryCost: number;
+  readonly timeCost: number;
+  readonly parallelism: number;
+}
+const COST: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const MIN = 8;
 const MAX = 256;
 /** NFKC makes at most 18 code points of one, and nobody types more than this. */
@@ -27,29 +33,29 @@ export interface PoolSize {
 }
 const DEFAULT_SIZE: PoolSize = { running: Math.max(1, availableParallelism() - 1), waiting: 64 };
 
-/** A bounded queue: what does not fit is refused at once with 503. */
-export function createPasswordPool(size: PoolSize = DEFAULT_SIZE): PasswordPool {
+/** A bounded queue: what does not fit is refused at once with 503. No setting reaches the cost: another one is for tests. */
+export function createPasswordPool(size: PoolSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
   const enter = boundedQueue(size);
-  const dummy = enter(() => argonHash('nobody has this one', COST));
+  const dummy = enter(() => argonHash('nobody has this one', cost));
   dummy.catch(() => undefined);
   return {
     fault: passwordFault,
-    hash: (password) => enter(() => argonHash(normal(password), COST)),
+    hash: (password) => enter(() => argonHash(normal(password), cost)),
     async verify(password, stored) {
       const readable = password.length <= MAX_RAW && password.isWellFormed();
       const target = stored ?? (await dummy);
       const matches = await enter(() => argonVerify(target, readable ? normal(password) : ''));
       const ok = matches && readable && stored !== undefined;
-      return { ok, rehash: ok && isWeaker(target) };
+      return { ok, rehash: ok && isWeaker(target, cost) };
     },
   };
 }
 
 const normal = (password: string): string => password.normalize('NFKC');
 
-function isWeaker(stored: string): boolean {
+function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
   const options = parseOptions(stored);
-  return options.algorithm !== 2 || options.memoryCost < COST.memoryCost || options.timeCost < COST.timeCost;
+  return options.algorithm !== 2 || options.memoryCost < memoryCost || options.timeCost < timeCost;
 }
 
 function passwordFault(password: string, email: string, pointer: string): Fault | undefined {

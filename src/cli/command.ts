@@ -15,6 +15,9 @@ export interface Command {
   run(argv: readonly string[], io: Io): Promise<number>;
 }
 
+/** The file of a command is read when the command is called: one that has no need of a database does not wait for it. */
+export type LoadCommand = () => Promise<{ readonly command: Command }>;
+
 /** With faults of the command line told on stderr. */
 export function commandOf(command: Command): Command {
   return {

@@ -9,11 +9,11 @@ export type RunInside = (call: CommandCall) => Promise<CommandResult>;
 /** `find` tells the commands that may be run so. */
 export function runInside(
   workspace: Omit<Workspace, 'close'>,
-  { io, find }: { readonly io: Io; readonly find: (name: string) => Command | undefined },
+  { io, find }: { readonly io: Io; readonly find: (name: string) => Promise<Command | undefined> },
 ): RunInside {
   return async ({ argv, stdin }) => {
     const [name = '', ...rest] = argv;
-    const command = find(name);
+    const command = await find(name);
     const said = { stdout: '', stderr: '' };
     const own: Io = {
       ...io,

@@ -76,7 +76,7 @@ async function openSocket(
 
 function insideOf({ app }: Service, io: Io): RunInside {
   const { config, schema, db, auth } = app;
-  const find = (name: string): Command | undefined => databaseCommands.find((known) => known.name === name);
+  const find = async (name: string): Promise<Command | undefined> => (await databaseCommands.get(name)?.())?.command;
   return runInside({ config, schema, db, auth }, { io, find });
 }
 

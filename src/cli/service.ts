@@ -1,7 +1,7 @@
 /** The running service: what has to be up is brought up in order, and taken down in the opposite one. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAuth } from '../auth/auth.ts';
+import { createAuth, type PasswordPool } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import { createFiles } from '../files/files.ts';
 import { openStorage } from '../files/open.ts';
@@ -30,6 +30,8 @@ export interface ServiceParts {
   readonly log: Log;
   /** Where several workers serve: the metrics of all. */
   readonly readMetrics?: () => Promise<string>;
+  /** Default: argon2id at its full cost. */
+  readonly passwords?: PasswordPool;
 }
 
 export interface Service {
@@ -42,10 +44,10 @@ export interface Service {
 
 /** Database to the schema → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
-  const { schema, db, log } = parts;
+  const { schema, db, log, passwords } = parts;
   await applyMigration(db, schema, { systemTables });
   const config = { ...parts.config };
-  const auth = await createAuth({ db, schema, config });
+  const auth = await createAuth({ db, schema, config, ...(passwords === undefined ? {} : { passwords }) });
   if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
   const files = await createFiles({
     db,

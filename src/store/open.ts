@@ -9,6 +9,8 @@ export interface OpenOptions {
   readonly replicaUrl?: string;
   /** The folder of the embedded database; in memory without it. */
   readonly dataDir?: string;
+  /** What the embedded database in memory begins with. */
+  readonly snapshot?: Blob;
   /** The schema that holds the tables. */
   readonly searchPath?: string;
   readonly poolSize?: number;
@@ -16,7 +18,11 @@ export interface OpenOptions {
 }
 
 export function openDatabase(options: OpenOptions): Promise<Database> {
-  const { url, dataDir, ...more } = options;
+  const { url, dataDir, snapshot, ...more } = options;
   if (url !== undefined) return openPostgres({ url, ...more });
-  return openEmbedded({ ...(dataDir === undefined ? {} : { dataDir }), ...more });
+  return openEmbedded({
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...more,
+  });
 }

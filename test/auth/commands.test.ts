@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, type Server, serve } from '../support/process.ts';
 import { partsOf } from './forge.ts';
@@ -20,6 +21,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   beforeAll(async () => {
     if (skip) return;
     folder = await mkdtemp(join(tmpdir(), 'bylaw-auth-'));
+    if (kind === 'embedded') await fillDataFolder(join(folder, 'data'));
     where =
       kind === 'embedded'
         ? ['--data', join(folder, 'data')]

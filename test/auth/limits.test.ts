@@ -1,14 +1,24 @@
 /** How often somebody may try; and that nobody can use it to keep others out. */
 import { expect, test } from 'vitest';
+import type { PasswordPool } from '../../src/auth/passwords.ts';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { describeOnBoth, type TestService } from '../support/service.ts';
+import { cheapPasswords, describeOnBoth, type TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA } from './people.ts';
 
 const LIMITED = `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}
 limits: { login_account: 10 in 15m, login_address: 50 in 15m, register: 30 in 15m, refresh: 20 in 15m, reset: 5 in 15m }
 `;
-const OPTIONS = { schema: LIMITED, env: { BYLAW_RATE_LIMIT: 'on' } };
+const cheap = cheapPasswords();
+let checks = 0;
+const passwords: PasswordPool = {
+  ...cheap,
+  verify(password, stored) {
+    checks++;
+    return cheap.verify(password, stored);
+  },
+};
+const OPTIONS = { schema: LIMITED, env: { BYLAW_RATE_LIMIT: 'on' }, passwords };
 let last = 0;
 /** Somebody else's address each time. */
 const somewhere = (): string => `10.${(++last >> 16) & 255}.${(last >> 8) & 255}.${last & 255}`;
@@ -20,6 +30,7 @@ const times = async (n: number, work: (i: number) => Promise<Answer>): Promise<r
   for (let i = 0; i < n; i++) codes.push(codeOf(await work(i)));
   return codes;
 };
+const ATTACKERS = 16;
 const BAD = '401 invalid_credentials';
 const LIMIT = '429 rate_limited';
 /** By the command line's door, which has no limits. */
@@ -97,27 +108,29 @@ describeOnBoth(
       expect(codeOf(await wrong(service, '2001:db8:1:3::1', newEmail('guess')))).toBe(BAD);
     });
 
-    test('10,000 failed logins: fifty are answered, the rest cost no password check', {
+    // The embedded database takes its time, and counts alike.
+    const many = service.kind === 'embedded' ? 2_000 : 10_000;
+    test(`${many} failed logins: fifty are answered, the rest cost no password check`, {
       timeout: 120_000,
     }, async () => {
       const email = await person(service);
       const attack = somewhere();
-      const began = performance.now();
+      const before = checks;
       const codes = new Map<string, number>();
-      let left = 10_000;
+      let left = many;
       const attacker = async () => {
         while (left-- > 0) {
           const code = codeOf(await wrong(service, attack, left % 2 ? email : newEmail('guess')));
           codes.set(code, (codes.get(code) ?? 0) + 1);
         }
       };
-      await Promise.all(Array.from({ length: 16 }, attacker));
+      await Promise.all(Array.from({ length: ATTACKERS }, attacker));
       expect([...codes.keys()].sort()).toEqual([BAD, LIMIT]);
       expect(codes.get(BAD)).toBeLessThanOrEqual(50);
       expect(codes.get(BAD)).toBeGreaterThanOrEqual(10);
-      expect((codes.get(BAD) ?? 0) + (codes.get(LIMIT) ?? 0)).toBe(10_000);
-      // 10,000 checks would take a minute or two of a processor.
-      expect(performance.now() - began).toBeLessThan(90_000);
+      expect((codes.get(BAD) ?? 0) + (codes.get(LIMIT) ?? 0)).toBe(many);
+      // Of those under way when the last attempt was used up, the outcome is not told.
+      expect(checks - before).toBeLessThanOrEqual(50 + ATTACKERS);
       await login(from(service, somewhere()), await person(service));
     });
 

@@ -10,7 +10,7 @@ import type { Database } from '../../src/store/contract.ts';
 import { openDatabase } from '../../src/store/open.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { schemaFrom } from '../support/service.ts';
+import { cheapPasswords, schemaFrom } from '../support/service.ts';
 import { partsOf } from './forge.ts';
 import { codeOf, login, newPerson, refresh, SCHEMA, tokensOf, until } from './people.ts';
 
@@ -42,6 +42,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
         schema: schemaFrom(SCHEMA),
         db: wrap(await openDatabase({ url })),
         log: openLog('error'),
+        passwords: cheapPasswords(),
       });
       nodes.push(service);
       return new Client(service.url);

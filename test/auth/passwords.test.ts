@@ -94,7 +94,7 @@ describeOnBoth(
       expect(await storedHash(service, id)).toBe(strong);
     });
 
-    test('an unknown email takes as long as a wrong password: medians within 10 %', {
+    test('an unknown email takes as long as a wrong password: lower quartiles within 10 %', {
       retry: 2,
       timeout: 60_000,
     }, async () => {
@@ -106,10 +106,11 @@ describeOnBoth(
         expect((await service.anonymous.post('/api/auth/login', body)).status).toBe(401);
         times[kind].push(performance.now() - began);
       };
-      for (let i = 0; i < 160; i++)
+      for (let i = 0; i < 100; i++)
         for (const kind of i % 2 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) await time(kind);
-      const median = (list: number[]) => list.slice(20).sort((a, b) => a - b)[Math.floor((list.length - 20) / 2)]!;
-      const ratio = median(times.known) / median(times.unknown);
+      // What else the machine does only adds time: a low quantile feels it least.
+      const quartile = (list: number[]) => list.slice(20).sort((a, b) => a - b)[Math.floor((list.length - 20) / 4)]!;
+      const ratio = quartile(times.known) / quartile(times.unknown);
       expect(ratio).toBeGreaterThan(0.9);
       expect(ratio).toBeLessThan(1.1);
     });
@@ -143,7 +144,7 @@ describeOnBoth(
       await login(service.anonymous, person.email);
     });
   },
-  { schema: SCHEMA },
+  { schema: SCHEMA, passwords: createPasswordPool() },
 );
 
 describe('the pool', () => {

@@ -1,5 +1,4 @@
 /** Sessions over their life: refreshing, its replay and its races, lifetimes, the list, and what ends them. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth } from '../support/service.ts';
@@ -192,20 +191,27 @@ describeOnBoth(
 describeOnBoth(
   'lifetimes',
   (service) => {
+    /** The clocks of all sessions are set back instead of waiting. */
+    const pass = (seconds: number) => {
+      const time = `interval '${seconds} seconds'`;
+      return service.app.db.run(
+        raw(`UPDATE "_auth_sessions" SET created_at = created_at - ${time}, last_used_at = last_used_at - ${time}`),
+      );
+    };
     test('an access token ends with its time, and the session goes on by refreshing', async () => {
       const person = await newPerson(service.anonymous);
       const answer = await refresh(service.anonymous, person.refresh);
       expect([answer.body.expires_in, answer.body.refresh_expires_in]).toEqual([2, 5]);
       expect((await person.client.get('/api/auth/me')).status).toBe(200);
-      await sleep(3_500);
+      await pass(3.5);
       // Idle for 3 of its 5 seconds: touched by the refresh, it lives on, until it is 8 seconds old in any case.
       const late = await refresh(service.anonymous, answer.body.refresh_token);
       expect(late.status).toBe(200);
       expect(late.body.refresh_expires_in).toBeLessThanOrEqual(5);
-      await sleep(2_500);
+      await pass(2.5);
       const next = await refresh(service.anonymous, late.body.refresh_token);
       expect([next.status, next.body.refresh_expires_in <= 2]).toEqual([200, true]);
-      await sleep(2_600);
+      await pass(2.6);
       expect(codeOf(await refresh(service.anonymous, next.body.refresh_token))).toBe('401 invalid_token');
       expect(codeOf(await service.anonymous.get('/api/auth/me', { Cookie: cookieOf(next, 'svc_session')! }))).toBe(
         '401 unauthenticated',
@@ -215,7 +221,7 @@ describeOnBoth(
       const idle = await newPerson(service.anonymous);
       const used = await newPerson(service.anonymous);
       for (let i = 0; i < 6; i++) {
-        await sleep(1_000);
+        await pass(1);
         expect((await used.cookieClient.get('/api/auth/me')).status).toBe(200);
       }
       expect(codeOf(await idle.cookieClient.get('/api/auth/me'))).toBe('401 unauthenticated');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { serve } from '../support/process.ts';
 import { describeOnBoth, ROUTES_SCHEMA } from '../support/service.ts';
@@ -99,6 +100,7 @@ describe.each(['embedded', 'postgres'] as const)('kill -9 (%s)', (kind) => {
         return new Client(url, { Authorization: `Bearer ${body.access_token}` });
       };
       try {
+        if (kind === 'embedded') await fillDataFolder(folder);
         const first = await serve(['--schema', SCHEMA, ...where], admin);
         const client = await login(first.url);
         const tag = (await client.post('/api/tags', { data: { name: 't' } })).body.data.id as string;

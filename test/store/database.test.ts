@@ -10,10 +10,9 @@ import { constant, param, raw, sql } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/lock.ts';
 import { openDatabase } from '../../src/store/open.ts';
-import { hasPostgres, KINDS, openKind, postgresUrl, stopPostgres } from './world.ts';
+import { hasPostgres, KINDS, openKind, postgresUrl } from './world.ts';
 
-const present = await hasPostgres();
-afterAll(stopPostgres);
+const present = hasPostgres();
 
 async function failure(
   work: Promise<unknown>,
@@ -189,7 +188,7 @@ describe.runIf(present)('a PostgreSQL server', () => {
   let db: Database;
   let other: Database;
   beforeAll(async () => {
-    url = (await postgresUrl())!;
+    url = await postgresUrl();
     db = await openDatabase({ url, poolSize: 4, pipelines: 2 });
     other = await openDatabase({ url, poolSize: 2, pipelines: 1 });
     await db.run(raw('CREATE TABLE counters (id int PRIMARY KEY, n int NOT NULL)'));

@@ -9,10 +9,9 @@ import {
   type KeptAnswer,
   keepAnswer,
 } from '../../src/store/idempotency.ts';
-import { type Caller, hasPostgres, KINDS, openKind, refusal, stopPostgres, World } from './world.ts';
+import { type Caller, hasPostgres, KINDS, openKind, refusal, World } from './world.ts';
 
-const present = await hasPostgres();
-afterAll(stopPostgres);
+const present = hasPostgres();
 
 describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
   let db: Database;

@@ -4,10 +4,9 @@ import { raw } from '../../src/sql.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import type { Database } from '../../src/store/contract.ts';
 import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrate.ts';
-import { hasPostgres, KINDS, openKind, schemaOf, stopPostgres } from './world.ts';
+import { hasPostgres, KINDS, openKind, schemaOf } from './world.ts';
 
-const present = await hasPostgres();
-afterAll(stopPostgres);
+const present = hasPostgres();
 
 const collections = (text: string): string => `collections:\n${text}`;
 const FIRST = collections(`

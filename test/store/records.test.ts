@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemPermit } from '../../src/policy/access.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/contract.ts';
-import { type Caller, hasPostgres, KINDS, openKind, refusal, stopPostgres, World } from './world.ts';
+import { type Caller, hasPostgres, KINDS, openKind, refusal, World } from './world.ts';
 
 const SCHEMA = `
 roles: { admin: {}, member: {}, lead: { assigns: [member] } }
@@ -77,8 +77,7 @@ collections:
 
 /** A context of before any transaction. */
 const outside = { run: AsyncLocalStorage.snapshot() };
-const present = await hasPostgres();
-afterAll(stopPostgres);
+const present = hasPostgres();
 
 describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
   let db: Database;

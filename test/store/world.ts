@@ -1,4 +1,5 @@
 /** A schema on a fresh database of either kind, and callers to ask with. */
+import { inject } from 'vitest';
 import { decide, type Permit } from '../../src/policy/access.ts';
 import type { Action, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
@@ -7,27 +8,19 @@ import type { Database } from '../../src/store/contract.ts';
 import { applyMigration } from '../../src/store/migrate.ts';
 import { openDatabase } from '../../src/store/open.ts';
 import { type Ask, createRecords, type Hooks, type Records } from '../../src/store/records.ts';
-import { isolatedUrl, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { isolatedUrl } from '../support/postgres.ts';
 
 export const KINDS = ['embedded', 'postgres'] as const;
 export type Kind = (typeof KINDS)[number];
 
-let server: Promise<TestPostgres | undefined> | undefined;
-
-/** Undefined where there is no PostgreSQL to test with. */
-export async function postgresUrl(): Promise<string | undefined> {
-  server ??= startPostgres();
-  const running = await server;
-  return running && isolatedUrl(running.url);
-}
-export const hasPostgres = async (): Promise<boolean> => (await postgresUrl()) !== undefined;
-export const stopPostgres = async (): Promise<void> => (await server)?.stop();
+export const hasPostgres = (): boolean => inject('postgresUrl') !== '';
+/** A schema of its own in the PostgreSQL of the run. */
+export const postgresUrl = (): Promise<string> => isolatedUrl(inject('postgresUrl'));
 
 export async function openKind(kind: Kind): Promise<Database> {
-  if (kind === 'embedded') return openDatabase({});
-  const url = await postgresUrl();
-  if (url === undefined) throw new Error('no PostgreSQL');
-  return openDatabase({ url, pipelines: 2 });
+  if (kind === 'embedded') return openEmbeddedDatabase();
+  return openDatabase({ url: await postgresUrl(), pipelines: 2 });
 }
 
 export function schemaOf(text: string): Schema {

@@ -1,16 +1,21 @@
-/** One real PostgreSQL for the whole run; each suite has a schema of its own in it. */
+/** One real PostgreSQL and one empty embedded database for the whole run; each suite has a schema of its own in the one, a copy of the other. */
 import type { TestProject } from 'vitest/node';
+import { type EmptyDatabase, makeEmptyDatabase } from './empty-database.ts';
 import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Empty: there is none, and what needs it does not run (said loudly at the start). */
     postgresUrl: string;
+    emptyDatabase: EmptyDatabase;
   }
 }
 
 export default async function start(project: TestProject): Promise<() => Promise<void>> {
-  const postgres = await startPostgres();
+  const [postgres, { tar, folder, remove }] = await Promise.all([startPostgres(), makeEmptyDatabase()]);
   project.provide('postgresUrl', postgres?.url ?? '');
-  return async () => postgres?.stop();
+  project.provide('emptyDatabase', { tar, folder });
+  return async () => {
+    await Promise.all([postgres?.stop(), remove()]);
+  };
 }

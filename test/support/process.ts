@@ -1,9 +1,13 @@
 /** `bylaw` as a child process, as an operator runs it. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+/** Every start reads the same hundreds of files: only the first strips their types. */
+const NODE_COMPILE_CACHE = join(tmpdir(), 'bylaw-test-compiled');
 
 export interface Run {
   readonly args: readonly string[];
@@ -21,7 +25,7 @@ function start({ args, env = {} }: Run): ChildProcess {
     ([name]) => !/^(?:BYLAW_|DATABASE_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
   );
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // A test that fails leaves nothing running.

@@ -1,15 +1,20 @@
 /** A whole service in this process, over real HTTP, on each of the two databases. */
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { createPasswordPool, type PasswordPool } from '../../src/auth/passwords.ts';
 import { type Service, startService } from '../../src/cli/service.ts';
 import { readConfig } from '../../src/config.ts';
 import type { App } from '../../src/http/app.ts';
 import { openLog } from '../../src/http/log.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model.ts';
+import type { Database } from '../../src/store/contract.ts';
 import { openDatabase } from '../../src/store/open.ts';
 import { Client } from './client.ts';
+import { openEmbeddedDatabase } from './embedded.ts';
 import { isolatedUrl } from './postgres.ts';
 
 export type Kind = 'embedded' | 'postgres';
@@ -95,17 +100,37 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The schema as the service gets it. */
   readonly change?: (schema: Schema) => Schema;
+  /** Default: hashed as cheaply as may be. */
+  readonly passwords?: PasswordPool;
 }
+
+/** The least that argon2 takes: most suites have many people, and are about something else. */
+export const cheapPasswords = (): PasswordPool =>
+  createPasswordPool(undefined, { memoryCost: 8, timeCost: 1, parallelism: 1 });
 
 async function openTestService(
   kind: Kind,
-  { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same }: ServiceOptions,
+  { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same, passwords = cheapPasswords() }: ServiceOptions,
 ): Promise<Service> {
-  const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', ...env });
-  const db = await openDatabase(kind === 'embedded' ? {} : { url: await isolatedUrl(inject('postgresUrl')) });
-  const log = openLog('error');
-  return startService({ config, schema: change(schemaFrom(schema)), db, log });
+  const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
+  const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
+  const db = await openKind(kind);
+  const service = await startService({
+    config,
+    schema: change(schemaFrom(schema)),
+    db,
+    log: openLog('error'),
+    passwords,
+  });
+  const stop = async (): Promise<void> => {
+    await service.stop();
+    await rm(data, { recursive: true, force: true });
+  };
+  return { ...service, stop };
 }
+
+const openKind = async (kind: Kind): Promise<Database> =>
+  kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(inject('postgresUrl')) });
 
 /** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */
 export function describeOnBoth(

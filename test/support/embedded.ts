@@ -1,0 +1,19 @@
+/** The embedded database of tests: each suite begins with a copy of one that was made for the whole run, empty and its own. */
+import { openAsBlob } from 'node:fs';
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { Database } from '../../src/store/contract.ts';
+import { openDatabase } from '../../src/store/open.ts';
+
+export const emptySnapshot = (): Promise<Blob> => openAsBlob(inject('emptyDatabase').tar);
+
+/** In memory. */
+export async function openEmbeddedDatabase(): Promise<Database> {
+  return openDatabase({ snapshot: await emptySnapshot() });
+}
+
+/** A folder for `--data` in which a service finds a database without tables. */
+export async function fillDataFolder(folder: string): Promise<void> {
+  await cp(inject('emptyDatabase').folder, join(folder, 'database'), { recursive: true });
+}
