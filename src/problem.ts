@@ -1,5 +1,6 @@
 /** A refusal that the caller is told of: RFC 9457 problem details. Thrown anywhere, written by the one error door in http/. A leaf. */
 export const PROBLEMS = {
+  malformed_request: 400,
   malformed_json: 400,
   malformed_multipart: 400,
   filter_unknown_key: 400,
@@ -19,6 +20,7 @@ export const PROBLEMS = {
   not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   unique_violation: 409,
   email_taken: 409,
   still_referenced: 409,
@@ -27,9 +29,11 @@ export const PROBLEMS = {
   too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  expectation_failed: 417,
   validation_failed: 422,
   idempotency_mismatch: 422,
   rate_limited: 429,
+  headers_too_large: 431,
   internal: 500,
   unavailable: 503,
 } as const;

@@ -5,6 +5,7 @@ import { Problem, type ProblemCode } from '../problem.ts';
 import { requestIdOf } from './request-id.ts';
 
 const TITLES: Readonly<Record<ProblemCode, string>> = {
+  malformed_request: 'The request is not HTTP as this service reads it',
   malformed_json: 'The body is not JSON as this service reads it',
   malformed_multipart: 'The body is not multipart/form-data as this service reads it',
   filter_unknown_key: 'A filter names what the collection does not have',
@@ -24,6 +25,7 @@ const TITLES: Readonly<Record<ProblemCode, string>> = {
   not_found: 'Not found',
   method_not_allowed: 'The method is not allowed here',
   not_acceptable: 'The answer cannot be what Accept asks for',
+  request_timeout: 'The request took too long to arrive',
   unique_violation: 'The value is taken',
   email_taken: 'The email is taken',
   still_referenced: 'The record is still referenced',
@@ -32,9 +34,11 @@ const TITLES: Readonly<Record<ProblemCode, string>> = {
   too_large: 'The body is too large',
   unsupported_media_type: 'The body has another type than expected',
   range_not_satisfiable: 'The range is outside the content',
+  expectation_failed: 'What Expect asks for cannot be met',
   validation_failed: 'The body is not valid',
   idempotency_mismatch: 'The idempotency key was used for another request',
   rate_limited: 'Too many requests',
+  headers_too_large: 'The head of the request is too large',
   internal: 'An error of the server',
   unavailable: 'The service cannot answer now',
 };
@@ -88,14 +92,19 @@ export function writeProblem(ctx: Context, problem: Problem): void {
   if (problem.status === 429 || problem.status === 503) ctx.set('Retry-After', '1');
   ctx.set(problem.headers as Record<string, string>);
   ctx.type = 'application/problem+json';
-  ctx.body = JSON.stringify({
-    type: `urn:bylaw:${problem.code}`,
-    title: TITLES[problem.code],
-    status: problem.status,
-    detail: problem.message,
-    code: problem.code,
-    request_id: requestIdOf(ctx),
-    errors: problem.errors,
+  ctx.body = detailsOf(problem, requestIdOf(ctx));
+}
+
+/** The body of the answer. */
+export function detailsOf({ code, status, message, errors }: Problem, requestId: string): string {
+  return JSON.stringify({
+    type: `urn:bylaw:${code}`,
+    title: TITLES[code],
+    status,
+    detail: message,
+    code,
+    request_id: requestId,
+    errors,
   });
 }
 

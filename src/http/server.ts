@@ -1,8 +1,8 @@
 /**
  * Koa without endpoints: the list of routes comes in, a server comes out. A request passes, in this order, request id → log and metrics →
- * the error door → CORS → the route → the gate → Accept → the handler.
+ * the error door → Host and Expect → CORS → the route → the gate → Accept → the handler.
  */
-import { createServer as createHttpServer, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
@@ -11,7 +11,9 @@ import type { App } from './app.ts';
 import { errorDoor } from './errors.ts';
 import { enter } from './gate.ts';
 import { logRequests } from './log.ts';
+import { answerNoRequests } from './no-request.ts';
 import { answerOrigins } from './origins.ts';
+import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 import { giveRequestId } from './request-id.ts';
 import type { Route } from './route.ts';
 import { type Match, RouteTable } from './route-table.ts';
@@ -27,16 +29,24 @@ export function createServer(app: App, routes: readonly Route[]): Server {
     .use(app.metrics.measure)
     .use(secure)
     .use(errorDoor({ log: app.log, translate }))
+    .use(checkHead)
     .use(answerOrigins(app.schema.origins))
     .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
   const handle = koa.callback();
-  const server = createHttpServer(
-    { requestTimeout: 600_000, headersTimeout: 30_000, keepAliveTimeout: 65_000 },
-    (request, response) => {
+  const server = createHttpServer({
+    requestTimeout: 600_000,
+    headersTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    // Node would answer it without a word; checkHead does.
+    requireHostHeader: false,
+  });
+  for (const event of ['request', 'checkExpectation']) {
+    server.on(event, (request: IncomingMessage, response: ServerResponse) => {
       // Koa resolves after the answer; what it could still throw has been answered by the door.
       void handle(request, response);
-    },
-  );
+    });
+  }
+  answerNoRequests(server, app.log);
   return server;
 }
 
@@ -54,11 +64,22 @@ function checkAccept(ctx: Context): void {
   }
 }
 
+/** What HTTP asks of a head, and Node would answer without problem details (RFC 9112 § 3.2, RFC 9110 § 10.1.1). */
+async function checkHead(ctx: Context, next: Next): Promise<void> {
+  const { headers, httpVersion } = ctx.req;
+  if (httpVersion !== '1.1') return next();
+  const close = { headers: { Connection: 'close' } };
+  if (headers.host === undefined) {
+    throw new Problem('malformed_request', 'a request of HTTP/1.1 has a Host header', close);
+  }
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
+    throw new Problem('expectation_failed', 'the only expectation that can be met is 100-continue', close);
+  }
+  await next();
+}
+
 async function secure(ctx: Context, next: Next): Promise<void> {
-  ctx.set('X-Content-Type-Options', 'nosniff');
-  ctx.set('X-Frame-Options', 'DENY');
-  ctx.set('Referrer-Policy', 'no-referrer');
-  ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'");
+  ctx.set(PROTECTIVE_HEADERS);
   await next();
 }
 
