@@ -1,0 +1,31 @@
+/** `bylaw … | head`: real pipes, whose readers go away. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
+
+/** → what the shell says, with the exit code of `bylaw` at its end. */
+async function shell(script: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  const bylaw = `bylaw() { "${process.execPath}" "${MAIN}" "$@"; }\n`;
+  return promisify(execFile)('bash', ['-c', `${bylaw}${script}\necho "\${PIPESTATUS[0]}"`]);
+}
+
+test.each([
+  ['that never read', `bylaw openapi --schema ${SCHEMA} | true`, '141\n'],
+  ['that never read types', `bylaw types --schema ${SCHEMA} | true`, '141\n'],
+  ['that never read the usage', 'bylaw --help | true', '141\n'],
+  ['that read one line', `bylaw openapi --schema ${SCHEMA} | head -n 1`, '{\n141\n'],
+  ['that read everything', `bylaw openapi --schema ${SCHEMA} | tail -n 1`, '}\n0\n'],
+  ['of both streams', 'bylaw sevre 2>&1 | true', '2\n'],
+])('a reader %s', async (_, script, said) => {
+  expect(await shell(script)).toEqual({ stdout: said, stderr: '' });
+});
+
+test.skipIf(!existsSync('/dev/full'))('a full disk is told, in a line', async () => {
+  const { stdout, stderr } = await shell(`bylaw openapi --schema ${SCHEMA} > /dev/full`);
+  expect([stdout, stderr]).toEqual(['1\n', 'bylaw: the output cannot be written (ENOSPC)\n']);
+});
