@@ -17,6 +17,10 @@ export interface Config {
   readonly data: string;
   /** `s3://…`: where the bytes of files are. Without one: in `data`. */
   readonly files?: string;
+  /** `smtp://user:password@host:587`, `smtps://…`: where mails go. Without one they are written as files into `data`. */
+  readonly smtpUrl?: string;
+  /** Whom mails come from. Without one: no-reply@ the host of the base URL. */
+  readonly mailFrom?: string;
   readonly workers: number;
   readonly admin?: { readonly email: string; readonly password: string };
   /** False for load tests only. */
@@ -136,6 +140,8 @@ const SOURCES = {
   data: { flag: 'data', env: 'BYLAW_DATA' },
   baseUrl: { flag: 'base-url', env: 'BASE_URL' },
   files: { env: 'BYLAW_FILES' },
+  smtpUrl: { env: 'SMTP_URL' },
+  mailFrom: { env: 'MAIL_FROM' },
   workers: { flag: 'workers', env: 'BYLAW_WORKERS' },
   adminEmail: { env: 'BYLAW_ADMIN_EMAIL' },
   adminPassword: { env: 'BYLAW_ADMIN_PASSWORD' },
@@ -174,6 +180,14 @@ const settings = z.object({
       'expected a place such as s3://bucket/prefix?region=eu-central-1',
     )
     .optional(),
+  smtpUrl: z.string().refine(isSmtpUrl, 'expected a URL such as smtp://user:password@host:587').optional(),
+  mailFrom: z
+    .string()
+    .regex(
+      /^(?:[^\s@<>]+@[^\s@<>]+|[^<>\r\n]*<[^\s@<>]+@[^\s@<>]+>)$/,
+      'expected an address such as no-reply@example.com or `Example <no-reply@example.com>`',
+    )
+    .optional(),
   workers: whole(1, 256).default(1),
   adminEmail: z
     .string()
@@ -191,6 +205,12 @@ function isBaseUrl(given: string): boolean {
   if (!URL.canParse(given)) return false;
   const { protocol, search, hash } = new URL(given);
   return /^https?:$/.test(protocol) && search === '' && hash === '';
+}
+
+function isSmtpUrl(given: string): boolean {
+  if (!URL.canParse(given)) return false;
+  const { protocol, hostname } = new URL(given);
+  return /^smtps?:$/.test(protocol) && hostname !== '';
 }
 
 const KNOWN_ENV: readonly string[] = Object.values(SOURCES).map(({ env }) => env);
@@ -242,6 +262,8 @@ function configOf({
   databaseUrl,
   replicaUrl,
   files,
+  smtpUrl,
+  mailFrom,
   rateLimit,
   ...rest
 }: Settings): Config {
@@ -253,6 +275,8 @@ function configOf({
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
     ...(replicaUrl === undefined ? {} : { replicaUrl }),
     ...(files === undefined ? {} : { files }),
+    ...(smtpUrl === undefined ? {} : { smtpUrl }),
+    ...(mailFrom === undefined ? {} : { mailFrom }),
     ...(adminEmail === undefined || adminPassword === undefined
       ? {}
       : { admin: { email: adminEmail, password: adminPassword } }),

@@ -40,6 +40,9 @@ describe('the settings of the service', () => {
       BYLAW_DATA: '',
       DATABASE_URL: 'postgres://h/d',
       DATABASE_REPLICA_URL: 'postgresql://r/d',
+      BYLAW_FILES: 's3://bucket',
+      SMTP_URL: 'smtps://user:password@mail.example:465',
+      MAIL_FROM: 'The Service <no-reply@b.example>',
       BYLAW_WORKERS: '4',
       BYLAW_ADMIN_EMAIL: 'a@b.example',
       BYLAW_ADMIN_PASSWORD: 'long enough',
@@ -53,6 +56,9 @@ describe('the settings of the service', () => {
       workers: 4,
       databaseUrl: 'postgres://h/d',
       replicaUrl: 'postgresql://r/d',
+      files: 's3://bucket',
+      smtpUrl: 'smtps://user:password@mail.example:465',
+      mailFrom: 'The Service <no-reply@b.example>',
       baseUrl: 'http://[::1]:0',
       baseUrlGiven: false,
       admin: { email: 'a@b.example', password: 'long enough' },
@@ -93,6 +99,12 @@ describe('the settings of the service', () => {
       '--base-url: expected a URL such as https://api.example, without a query',
       'BYLAW_RATE_LIMIT: expected `on` or `off`',
     ]);
+    for (const SMTP_URL of ['mail.example:587', 'https://mail.example', 'smtp:///mail', 'smtp://'])
+      expect(faultsOf([], { SMTP_URL })).toEqual(['SMTP_URL: expected a URL such as smtp://user:password@host:587']);
+    for (const MAIL_FROM of ['nobody', 'a@b <c>', 'a@b\r\nBcc: c@d', '<a@b> c'])
+      expect(faultsOf([], { MAIL_FROM })).toEqual([
+        'MAIL_FROM: expected an address such as no-reply@example.com or `Example <no-reply@example.com>`',
+      ]);
     expect(faultsOf(['--port', '1', '--port', '2', '-p'])).toEqual(['--port is given twice', 'unknown flag `-p`']);
   });
 });

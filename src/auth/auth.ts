@@ -30,9 +30,9 @@ export interface AuthSettings {
   readonly rateLimit?: boolean;
   /** Mails are written in here where there is no SMTP server. Default: `./data`. */
   readonly data?: string;
-  /** Default: `SMTP_URL` of the environment. */
+  /** Without one, mails are written as files. */
   readonly smtpUrl?: string;
-  /** Default: `MAIL_FROM` of the environment, else no-reply@ the host of the base URL. */
+  /** Default: no-reply@ the host of the base URL. */
   readonly mailFrom?: string;
 }
 
@@ -106,8 +106,8 @@ export async function createAuth(parts: {
   const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
   const accounts = createAccounts({ db, schema, users, sessions, tokens, passwords, authenticator, limiter });
   const mailer = createMailer({
-    smtpUrl: config.smtpUrl ?? process.env.SMTP_URL,
-    mailFrom: config.mailFrom ?? process.env.MAIL_FROM,
+    smtpUrl: config.smtpUrl,
+    mailFrom: config.mailFrom,
     dataDir: config.data ?? './data',
     get baseUrl() {
       return config.baseUrl;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createMailer } from '../../src/auth/mail.ts';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnBoth, TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA, until } from './people.ts';
 
 const data = await mkdtemp(join(tmpdir(), 'bylaw-mail-'));
@@ -210,5 +210,12 @@ describe('SMTP', () => {
       'a mail could not be sent (ESOCKET)',
       `there is no SMTP_URL: mails are written as files into ${folder}`,
     ]);
+  });
+
+  test('the service takes it from its settings', async () => {
+    const service = new TestService('embedded');
+    await service.start({ schema: SCHEMA, env: { SMTP_URL: 'smtp://127.0.0.1:1' } });
+    expect(service.app.auth.mailTo).toBe('SMTP');
+    await service.stop();
   });
 });

@@ -22,7 +22,7 @@ export interface Ended {
 
 function start({ args, env = {} }: Run): ChildProcess {
   const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:BYLAW_|DATABASE_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
+    ([name]) => !/^(?:BYLAW_|DATABASE_|SMTP_|MAIL_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
   );
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE, ...env },
