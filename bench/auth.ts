@@ -2,7 +2,6 @@
  * What does knowing who asks cost? Logins a second; an access token with and without the memory of verified ones; and what lists lose while
  * 200 logins a second arrive. The service runs in a process of its own on PostgreSQL; rate limits are off.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,9 +18,10 @@ import { openDatabase } from '../src/store/open.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
 import { load } from './support/load.ts';
+import { median } from './support/measure.ts';
+import { startBylaw } from './support/server.ts';
 
 const SCHEMA = fileURLToPath(new URL('./servers/items.yaml', import.meta.url));
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const LOGINS_A_SECOND = 200;
 const TOKENS = 5_000;
 const ROWS = 10_000;
@@ -29,26 +29,6 @@ const PERSON = { email: 'bench@example.com', password: 'seven-samurai-1954' };
 
 const figure = (name: string, value: number, unit: string, digits = 1): void =>
   console.log(`  ${name.padEnd(58)} ${value.toFixed(digits).padStart(10)} ${unit}`);
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
-async function serve(
-  databaseUrl: string,
-  data: string,
-): Promise<{ readonly url: string; readonly process: ChildProcess }> {
-  const flags = ['serve', '--schema', SCHEMA, '--database-url', databaseUrl, '--data', data, '--port', '0'];
-  const child = spawn(process.execPath, [MAIN, ...flags], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...process.env, BYLAW_RATE_LIMIT: 'off' },
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      const match = /listening on (\S+)/.exec(chunk.toString());
-      if (match) resolve(match[1]!);
-    });
-    child.on('exit', (code) => reject(new Error(`serve ended with exit code ${code}`)));
-  });
-  return { url, process: child };
-}
 
 async function fill(url: string): Promise<void> {
   const db = await openDatabase({ url });
@@ -166,7 +146,7 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
     throw new Error('this bench needs PostgreSQL: install its binaries or set TEST_DATABASE_URL');
   const data = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
   const databaseUrl = await isolatedUrl(postgres.url);
-  const service = await serve(databaseUrl, data);
+  const service = await startBylaw({ schema: SCHEMA, databaseUrl, data });
   try {
     const { url } = service;
     await call(`${url}/api/auth/register`, { method: 'POST', body: PERSON });

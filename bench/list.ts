@@ -2,7 +2,7 @@
  * How many filtered, policy-guarded lists a second does the service answer, next to a hand-written node:http + pg server on the same database?
  * 100,000 rows, pages of 20, 64 connections, rounds in turn so that a noisy machine is noisy for both.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,29 +11,12 @@ import pg from 'pg';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
 import { type LoadResult, load } from './support/load.ts';
+import { median } from './support/measure.ts';
+import { startBylaw, startServer } from './support/server.ts';
 
 const ROWS = 100_000;
 const CONNECTIONS = 64;
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-
-/** Starts a server in a process of its own and resolves with the address it prints. */
-async function start(
-  file: string,
-  args: readonly string[],
-): Promise<{ readonly url: string; readonly process: ChildProcess }> {
-  const child = spawn(process.execPath, [file, ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...process.env, BYLAW_RATE_LIMIT: 'off' },
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      const match = /listening on (\S+)/.exec(chunk.toString());
-      if (match) resolve(match[1]!);
-    });
-    child.on('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
-  });
-  return { url, process: child };
-}
 
 async function fill(url: string, owner: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
@@ -49,8 +32,6 @@ async function fill(url: string, owner: string): Promise<void> {
   await client.end();
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-
 interface Options {
   readonly seconds: number;
 }
@@ -63,23 +44,13 @@ async function run({ seconds }: Options): Promise<void> {
   const children: ChildProcess[] = [];
   try {
     const url = await isolatedUrl(postgres.url);
-    const bylaw = await start(here('../src/main.ts'), [
-      'serve',
-      '--schema',
-      here('./servers/items.yaml'),
-      '--database-url',
-      url,
-      '--data',
-      data,
-      '--port',
-      '0',
-    ]);
+    const bylaw = await startBylaw({ schema: here('./servers/items.yaml'), databaseUrl: url, data });
     children.push(bylaw.process);
     const user = { email: 'bench@example.com', password: 'seven-samurai-1954' };
     const { id } = (await call(`${bylaw.url}/api/auth/register`, { method: 'POST', body: user })).body.user;
     const token = (await call(`${bylaw.url}/api/auth/login`, { method: 'POST', body: user })).body.access_token;
     await fill(url, id);
-    const handwritten = await start(here('./servers/handwritten.ts'), [url, token, id]);
+    const handwritten = await startServer(here('./servers/handwritten.ts'), [url, token, id]);
     children.push(handwritten.process);
 
     const path = (n: number) => `/api/items?status=published&offset=${(n % 10) * 20}`;

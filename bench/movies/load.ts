@@ -1,8 +1,8 @@
 /** `npm run sample:movies [-- --url URL]`: loads the 3,201 films into a running service, or into one that it starts and leaves running. */
-import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SingleBar } from 'cli-progress';
+import { startServer } from '../support/server.ts';
 import { call, loadFilms } from './client.ts';
 import { readFilms } from './films.ts';
 
@@ -23,27 +23,11 @@ const users = ['ada', 'ben', 'cleo'].map((name) => ({ email: `${name}@movies.exa
 async function startService(): Promise<{ url: string; stop: () => void }> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   const schema = fileURLToPath(new URL('./bylaw.yaml', import.meta.url));
-  const child = spawn(
-    process.execPath,
-    [main, 'serve', '--schema', schema, '--data', values.data, '--port', values.port],
-    {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  );
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      const match = /listening on (\S+)/.exec(chunk.toString());
-      if (match) resolve(match[1]!);
-    });
-    child.on('exit', (code) =>
-      reject(
-        new Error(
-          `the service ended with exit code ${code}; run \`npm start -- --schema bench/movies/bylaw.yaml\` to see why`,
-        ),
-      ),
-    );
+  const flags = ['--schema', schema, '--data', values.data, '--port', values.port];
+  const { url, process } = await startServer(main, ['serve', ...flags]).catch((cause: Error) => {
+    throw new Error(`${cause.message}; run \`npm start -- --schema bench/movies/bylaw.yaml\` to see why`, { cause });
   });
-  return { url, stop: () => child.kill('SIGTERM') };
+  return { url, stop: () => process.kill('SIGTERM') };
 }
 
 const films = readFilms(users.length, values.count === undefined ? undefined : Number(values.count));

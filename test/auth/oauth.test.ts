@@ -11,7 +11,7 @@ import {
   type Page,
   type Person,
 } from './identity-provider.ts';
-import { codeOf, login, newEmail, PASSWORD, register, SCHEMA } from './people.ts';
+import { codeOf, login, newEmail, PASSWORD, register, SCHEMA, TOKEN_KEYS } from './people.ts';
 
 // The schema names the issuer, so its port is taken before the services start.
 const idp = await IdentityProvider.listen();
@@ -102,14 +102,7 @@ describeOnBoth(
         expect(page.status).toBe(200);
         expect(page.headers.get('cache-control')).toBe('no-store');
         const body = json(page);
-        expect(Object.keys(body)).toEqual([
-          'access_token',
-          'token_type',
-          'expires_in',
-          'refresh_token',
-          'refresh_expires_in',
-          'user',
-        ]);
+        expect(Object.keys(body)).toEqual(TOKEN_KEYS);
         expect(body.user).toMatchObject({ email: idp.next!.email, email_verified: true, roles: ['member'], level: 3 });
         expect(browser.cookie(service.url, 'svc_oauth')).toBeUndefined();
         const me = await browser.visit(`${service.url}/api/auth/me`);

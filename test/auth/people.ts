@@ -30,6 +30,16 @@ export const PASSWORD = 'a rather long phrase';
 let count = 0;
 export const newEmail = (name = 'someone'): string => `${name}.${process.pid}.${++count}@example.org`;
 
+/** What a login answers, in this order. */
+export const TOKEN_KEYS = [
+  'access_token',
+  'token_type',
+  'expires_in',
+  'refresh_token',
+  'refresh_expires_in',
+  'user',
+] as const;
+
 export interface Tokens {
   readonly access: string;
   readonly refresh: string;

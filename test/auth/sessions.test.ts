@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth } from '../support/service.ts';
-import { codeOf, cookieOf, login, newPerson, PASSWORD, refresh, SCHEMA, tokensOf } from './people.ts';
+import { codeOf, cookieOf, login, newPerson, PASSWORD, refresh, SCHEMA, TOKEN_KEYS, tokensOf } from './people.ts';
 
 describeOnBoth(
   'refreshing',
@@ -10,14 +10,7 @@ describeOnBoth(
     test('gives new tokens for the same session, and the same cookie with a new age', async () => {
       const person = await newPerson(service.anonymous);
       const answer = await refresh(service.anonymous, person.refresh);
-      expect(Object.keys(answer.body)).toEqual([
-        'access_token',
-        'token_type',
-        'expires_in',
-        'refresh_token',
-        'refresh_expires_in',
-        'user',
-      ]);
+      expect(Object.keys(answer.body)).toEqual(TOKEN_KEYS);
       expect(answer.headers.get('cache-control')).toBe('no-store');
       const next = tokensOf(service.anonymous, answer);
       expect(next.cookie).toBe(person.cookie);

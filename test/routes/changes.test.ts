@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { faults, idsOf, makeTag, NOBODY } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
   'changes',
@@ -12,12 +12,7 @@ describeOnBoth(
     let ed: User;
     let root: User;
     beforeAll(async () => {
-      [ann, bob, ed, root] = await Promise.all([
-        service.user(),
-        service.user(),
-        service.user('editor'),
-        service.user('admin'),
-      ]);
+      ({ ann, bob, ed, root } = await makePeople(service));
     });
     const make = async (collection: string, data: object, user = ann): Promise<Answer['body']> => {
       const { status, body, text } = await user.client.post(`/api/${collection}`, { data });

@@ -1,7 +1,7 @@
 /** "Users" of the interface: the collection routes of users under their own rules, and the assignment of roles. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { faults, idsOf, NOBODY } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
   'users',
@@ -11,12 +11,7 @@ describeOnBoth(
     let ed: User;
     let root: User;
     beforeAll(async () => {
-      [ann, bob, ed, root] = await Promise.all([
-        service.user(),
-        service.user(),
-        service.user('editor'),
-        service.user('admin'),
-      ]);
+      ({ ann, bob, ed, root } = await makePeople(service));
     });
     const patch = (who: User, whom: User, data: object) => who.client.patch(`/api/users/${whom.id}`, { data });
 

@@ -12,8 +12,6 @@ import { FolderInUse, lockFolder } from '../../src/store/lock.ts';
 import { openDatabase } from '../../src/store/open.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from './world.ts';
 
-const present = hasPostgres();
-
 async function failure(
   work: Promise<unknown>,
 ): Promise<{ kind?: string; constraint?: string | undefined; message: string }> {
@@ -27,7 +25,7 @@ async function failure(
     : error;
 }
 
-describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+describe.each(KINDS)('%s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -183,7 +181,7 @@ describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kin
   });
 });
 
-describe.runIf(present)('a PostgreSQL server', () => {
+describe.runIf(hasPostgres)('a PostgreSQL server', () => {
   let url: string;
   let db: Database;
   let other: Database;

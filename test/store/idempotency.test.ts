@@ -9,11 +9,9 @@ import {
   type KeptAnswer,
   keepAnswer,
 } from '../../src/store/idempotency.ts';
-import { type Caller, hasPostgres, KINDS, openKind, refusal, World } from './world.ts';
+import { type Caller, KINDS, openKind, refusal, World } from './world.ts';
 
-const present = hasPostgres();
-
-describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+describe.each(KINDS)('%s', (kind) => {
   let db: Database;
   let world: World;
   let ann: Caller;

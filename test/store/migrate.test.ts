@@ -4,9 +4,7 @@ import { raw } from '../../src/sql.ts';
 import { readCatalogue } from '../../src/store/catalogue.ts';
 import type { Database } from '../../src/store/contract.ts';
 import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrate.ts';
-import { hasPostgres, KINDS, openKind, schemaOf } from './world.ts';
-
-const present = hasPostgres();
+import { KINDS, openKind, schemaOf } from './world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;
 const FIRST = collections(`
@@ -18,7 +16,7 @@ const FIRST = collections(`
       tags: { kind: many_to_many, collection: teams }
 `);
 
-describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+describe.each(KINDS)('%s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemPermit } from '../../src/policy/access.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/contract.ts';
-import { type Caller, hasPostgres, KINDS, openKind, refusal, World } from './world.ts';
+import { type Caller, KINDS, openKind, refusal, World } from './world.ts';
 
 const SCHEMA = `
 roles: { admin: {}, member: {}, lead: { assigns: [member] } }
@@ -77,9 +77,8 @@ collections:
 
 /** A context of before any transaction. */
 const outside = { run: AsyncLocalStorage.snapshot() };
-const present = hasPostgres();
 
-describe.each(KINDS.filter((kind) => kind === 'embedded' || present))('%s', (kind) => {
+describe.each(KINDS)('%s', (kind) => {
   let db: Database;
   let world: World;
   let ann: Caller;

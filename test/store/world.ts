@@ -11,10 +11,11 @@ import { type Ask, createRecords, type Hooks, type Records } from '../../src/sto
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
-export const KINDS = ['embedded', 'postgres'] as const;
-export type Kind = (typeof KINDS)[number];
+export type Kind = 'embedded' | 'postgres';
 
-export const hasPostgres = (): boolean => inject('postgresUrl') !== '';
+export const hasPostgres = inject('postgresUrl') !== '';
+/** The databases that there are here. */
+export const KINDS: readonly Kind[] = hasPostgres ? ['embedded', 'postgres'] : ['embedded'];
 /** A schema of its own in the PostgreSQL of the run. */
 export const postgresUrl = (): Promise<string> => isolatedUrl(inject('postgresUrl'));
 

@@ -82,6 +82,13 @@ export class TestService {
   }
 }
 
+/** Two members, an editor and an admin. */
+export async function makePeople(service: TestService) {
+  const made = [service.user(), service.user(), service.user('editor'), service.user('admin')] as const;
+  const [ann, bob, ed, root] = await Promise.all(made);
+  return { ann, bob, ed, root };
+}
+
 const readText = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
 
 /** The schema that the suites about routes are written for. */

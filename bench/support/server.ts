@@ -1,0 +1,38 @@
+/** A server in a process of its own, so that what it costs is not the bench's. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export interface Server {
+  readonly url: string;
+  readonly process: ChildProcess;
+}
+
+/** Runs the file and resolves with the address that it prints. */
+export async function startServer(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Server> {
+  const child = spawn(process.execPath, [file, ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, ...env },
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      const match = /listening on (\S+)/.exec(chunk.toString());
+      if (match) resolve(match[1]!);
+    });
+    child.on('exit', (code) => reject(new Error(`${file} ended with exit code ${code}`)));
+  });
+  return { url, process: child };
+}
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export interface ServeOptions {
+  readonly schema: string;
+  readonly databaseUrl: string;
+  readonly data: string;
+}
+
+/** `bylaw serve` on PostgreSQL, without limits. */
+export function startBylaw({ schema, databaseUrl, data }: ServeOptions): Promise<Server> {
+  const flags = ['--schema', schema, '--database-url', databaseUrl, '--data', data, '--port', '0'];
+  return startServer(MAIN, ['serve', ...flags], { BYLAW_RATE_LIMIT: 'off' });
+}
