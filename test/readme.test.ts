@@ -17,7 +17,7 @@ test('the SQL that it shows is what the sample becomes', () => {
   const { schema } = loadSchema({ file: fileURLToPath(new URL('../bylaw.yaml', import.meta.url)), env: {} });
   const id = '01900000-0000-7000-8000-000000000001';
   const request = { auth: { id, roles: ['member'] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
-  const where = decide({ rules: schema!.collections.get('documents')!.access.list, request }).where('documents');
+  const where = decide({ rules: schema!.collections.get('documents')!.access.list, request }).where('t');
   expect(`(${/```sql\n(.*)\n```/.exec(readme)?.[1]})`).toBe(where.text);
   expect(where.values).toEqual([id, id]);
 });

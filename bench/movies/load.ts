@@ -24,10 +24,13 @@ async function startService(): Promise<{ url: string; stop: () => void }> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   const schema = fileURLToPath(new URL('./bylaw.yaml', import.meta.url));
   const flags = ['--schema', schema, '--data', values.data, '--port', values.port];
-  const { url, process } = await startServer(main, ['serve', ...flags]).catch((cause: Error) => {
-    throw new Error(`${cause.message}; run \`npm start -- --schema bench/movies/bylaw.yaml\` to see why`, { cause });
+  const server = await startServer(main, ['serve', ...flags]).catch(() => {
+    console.error(
+      `the service did not start; is there one on port ${values.port}? Another port: \`npm run sample:movies -- --port 8091\`; why: \`npm start -- ${flags.join(' ')}\``,
+    );
+    process.exit(1);
   });
-  return { url, stop: () => process.kill('SIGTERM') };
+  return { url: server.url, stop: () => server.process.kill('SIGTERM') };
 }
 
 const films = readFilms(users.length, values.count === undefined ? undefined : Number(values.count));
