@@ -108,7 +108,7 @@ class Printer {
   /**
    * PostgreSQL may answer a subquery that stands under an `or` from a hash table. Where it speaks of a row farther out than the query around it, that table is
    * good for one such row only, and when the planner has copied the `or`, the copies share the note that it is out of date: the first to read it makes
-   * its own table anew, the others answer with the old one (seen in 15.18). A subquery with an OFFSET is never hashed.
+   * its own table anew, the others answer with the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
    */
   #fence(exists: Exists): Sql {
     const within = boundIn(exists);
