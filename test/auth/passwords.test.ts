@@ -19,6 +19,17 @@ const storedHash = async (service: TestService, id: string) =>
     await service.app.db.rows(sql`SELECT password_hash FROM "_auth_accounts" WHERE user_id = ${param('uuid', id)}`)
   )[0]![0]!;
 
+/** Of one login: milliseconds that passed, microseconds of a processor. */
+interface Cost {
+  readonly time: number;
+  readonly processor: number;
+}
+/** The lower one, without the first: what disturbs only adds. */
+const quartile = (costs: readonly Cost[], of: keyof Cost): number => {
+  const values = costs.slice(20).map((cost) => cost[of]);
+  return values.sort((a, b) => a - b)[Math.floor(values.length / 4)]!;
+};
+
 describeOnBoth(
   'passwords',
   (service) => {
@@ -94,25 +105,25 @@ describeOnBoth(
       expect(await storedHash(service, id)).toBe(strong);
     });
 
-    test('an unknown email takes as long as a wrong password: lower quartiles within 10 %', {
-      retry: 2,
-      timeout: 60_000,
-    }, async () => {
+    test('an unknown email takes as long as a wrong password: within 10 %', { retry: 2, timeout: 60_000 }, async () => {
       const { email } = await register(service.anonymous);
-      const times: Record<'known' | 'unknown', number[]> = { known: [], unknown: [] };
-      const time = async (kind: 'known' | 'unknown') => {
+      const taken = { known: [] as Cost[], unknown: [] as Cost[] };
+      const take = async (kind: keyof typeof taken) => {
         const body = { email: kind === 'known' ? email : newEmail('stranger'), password: 'wrong password' };
-        const began = performance.now();
+        const [began, before] = [performance.now(), process.cpuUsage()];
         expect((await service.anonymous.post('/api/auth/login', body)).status).toBe(401);
-        times[kind].push(performance.now() - began);
+        const { user, system } = process.cpuUsage(before);
+        taken[kind].push({ time: performance.now() - began, processor: user + system });
       };
-      for (let i = 0; i < 100; i++)
-        for (const kind of i % 2 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) await time(kind);
-      // What else the machine does only adds time: a low quantile feels it least.
-      const quartile = (list: number[]) => list.slice(20).sort((a, b) => a - b)[Math.floor((list.length - 20) / 4)]!;
-      const ratio = quartile(times.known) / quartile(times.unknown);
-      expect(ratio).toBeGreaterThan(0.9);
-      expect(ratio).toBeLessThan(1.1);
+      for (let i = 0; i < 100; i++) {
+        await take(i % 2 ? 'known' : 'unknown');
+        await take(i % 2 ? 'unknown' : 'known');
+      }
+      const ratio = (of: keyof Cost) => quartile(taken.known, of) / quartile(taken.unknown, of);
+      const within = (share: number, of: keyof Cost) => Math.abs(Math.log(ratio(of))) < Math.log(1 + share);
+      // Where the machine is busy with something else, the time is that other thing's as well.
+      const same = within(0.1, 'time') || (within(0.1, 'processor') && within(0.25, 'time'));
+      expect(same, `times ${ratio('time')}, processor ${ratio('processor')}`).toBe(true);
     });
 
     test('a flood of logins: the excess is told to come back, and lists are answered meanwhile', {
