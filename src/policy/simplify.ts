@@ -159,7 +159,12 @@ function mergeOf(kind: Kind, a: Cond, b: Cond): Cond | undefined {
 const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.source.id && a.column === b.column;
 
 function mergeNull(kind: Kind, a: NullTest, b: Cond): Cond | undefined {
-  if (b.kind === 'null') return isSameColumn(a.column, b.column) ? (kind === 'and' ? FALSE : TRUE) : undefined;
+  if (b.kind === 'null') {
+    if (!isSameColumn(a.column, b.column)) return undefined;
+    // Equal ones too: what was just merged may say again what stands beside it.
+    if (a.negated === b.negated) return a;
+    return kind === 'and' ? FALSE : TRUE;
+  }
   const implied = b.kind === 'test' ? [b.left, b.right] : b.kind === 'exists' && !b.negated ? [b.key] : [];
   if (!implied.some((side) => side.kind === 'column' && isSameColumn(side, a.column))) return undefined;
   // A test that holds has both its sides: beside it "present" says nothing in `and`, and says all in `or`.

@@ -167,6 +167,7 @@ export const FAULTS: readonly Fault[] = [
     /op: mirror, left: node\.right, right: node\.left/,
     'op: node.op, left: node.right, right: node.left',
   ),
+  fault(SIMPLIFY, 'two equal tests for null cancel each other', /if \(a\.negated === b\.negated\) return a;/, ''),
   fault(SIMPLIFY, 'a union of lists keeps the first', /\? \[\.\.\.x, \.\.\.y\] : /, '? x : '),
   fault(
     SIMPLIFY,

@@ -187,7 +187,7 @@ export class PolicyMaker {
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
   }
 
-  /** Two tests of one column against literals: what a simplifier makes one of. */
+  /** Tests of one column against few literals, and whether it is there at all: what a simplifier makes one of. */
   #twins(bound: readonly Binding[]): Expr[] {
     const random = this.#random;
     const type = random.pick(this.#types());
@@ -196,9 +196,14 @@ export class PolicyMaker {
     const equal = ['=', '!=', 'in', 'not in'] as const;
     const ordered =
       type === 'bool' || type.startsWith('id:') || random.chance(0.4) ? equal : (['<', '<=', '>', '>='] as const);
-    return [0, 1].map(() => {
+    const literal = this.#literal(type);
+    return Array.from({ length: random.pick([2, 2, 3, 4]) }, (): Expr => {
+      if (left.kind === 'path' && random.chance(0.15))
+        return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
       const op = random.pick<CompareOp>(ordered);
-      const right = op === 'in' || op === 'not in' ? this.#listOf(type) : this.#literal(type);
+      const isList = op === 'in' || op === 'not in';
+      const again: Operand = isList ? { kind: 'list', items: [literal as List['items'][number]], span: SPAN } : literal;
+      const right = random.chance(0.4) ? again : isList ? this.#listOf(type) : this.#literal(type);
       return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
     });
   }

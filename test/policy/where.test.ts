@@ -167,6 +167,17 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
     '("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."note" = "d"."title"))',
     [ME],
   ],
+  // Merged tests may say again what stands beside them.
+  [
+    `not (@record.team = "${TAG}" and @record.team not in ["${TAG}"] and @record.team is null)`,
+    '"d"."team_id" IS NOT NULL',
+    [],
+  ],
+  [
+    `@record.team = "${TAG}" and @record.team not in ["${TAG}"] or @record.team is null or @record.team is null`,
+    '"d"."team_id" IS NULL',
+    [],
+  ],
   // Under an `or`, what speaks of a row farther out than the query around it must not be answered from a hash table.
   [
     'any(@record.team.memberships as m, m.role = "x" or m.user.email = @record.title)',
