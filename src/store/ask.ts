@@ -6,6 +6,7 @@ import type { Collection, Schema } from '../schema/model.ts';
 import { type Sql, sql } from '../sql.ts';
 import type { Database, Queryable, Transaction } from './contract.ts';
 import { RecordShape, tableOf } from './record.ts';
+import { Rivals } from './rivals.ts';
 
 export interface Ask {
   readonly collection: Collection;
@@ -29,6 +30,7 @@ export class Store {
   readonly db: Database;
   readonly schema: Schema;
   readonly hooks: Hooks;
+  readonly rivals = new Rivals();
   readonly #shapes = new Map<string, RecordShape>();
 
   constructor(db: Database, schema: Schema, hooks: Hooks = {}) {

@@ -15,6 +15,7 @@ import { type Answer, answerOf } from './read.ts';
 import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
 import { loadRelated } from './related.ts';
+import { uniqueKeys } from './rivals.ts';
 import { VERSION_WIDTH } from './select.ts';
 
 export interface CreateRequest {
@@ -42,9 +43,9 @@ export async function create(
   const creation = { id, store, ask, permit, input, relations };
   try {
     if (tx) return await writeIn(tx, creation);
-    return isPlain(creation)
-      ? await writeAtOnce(creation)
-      : await store.db.transaction((own) => writeIn(own, creation));
+    return await store.rivals.inTurn(uniqueKeys(ask.collection, input.values), () =>
+      isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
+    );
   } catch (error) {
     throw refusedWrite(error, ask.collection);
   }

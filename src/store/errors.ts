@@ -36,7 +36,8 @@ export function toStoreError(error: unknown): unknown {
   if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
     return new StoreError('foreign_key', constraint, error);
   }
-  return state === QUERY_CANCELED || UNAVAILABLE.test(state) ? new StoreError('unavailable', undefined, error) : error;
+  const isBusy = state === QUERY_CANCELED || isTransient(error) || UNAVAILABLE.test(state);
+  return isBusy ? new StoreError('unavailable', undefined, error) : error;
 }
 
 /** The connection is gone, or never was: nothing can be known of a statement that was under way. */

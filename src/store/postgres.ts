@@ -5,11 +5,11 @@
 import pg from 'pg';
 import { param, raw, type Sql, sql } from '../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
-import { isStalePlan, toStoreError } from './errors.ts';
+import { isStalePlan, isTransient, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { type Outcome, send } from './statements.ts';
-import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
+import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -48,7 +48,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     : undefined;
   const listener = new Listener(primary);
   const lease = () => leaseFrom(pool);
-  const run = async (statement: Sql) => (await once(lease, statement)).count;
+  const run = async (statement: Sql) => (await retried(() => once(lease, statement))).count;
   const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run };
 
   const database: Database = {
@@ -58,7 +58,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     rows: (statement) => reads.rows(statement),
     run,
-    write: async (statement) => (await once(lease, statement)).rows,
+    write: async (statement) => (await retried(() => once(lease, statement))).rows,
     transaction: (work) => transact(lease, work),
     listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
     async notify(channel, payload) {
@@ -108,7 +108,7 @@ async function leaseFrom(pool: pg.Pool): Promise<Lease> {
   }
 }
 
-/** One statement outside a transaction. */
+/** One statement outside a transaction. What another try may cure keeps its own shape. */
 async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
   mustNotHoldConnection();
   const held = await lease();
@@ -116,8 +116,12 @@ async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcom
   try {
     return await send(held.client, statement);
   } catch (error) {
+    if (isTransient(error)) {
+      destroy = isStalePlan(error);
+      throw error;
+    }
     const mapped = toStoreError(error);
-    destroy = isStalePlan(error) || (mapped instanceof StoreError && mapped.kind === 'unavailable');
+    destroy = mapped instanceof StoreError && mapped.kind === 'unavailable';
     throw mapped;
   } finally {
     held.release(destroy);

@@ -24,12 +24,17 @@ export function mustNotHoldConnection(): void {
 
 export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
   mustNotHoldConnection();
-  for (let attempt = 1; ; attempt++) {
+  return retried(() => attemptOnce(lease, work));
+}
+
+/** Whatever another try may cure is tried again; what is left is a StoreError where it is one of its kinds. */
+export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
     try {
-      return await attemptOnce(lease, work);
+      return await attempt();
     } catch (error) {
-      if (attempt === ATTEMPTS || !isTransient(error)) throw toStoreError(error);
-      await sleep(Math.random() * 10 * 2 ** attempt);
+      if (count === ATTEMPTS || !isTransient(error)) throw toStoreError(error);
+      await sleep(Math.random() * 10 * 2 ** count);
     }
   }
 }

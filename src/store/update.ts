@@ -14,6 +14,7 @@ import { changeLinks } from './links.ts';
 import { answerOf } from './read.ts';
 import { tableOf } from './record.ts';
 import { setHasOne } from './references.ts';
+import { uniqueKeys } from './rivals.ts';
 import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
 import { GuardedUpdate } from './rules.ts';
 
@@ -38,7 +39,9 @@ export async function update(store: Store, ask: Ask, request: UpdateRequest): Pr
   const unknown = input.roles ? unknownRoles(store.schema, input.roles) : [];
   const change: Change = { ...request, input, relations, faults: [...faults, ...unknown], isRolesAlone };
   try {
-    return await store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change));
+    return await store.rivals.inTurn(uniqueKeys(ask.collection, input.values), () =>
+      store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
+    );
   } catch (error) {
     throw refusedWrite(error, ask.collection);
   }

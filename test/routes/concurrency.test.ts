@@ -68,6 +68,16 @@ describeOnBoth(
       expect(statuses.toSorted()).toEqual([201, ...Array.from({ length: 49 }, () => 409)]);
     });
 
+    test('a unique value that 20 records are given is had by one', async () => {
+      const { client } = await service.user();
+      const made = await times(20, () => client.post('/api/posts', { data: { title: 't' } }));
+      const statuses = await times(20, async (i) => {
+        const { status } = await client.patch(`/api/posts/${made[i]!.body.data.id}`, { data: { slug: 'moved' } });
+        return status;
+      });
+      expect(statuses.toSorted()).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
+    });
+
     test('deletes and patches of one record: no 500, and the record is gone', async () => {
       const { client } = await service.user();
       const { id } = (await client.post('/api/counters', { data: { name: 'x' } })).body.data;

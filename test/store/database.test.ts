@@ -204,6 +204,20 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     );
   };
 
+  it('writes one of many rivals for a unique value, and tells the others of it, or to come back', async () => {
+    await db.run(raw('CREATE TABLE rivals (id int8, u int, UNIQUE (u) DEFERRABLE INITIALLY DEFERRED)'));
+    const rivals = Array.from({ length: 6 }, (_, i) =>
+      db.write(sql`INSERT INTO rivals (id, u) VALUES (${param('int8', i)}, 7) RETURNING id`).then(
+        () => 'written',
+        (error: StoreError) => (error instanceof StoreError ? error.kind : String(error)),
+      ),
+    );
+    const outcomes = await Promise.all(rivals);
+    expect([outcomes, outcomes.filter((outcome) => outcome === 'written').length]).toEqual([outcomes, 1]);
+    expect(outcomes.filter((outcome) => !['written', 'unique', 'unavailable'].includes(outcome))).toEqual([]);
+    expect(await db.rows(raw('SELECT count(*) FROM rivals'))).toEqual([['1']]);
+  });
+
   it('tries a deadlock again, and loses nothing', async () => {
     const both = (first: number, second: number) =>
       db.transaction(async (tx) => {

@@ -32,7 +32,7 @@ const UNSAFE_AND_FAST: Readonly<Record<string, string>> = {
   // Compiling a statement of a test costs a hundred times what running it does.
   jit: 'off',
   listen_addresses: '',
-  max_connections: '100',
+  max_connections: '300',
 };
 const USER = 'postgres';
 const DATABASE = 'postgres';
