@@ -3,7 +3,6 @@
  * which PostgreSQL finds out after a second and ends for all but one. Within a process it need not come to that; between processes such a write is tried again.
  */
 import type { Collection } from '../schema/model.ts';
-import type { Value } from './input.ts';
 
 export class Rivals {
   /** The end of the last write in the queue of each value. */
@@ -26,8 +25,13 @@ export class Rivals {
   }
 }
 
+interface Given {
+  readonly column: string;
+  readonly value: unknown;
+}
+
 /** What no other record of the collection may have at the same time. */
-export function uniqueKeys({ table, fields, relations }: Collection, values: readonly Value[]): readonly string[] {
+export function uniqueKeys({ table, fields, relations }: Collection, values: readonly Given[]): readonly string[] {
   const members = [...fields.values(), ...relations.values()];
   const unique = new Set(members.flatMap((member) => ('unique' in member && member.unique ? [member.column] : [])));
   return values
