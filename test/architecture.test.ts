@@ -16,12 +16,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   policy: ['grammar', 'sql'],
   schema: ['policy', 'grammar', ...LEAVES],
   store: ['schema', 'policy', ...LEAVES],
+  describe: ['schema', 'policy', ...LEAVES],
   auth: ['store', 'schema', 'policy', ...LEAVES],
   files: ['store', 'schema', 'policy', ...LEAVES],
   config: ['schema', ...LEAVES],
   http: ['config', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
-  routes: ['http', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
-  cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'schema', 'policy', 'grammar', ...LEAVES],
+  routes: ['http', 'store', 'auth', 'files', 'describe', 'schema', 'policy', ...LEAVES],
+  cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'describe', 'schema', 'policy', 'grammar', ...LEAVES],
   main: ['config', 'cli', ...LEAVES],
 };
 
@@ -56,7 +57,7 @@ function targetOf(from: string, specifier: string): string {
   return specifier.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
 }
 
-/** `src/store/open.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
+/** `src/store/database/open.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
 function roomOf(file: string): string {
   const [top, room] = file.split('/') as [string, string];
   return top === 'src' ? room.replace(/\.ts$/, '') : top;

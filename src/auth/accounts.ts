@@ -2,7 +2,7 @@
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database, Queryable, Transaction } from '../store/contract.ts';
+import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
 import { type Client, record } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Caller } from './contract.ts';

@@ -1,7 +1,7 @@
 /** What happened to accounts, told without secrets. Part of the transaction of what it tells, where there is one. */
 import { v7 } from 'uuid';
 import { empty, join, param, sql } from '../sql.ts';
-import type { Queryable } from '../store/contract.ts';
+import type { Queryable } from '../store/database/contract.ts';
 
 export type AuditEvent =
   | 'register'

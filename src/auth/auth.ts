@@ -2,7 +2,7 @@
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { type Accounts, createAccounts, findAccount } from './accounts.ts';
 import { type AuditQuery, type AuditRow, type Client, readAudit, record } from './audit.ts';
 import { type Authenticator, createAuthenticator } from './authenticate.ts';
@@ -12,7 +12,7 @@ import { createMailer } from './mail.ts';
 import { createOAuth, type OAuth } from './oauth.ts';
 import { createPasswordPool, type PasswordPool } from './passwords.ts';
 import { createRecovery, type Recovery } from './recovery.ts';
-import { tellRoles } from './role-trail.ts';
+import { tellRoles } from './role-history.ts';
 import { createSessions, type SessionRow } from './sessions.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 import { checkEmail, createUsers, normalEmail, type User } from './users.ts';

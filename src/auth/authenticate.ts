@@ -3,7 +3,7 @@
  * While nodes cannot be heard, it is remembered for a fraction of that: a lost notification never lets anybody in for longer than a second.
  */
 import { Problem } from '../problem.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { BoundedMap } from './cache.ts';
 import type { Caller } from './contract.ts';
 import { hashSecret, isSecret } from './secrets.ts';

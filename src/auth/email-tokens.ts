@@ -1,6 +1,6 @@
 /** What a mail proves: tokens of one use, for an hour, for the address that they were sent to. Only their hashes are kept. */
 import { param, sql } from '../sql.ts';
-import type { Queryable } from '../store/contract.ts';
+import type { Queryable } from '../store/database/contract.ts';
 import { hashSecret, isSecret, newSecret } from './secrets.ts';
 
 export type Purpose = 'verify_email' | 'reset_password';

@@ -1,6 +1,6 @@
 /** Signing keys as rows, so that every node signs and verifies with the same ones. */
 import { param, sql } from '../sql.ts';
-import type { Database, Queryable } from '../store/contract.ts';
+import type { Database, Queryable } from '../store/database/contract.ts';
 
 export interface KeyRow {
   readonly kid: string;

@@ -8,7 +8,7 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 import type { Limits, Rate } from '../schema/model.ts';
 import { Param, param, Sql, type SqlType, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import type { Client } from './audit.ts';
 import { normalEmail } from './users.ts';
 

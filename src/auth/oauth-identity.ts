@@ -5,7 +5,7 @@
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database, Queryable } from '../store/contract.ts';
+import type { Database, Queryable } from '../store/database/contract.ts';
 import { type Client, record } from './audit.ts';
 import { checkEmail, normalEmail, type Users } from './users.ts';
 

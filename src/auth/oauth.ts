@@ -6,7 +6,7 @@ import grant from 'grant';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider, Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import type { Accounts, Issued } from './accounts.ts';
 import { type Client, record } from './audit.ts';
 import type { Limiter } from './limits.ts';
@@ -150,7 +150,7 @@ export function createOAuth(parts: OAuthParts): OAuth {
 
 // ---------------------------------------------------------------- grant
 
-interface Ask {
+interface ProviderRequest {
   readonly provider: OAuthProvider;
   readonly settings: Endpoints['grant'];
   readonly baseUrl: string;
@@ -170,7 +170,7 @@ function handlerOf({
   provider,
   settings,
   baseUrl,
-}: Ask): (ctx: GrantContext, next: () => Promise<void>) => Promise<void> {
+}: ProviderRequest): (ctx: GrantContext, next: () => Promise<void>) => Promise<void> {
   const { name, ...endpoints } = settings;
   const handler = grant.default.koa({
     config: {
@@ -192,7 +192,7 @@ function handlerOf({
   return handler as never;
 }
 
-async function begin(ask: Ask): Promise<{ readonly location: string; readonly session: GrantSession }> {
+async function begin(ask: ProviderRequest): Promise<{ readonly location: string; readonly session: GrantSession }> {
   let location: string | undefined;
   const ctx: GrantContext = {
     method: 'GET',
@@ -212,7 +212,7 @@ async function begin(ask: Ask): Promise<{ readonly location: string; readonly se
 }
 
 async function exchange(
-  ask: Ask & { readonly query: ReadonlyMap<string, string>; readonly session: GrantSession },
+  ask: ProviderRequest & { readonly query: ReadonlyMap<string, string>; readonly session: GrantSession },
 ): Promise<Answer> {
   const ctx: GrantContext = {
     method: 'GET',

@@ -1,7 +1,7 @@
 /** Changing a password, and what is proved by mail: that an address is one's own, and that one may set a new password. */
 import { Problem } from '../problem.ts';
 import { param, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { findAccount, storePassword } from './accounts.ts';
 import { type Client, record } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';

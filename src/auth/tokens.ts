@@ -14,7 +14,7 @@ import {
   SignJWT,
 } from 'jose';
 import { Problem } from '../problem.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { BoundedMap } from './cache.ts';
 import { insertFirstKey, insertNextKey, type KeyRow, readKeys } from './keys.ts';
 

@@ -4,8 +4,8 @@ import { Problem } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
-import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/contract.ts';
-import { beginRoleTrail } from './role-trail.ts';
+import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
+import { beginRoleTrail } from './role-history.ts';
 
 /** As every route shows it: `{ id, email, email_verified, roles, created_at, updated_at, …fields and belongs_to that the schema adds }`. */
 export type User = Readonly<Record<string, unknown>> & {

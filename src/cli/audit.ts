@@ -1,8 +1,8 @@
 /** `bylaw audit`: who logged in, from where, what failed, which roles and keys changed. Newest last, as a log is read. */
 import type { AuditRow } from '../auth/auth.ts';
 import { ConfigError, readArguments } from '../config.ts';
-import { commandOf, type Io } from './command.ts';
-import { openWorkspace, WORKSPACE_FLAGS } from './workspace.ts';
+import { type Io, reportingConfigErrors } from './command.ts';
+import { openWorkspace, WORKSPACE_FLAGS } from './open.ts';
 
 const FLAGS = {
   ...WORKSPACE_FLAGS,
@@ -13,7 +13,7 @@ const FLAGS = {
 } as const;
 const DEFAULT_LIMIT = '100';
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'audit',
   summary: 'what happened to accounts [--user EMAIL] [--event EVENT] [--limit N] [--json]',
   run,

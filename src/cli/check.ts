@@ -5,11 +5,11 @@ import { ConfigError, readArguments } from '../config.ts';
 import { type SchemaIssue, underlineIssue } from '../schema/issue.ts';
 import { loadSchema } from '../schema/load.ts';
 import { formatSchema } from '../schema/shape.ts';
-import { commandOf, type Io } from './command.ts';
+import { type Io, reportingConfigErrors } from './command.ts';
 
 const FLAGS = { schema: { value: 'FILE' }, json: {}, strict: {}, 'print-schema': {} } as const;
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'check',
   summary: 'check the schema and every policy [--schema FILE] [--json] [--strict] [--print-schema]',
   run,

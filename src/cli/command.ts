@@ -19,7 +19,7 @@ export interface Command {
 export type LoadCommand = () => Promise<{ readonly command: Command }>;
 
 /** With faults of the command line told on stderr. */
-export function commandOf(command: Command): Command {
+export function reportingConfigErrors(command: Command): Command {
   return {
     ...command,
     async run(argv, io) {

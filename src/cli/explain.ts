@@ -1,18 +1,18 @@
 /** `bylaw explain`: what the rules of an action come to for a caller, as a condition and, given a record, clause by clause. */
 import { type Arguments, ConfigError, readArguments } from '../config.ts';
 import { decide } from '../policy/access.ts';
-import { type Clause, explain } from '../policy/explain.ts';
+import { type Clause, explain } from '../policy/analyse/explain.ts';
+import { needsOf } from '../policy/analyse/needs.ts';
 import { ACTIONS, type Action, type Policy, type PolicyRequest, type Related, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { ident, param, type Sql, sql } from '../sql.ts';
-import { Store } from '../store/ask.ts';
-import type { Database } from '../store/contract.ts';
-import { loadRelated } from '../store/related.ts';
-import { findSystem } from '../store/system.ts';
+import type { Database } from '../store/database/contract.ts';
+import { Store } from '../store/records/access-context.ts';
+import { loadRelated } from '../store/records/related.ts';
+import { findSystem } from '../store/records/system.ts';
 import type { Command } from './command.ts';
-import { needsOf } from './explain-needs.ts';
-import { openDatabaseFor, WORKSPACE_FLAGS } from './workspace.ts';
+import { openDatabaseFor, WORKSPACE_FLAGS } from './open.ts';
 
 const FLAGS = {
   ...WORKSPACE_FLAGS,

@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { ConfigError, readArguments } from '../config.ts';
 import { formatPolicies } from '../schema/format.ts';
 import { underlineIssue } from '../schema/issue.ts';
-import { commandOf, type Io } from './command.ts';
+import { type Io, reportingConfigErrors } from './command.ts';
 
 const FLAGS = { schema: { value: 'FILE' }, check: {} } as const;
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'fmt',
   summary: 'rewrite the policies of the schema file in canonical form [--schema FILE] [--check]',
   run,

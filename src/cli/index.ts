@@ -1,7 +1,7 @@
 /** The commands, in the order of the manual, and how one is called. */
 import { nearest } from '../../grammar/suggest.ts';
-import { StoreError } from '../store/contract.ts';
-import { commandOf, type Io, type LoadCommand } from './command.ts';
+import { StoreError } from '../store/database/contract.ts';
+import { type Io, type LoadCommand, reportingConfigErrors } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
@@ -32,8 +32,8 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
     io.stdout.write(`bylaw ${command.name}: ${command.summary}\n`);
     return 0;
   }
-  if (!databaseCommands.has(name)) return commandOf(command).run(rest, io);
-  const { runHereOrThere } = await import('./here-or-there.ts');
+  if (!databaseCommands.has(name)) return reportingConfigErrors(command).run(rest, io);
+  const { runHereOrThere } = await import('./run-command.ts');
   return runHereOrThere(command, rest, io);
 }
 

@@ -1,9 +1,9 @@
 /** `bylaw keys rotate`: a new signing key. Tokens of the old one stay valid until they expire; servers need no restart. */
 import { ConfigError, readArguments } from '../config.ts';
-import { commandOf, type Io } from './command.ts';
-import { openWorkspace, WORKSPACE_FLAGS } from './workspace.ts';
+import { type Io, reportingConfigErrors } from './command.ts';
+import { openWorkspace, WORKSPACE_FLAGS } from './open.ts';
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'keys',
   summary: 'keys rotate: a new signing key; old tokens stay valid until they expire',
   run,

@@ -1,9 +1,9 @@
 /** `bylaw migrate plan | apply`: from the database's state to the schema. */
 import { ConfigError, readArguments } from '../config.ts';
-import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrate.ts';
+import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrations/migrate.ts';
 import type { Command, Io } from './command.ts';
+import { openDatabaseFor, WORKSPACE_FLAGS } from './open.ts';
 import { systemTables } from './system-tables.ts';
-import { openDatabaseFor, WORKSPACE_FLAGS } from './workspace.ts';
 
 const FLAGS = { ...WORKSPACE_FLAGS, 'allow-destructive': {} } as const;
 

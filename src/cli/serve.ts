@@ -4,15 +4,15 @@ import { resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
-import { FolderInUse } from '../store/lock.ts';
-import { MigrationRefused } from '../store/migrate.ts';
+import { FolderInUse } from '../store/database/folder-lock.ts';
+import { MigrationRefused } from '../store/migrations/migrate.ts';
 import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
-import { type RunInside, runInside } from './inside.ts';
+import { openDatabaseOf, schemaFor } from './open.ts';
+import { type RunInside, runInside } from './remote-command.ts';
 import { type Service, startService } from './service.ts';
 import { readMetricsOfAll, serveWithWorkers, tellReady } from './workers.ts';
-import { openDatabaseOf, schemaFor } from './workspace.ts';
 
 export const command: Command = {
   name: 'serve',

@@ -13,10 +13,10 @@ import { createMetrics } from '../http/metrics.ts';
 import { createServer } from '../http/server.ts';
 import { routes } from '../routes/index.ts';
 import type { Schema } from '../schema/model.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { forgetOldKeys } from '../store/idempotency.ts';
-import { applyMigration } from '../store/migrate.ts';
-import { createRecords } from '../store/records.ts';
+import { applyMigration } from '../store/migrations/migrate.ts';
+import { createRecords } from '../store/records/records.ts';
 import { systemTables } from './system-tables.ts';
 
 const DRAIN_MS = 10_000;

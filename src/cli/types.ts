@@ -1,9 +1,9 @@
 /** `bylaw types`: TypeScript types of the collections, on stdout. */
-import { typescriptOf } from '../schema/typescript.ts';
-import { commandOf } from './command.ts';
+import { typescriptOf } from '../describe/typescript.ts';
+import { reportingConfigErrors } from './command.ts';
 import { describeSchema } from './describe.ts';
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'types',
   summary: 'print TypeScript types of the collections [--schema FILE]',
   run: (argv, io) => describeSchema({ argv, io, print: typescriptOf }),

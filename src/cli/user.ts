@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers';
 import type { Administration, User } from '../auth/auth.ts';
 import { type Arguments, ConfigError, readArguments } from '../config.ts';
 import { Problem } from '../problem.ts';
-import { commandOf, type Io } from './command.ts';
-import { openWorkspace, WORKSPACE_FLAGS } from './workspace.ts';
+import { type Io, reportingConfigErrors } from './command.ts';
+import { openWorkspace, WORKSPACE_FLAGS } from './open.ts';
 
 const FLAGS = {
   ...WORKSPACE_FLAGS,
@@ -14,7 +14,7 @@ const FLAGS = {
   'password-stdin': {},
 } as const;
 
-export const command = commandOf({
+export const command = reportingConfigErrors({
   name: 'user',
   summary:
     'user add EMAIL [--role R]… --password-stdin · user roles EMAIL --add R --remove R · user disable EMAIL · user enable EMAIL',

@@ -6,10 +6,10 @@ import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
-import { applyMigration } from '../store/migrate.ts';
+import { applyMigration } from '../store/migrations/migrate.ts';
 import type { Io } from './command.ts';
+import { openDatabaseOf } from './open.ts';
 import { systemTables } from './system-tables.ts';
-import { openDatabaseOf } from './workspace.ts';
 
 export interface Fleet {
   readonly config: Config;

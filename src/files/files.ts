@@ -1,7 +1,7 @@
 /** The room's face: where the bytes are, and what is done to them beside the records. */
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 import { createLinks, type Links } from './links.ts';
 import type { Storage } from './storage.ts';
 import { Sweeper } from './sweeper.ts';

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { release } from './memory.ts';
+import { freeBuffer } from './free-buffer.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
 const INCOMING = 'incoming';
@@ -118,7 +118,7 @@ class LocalIncoming implements Incoming {
   async #close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    for (const buffer of this.#spare) release(buffer);
+    for (const buffer of this.#spare) freeBuffer(buffer);
     await this.#file.close();
   }
 }
@@ -161,8 +161,8 @@ async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE
     }
   } finally {
     await reading.catch(() => undefined);
-    release(buffer);
-    release(other);
+    freeBuffer(buffer);
+    freeBuffer(other);
     await file.close();
   }
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
-import { release } from './memory.ts';
+import { freeBuffer } from './free-buffer.ts';
 
 const MAX_HEADERS = 8 * 1024;
 
@@ -138,7 +138,7 @@ function readChunks(request: IncomingMessage, take: (chunk: Buffer) => Promise<u
     const onData = (chunk: Buffer): void => {
       try {
         const wait = take(chunk);
-        release(chunk);
+        freeBuffer(chunk);
         if (wait === undefined) return;
         request.pause();
         wait.then(() => request.resume(), fail);

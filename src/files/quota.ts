@@ -2,7 +2,7 @@
 import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Queryable, Transaction } from '../store/contract.ts';
+import type { Queryable, Transaction } from '../store/database/contract.ts';
 
 /** Undefined: without limit. Bytes. */
 export function quotaOf({ quota }: Uploads, roles: readonly string[]): number | undefined {

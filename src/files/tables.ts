@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
 import { param, raw, type Sql, sql } from '../sql.ts';
-import type { Database } from '../store/contract.ts';
+import type { Database } from '../store/database/contract.ts';
 
 /** One row. `store_id` names this database's own bytes, so that a sweep never touches those of another database in the same folder or bucket. */
 export const fileTables: readonly Sql[] = [

@@ -6,21 +6,21 @@
 import type { Context } from 'koa';
 import type { Caller } from '../auth/contract.ts';
 import { decide, type Permit } from '../policy/access.ts';
+import { optimistic } from '../policy/analyse/optimistic.ts';
 import type { Action, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Collection } from '../schema/model.ts';
-import type { Ask } from '../store/ask.ts';
-import { mayAssignSome } from '../store/roles.ts';
+import type { AccessContext } from '../store/records/access-context.ts';
+import { mayAssignSome } from '../store/records/roles.ts';
 import type { App } from './app.ts';
-import { bestOf } from './body-rules.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { policyQueryOf, queryOf } from './query.ts';
 import type { Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
 
-export interface Arrival {
+export interface Exchange {
   readonly ctx: Context;
   readonly app: App;
   readonly match: Match;
@@ -31,11 +31,11 @@ export interface Admission {
   readonly caller: Caller;
   readonly collection: Collection;
   /** `data`: of the body, where the action has one. Throws `forbidden` where the body decides against the caller. */
-  ask(data?: Readonly<Record<string, unknown>>): Ask;
+  ask(data?: Readonly<Record<string, unknown>>): AccessContext;
 }
 
 /** Returns the route that may be handled now. Throws every refusal. */
-export async function enter(arrival: Arrival): Promise<Route> {
+export async function authorize(arrival: Exchange): Promise<Route> {
   const { ctx, app, match } = arrival;
   const door = doorOf(match);
   const caller = await callerAt(door, arrival);
@@ -73,7 +73,7 @@ function doorOf({ route, path }: Match): Door {
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
 }
 
-async function callerAt(door: Door, { ctx, app, match }: Arrival): Promise<Caller | undefined> {
+async function callerAt(door: Door, { ctx, app, match }: Exchange): Promise<Caller | undefined> {
   if (door === 'public') return undefined;
   const token =
     typeof door === 'object' && door.link === true ? queryOf(ctx).find(({ key }) => key === 'token')?.value : undefined;
@@ -87,7 +87,7 @@ async function callerAt(door: Door, { ctx, app, match }: Arrival): Promise<Calle
   }
 }
 
-function collectionAt(door: Door, { app, match }: Arrival): Collection | undefined {
+function collectionAt(door: Door, { app, match }: Exchange): Collection | undefined {
   const fixed = typeof door === 'object' ? door.collection : undefined;
   const name = fixed ?? match.params.collection;
   if (name === undefined) return undefined;
@@ -117,7 +117,7 @@ interface Who {
   readonly action: Action;
 }
 
-function admit({ ctx, app }: Arrival, { caller, collection, action }: Who): Admission {
+function admit({ ctx, app }: Exchange, { caller, collection, action }: Who): Admission {
   const request: PolicyRequest = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
   const rules = collection.access[action];
   const known = new Map<string, Permit>();
@@ -128,9 +128,9 @@ function admit({ ctx, app }: Arrival, { caller, collection, action }: Who): Admi
     return permit;
   };
   // Rules that read the body are decided with it; before it comes, only those are refused whom no body would help.
-  const best = rules.map((rule) => bestOf(rule, app.schema));
+  const best = rules.map((rule) => optimistic(rule, app.schema));
   const waitsForBody = best.some((rule, i) => rule !== rules[i]);
-  const plain: Ask = { collection, permit: permitOf, auth: caller.auth, now: request.now };
+  const plain: AccessContext = { collection, permit: permitOf, auth: caller.auth, now: request.now };
   // Giving and taking roles needs no update rule, and whether roles are all that is asked for is in the body.
   const mayHoldRoles = collection.kind === 'users' && action === 'update' && mayAssignSome(app.schema, plain);
   if (!mayHoldRoles) checkVerdict(waitsForBody ? decide({ rules: best, request }) : permitOf(collection.name, action));

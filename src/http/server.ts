@@ -6,12 +6,12 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import Koa, { type Context, type Next } from 'koa';
 import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
-import { StoreError } from '../store/contract.ts';
+import { StoreError } from '../store/database/contract.ts';
 import type { App } from './app.ts';
 import { errorDoor } from './errors.ts';
-import { enter } from './gate.ts';
+import { authorize } from './gate.ts';
 import { logRequests } from './log.ts';
-import { answerNoRequests } from './no-request.ts';
+import { answerMalformedRequests } from './malformed-requests.ts';
 import { answerOrigins } from './origins.ts';
 import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 import { giveRequestId } from './request-id.ts';
@@ -46,13 +46,13 @@ export function createServer(app: App, routes: readonly Route[]): Server {
       void handle(request, response);
     });
   }
-  answerNoRequests(server, app.log);
+  answerMalformedRequests(server, app.log);
   return server;
 }
 
 async function answer(ctx: Context, app: App, match: Match): Promise<void> {
   ctx.params = match.params;
-  const route = await enter({ ctx, app, match });
+  const route = await authorize({ ctx, app, match });
   ctx.state.route = route;
   if (route.accepts !== 'any') checkAccept(ctx);
   await route.handle(ctx, app);

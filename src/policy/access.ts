@@ -3,8 +3,8 @@
  * request. The rules of an action are a union; an action without a rule is denied.
  */
 import { join, raw, type Sql } from '../sql.ts';
-import { invariant } from './lowered.ts';
-import type { Needs } from './predicate.ts';
+import { invariant } from './condition.ts';
+import type { Needs } from './emit/predicate.ts';
 import { asPolicyResidual, type PolicyResidual } from './residual.ts';
 import type { Need, Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 

@@ -4,11 +4,11 @@
 
 import { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
 import { parse } from '../../grammar/parser.ts';
-import { check } from './check.ts';
-import { lower } from './lower.ts';
-import { composed, generated } from './predicate.ts';
+import { check } from './check/check.ts';
+import { composed, generated } from './emit/predicate.ts';
+import { lower } from './lower/lower.ts';
+import { bind, planOf } from './lower/specialise.ts';
 import { type PolicyResidual, Shape, Shapes } from './residual.ts';
-import { bind, planOf } from './specialise.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Scope } from './types.ts';
 
 export interface Place {

@@ -5,7 +5,7 @@
 import type { CompareOp } from '../../grammar/syntax.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
-import type { Operand, Scalar } from './lowered.ts';
+import type { Operand, Scalar } from './condition.ts';
 import type { ValueType } from './types.ts';
 
 /** What may stand on the two sides. `same`: types that can be equal; `ordered`: texts, numbers, datetimes; `element`: a value and a list; `holder`: a list and a value, or two texts; `text`: two texts. */

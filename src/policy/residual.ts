@@ -2,15 +2,15 @@
  * What requests leave of a policy. A shape is a residual without its values; requests of one signature share it, and a known shape costs binding alone.
  */
 import { raw, type Sql } from '../sql.ts';
-import { type Cond, FALSE, invariant, TRUE } from './lowered.ts';
-import { type Decision, type Needs, needsOf, type Predicate } from './predicate.ts';
-import { type Binding, type Plan, settleNow } from './specialise.ts';
+import { type Condition, FALSE, invariant, TRUE } from './condition.ts';
+import { type Decision, type Needs, needsOf, type Predicate } from './emit/predicate.ts';
+import { type Where, whereOf } from './emit/where.ts';
+import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import { NO_RELATED, type Residual } from './types.ts';
-import { type Where, whereOf } from './where.ts';
 
 /** A residual with what only this room's gate and explanation use. */
 export interface PolicyResidual extends Residual {
-  readonly cond: Cond;
+  readonly cond: Condition;
   /** The condition as it stands under an `or`. */
   whereInUnion(alias: string): Sql;
 }
@@ -64,16 +64,16 @@ export class Shapes {
 }
 
 interface ShapeParts {
-  readonly cond: Cond;
+  readonly cond: Condition;
   readonly plan: Plan;
-  readonly predicateOf: (cond: Cond) => Predicate;
+  readonly predicateOf: (cond: Condition) => Predicate;
   /** The policy names `@next` where that is not the record itself, so that it is no condition over stored rows. */
   readonly needsNext: boolean;
 }
 
 /** A residual without its values: all that requests of one signature share. */
 export class Shape {
-  readonly cond: Cond;
+  readonly cond: Condition;
   readonly plan: Plan;
   readonly verdict: Residual['verdict'];
   readonly needsNext: boolean;
@@ -125,7 +125,7 @@ class BoundResidual implements PolicyResidual {
     this.#binding = binding;
   }
 
-  get cond(): Cond {
+  get cond(): Condition {
     return this.#shape.cond;
   }
 

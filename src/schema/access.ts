@@ -1,9 +1,9 @@
 /** The rules of the file → compiled policies. Faults are placed at their characters in the file. */
 import type { PolicyIssue } from '../../grammar/errors.ts';
 import { PolicyError } from '../../grammar/errors.ts';
-import { examine } from '../policy/check.ts';
+import { subsumes } from '../policy/analyse/subsumes.ts';
+import { examine } from '../policy/check/check.ts';
 import { compile, compileChecked } from '../policy/compile.ts';
-import { subsumes } from '../policy/subsumes.ts';
 import { ACTIONS, type Action, type Catalog, type Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';

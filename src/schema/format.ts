@@ -3,12 +3,12 @@ import { Scalar } from 'yaml';
 import { withComments } from '../../grammar/comments.ts';
 import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
-import { invariant } from '../policy/lowered.ts';
+import { invariant } from '../policy/condition.ts';
 import { ACTIONS } from '../policy/types.ts';
 import { type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
-import { valueAt } from './shape-faults.ts';
 import { SchemaSource } from './source.ts';
+import { valueAt } from './validate.ts';
 
 export interface Formatted {
   /** The file's text; as it was where an issue is an error. */

@@ -1,6 +1,7 @@
 /** Which indexes a collection wants, and which one its policies miss. */
+
+import { unindexed } from '../policy/analyse/unindexed.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../policy/types.ts';
-import { unindexed } from '../policy/unindexed.ts';
 import { INDEXABLE_LENGTH } from './field-rules.ts';
 import type { Collection, Field } from './model.ts';
 

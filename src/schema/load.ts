@@ -5,7 +5,7 @@ import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
 import type { SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
-import { warnOfSelfChosen } from './self-chosen.ts';
+import { warnOfSelfChosen } from './privilege-escalation.ts';
 import {
   readLimits,
   readOAuth,
@@ -16,8 +16,8 @@ import {
   readSessions,
   readUploads,
 } from './settings.ts';
-import { readShape } from './shape-faults.ts';
 import { SchemaSource } from './source.ts';
+import { readShape } from './validate.ts';
 
 export type { SchemaIssue } from './issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,7 +2,7 @@
 
 import { Problem } from '../problem.ts';
 import { param, raw, type Sql, sql } from '../sql.ts';
-import type { Queryable, Transaction } from './contract.ts';
+import type { Queryable, Transaction } from './database/contract.ts';
 
 export const IDEMPOTENCY_TABLES: readonly Sql[] = [
   raw(`CREATE TABLE IF NOT EXISTS "bylaw_idempotency" (

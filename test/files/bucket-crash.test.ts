@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { createFiles } from '../../src/files/files.ts';
 import { openStorage } from '../../src/files/open.ts';
-import { openDatabase } from '../../src/store/open.ts';
+import { openDatabase } from '../../src/store/database/open.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { serve } from '../support/process.ts';

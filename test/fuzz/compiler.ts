@@ -5,7 +5,7 @@ import type { Policy, Residual } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
 
 type ParserModule = typeof import('../../grammar/parser.ts');
-type CheckModule = typeof import('../../src/policy/check.ts');
+type CheckModule = typeof import('../../src/policy/check/check.ts');
 type CompileModule = typeof import('../../src/policy/compile.ts');
 type SqlModule = typeof import('../../src/sql.ts');
 
@@ -21,7 +21,7 @@ export const ROOT = new URL('../../', import.meta.url);
 export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
   const { parse } = await load<ParserModule>('grammar/parser.ts');
-  const { check } = await load<CheckModule>('src/policy/check.ts');
+  const { check } = await load<CheckModule>('src/policy/check/check.ts');
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
   return { parse, check, compileChecked, sql: await load<SqlModule>('src/sql.ts') };
 }

@@ -1,9 +1,9 @@
 /** One policy and one request over all rows of a collection, by every backend. */
 import { print } from '../../grammar/printer.ts';
 import type { Expr } from '../../grammar/syntax.ts';
-import { interpret, type Truth } from '../../src/policy/interpret.ts';
 import type { Checked, Need, Policy, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
+import { interpret, type Truth } from '../oracle/interpret.ts';
 import type { Compiler, Unioned } from './compiler.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';

@@ -7,13 +7,13 @@ export interface Fault {
 }
 
 const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
-const LOWER = 'src/policy/lower.ts';
-const LEAVES = 'src/policy/leaves.ts';
+const LOWER = 'src/policy/lower/lower.ts';
+const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
-const SPECIALISE = 'src/policy/specialise.ts';
-const SIMPLIFY = 'src/policy/simplify.ts';
-const PREDICATE = 'src/policy/predicate.ts';
-const WHERE = 'src/policy/where.ts';
+const SPECIALISE = 'src/policy/lower/specialise.ts';
+const SIMPLIFY = 'src/policy/lower/simplify.ts';
+const PREDICATE = 'src/policy/emit/predicate.ts';
+const WHERE = 'src/policy/emit/where.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
@@ -224,7 +224,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     PREDICATE,
     'next walks the stored world',
-    /world === 'record' \? frame\.related : frame\.nextRelated/,
+    /version === 'record' \? frame\.related : frame\.nextRelated/,
     'frame.related',
   ),
   fault(PREDICATE, 'fused orderings do not guard absence', /return x != null && x < /, 'return x! < '),

@@ -4,7 +4,7 @@
  */
 import { underline } from '../../grammar/errors.ts';
 import { parse } from '../../grammar/parser.ts';
-import { check, examine } from '../../src/policy/check.ts';
+import { check, examine } from '../../src/policy/check/check.ts';
 import type { Action } from '../../src/policy/types.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';
 

@@ -1,7 +1,7 @@
 /** Worlds, one after the other, each with policies and requests, until time is up or something disagrees. */
 import type { Expr } from '../../grammar/syntax.ts';
-import type { Truth } from '../../src/policy/interpret.ts';
 import type { Action, PolicyRequest } from '../../src/policy/types.ts';
+import type { Truth } from '../oracle/interpret.ts';
 import { ask, type Question } from './batch.ts';
 import type { Compiler } from './compiler.ts';
 import {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ebnf, railroad, TERMINALS } from '../../grammar/diagrams.ts';
 import { parse, serializedGrammar } from '../../grammar/parser.ts';
 import { lexer } from '../../grammar/tokens.ts';
+import { ebnf, railroad, TERMINALS } from '../../scripts/diagrams.ts';
 
 describe('the grammar on paper', () => {
   it('is the grammar of the parser', async () => {

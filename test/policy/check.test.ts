@@ -1,8 +1,8 @@
 /** The checked tree: names resolved, literals in their final type. */
 import { describe, expect, it } from 'vitest';
-import { examine } from '../../src/policy/check.ts';
+import { unindexed } from '../../src/policy/analyse/unindexed.ts';
+import { examine } from '../../src/policy/check/check.ts';
 import type { Checked, CheckedCompare, CheckedOperand } from '../../src/policy/types.ts';
-import { unindexed } from '../../src/policy/unindexed.ts';
 import { SAMPLE } from './sample-catalog.ts';
 
 function checkedOf(text: string): Checked {

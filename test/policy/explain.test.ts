@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type Clause, explain, type Situation, why } from '../../src/policy/analyse/explain.ts';
 import { compile } from '../../src/policy/compile.ts';
-import { type Clause, explain, type Situation, why } from '../../src/policy/explain.ts';
 import type { PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { compile } from '../../src/policy/compile.ts';
+import { keyOf } from '../../src/policy/lower/simplify.ts';
 import { compareNumerals, holdsForNumerals, numberTest } from '../../src/policy/numerals.ts';
 import { asPolicyResidual } from '../../src/policy/residual.ts';
-import { keyOf } from '../../src/policy/simplify.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { compareText, successorOf } from '../../src/policy/collation.ts';
 import { compile, compileChecked } from '../../src/policy/compile.ts';
-import { RECORD } from '../../src/policy/lowered.ts';
-import { codeOf, composed, generated, own } from '../../src/policy/predicate.ts';
+import { RECORD } from '../../src/policy/condition.ts';
+import { codeOf, composed, generated, own } from '../../src/policy/emit/predicate.ts';
 import { asPolicyResidual } from '../../src/policy/residual.ts';
 import {
   type Catalog,

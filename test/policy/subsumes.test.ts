@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { examine } from '../../src/policy/check.ts';
-import { interpret } from '../../src/policy/interpret.ts';
-import { canBe, FALSE, outcomes, TRUE, UNKNOWN } from '../../src/policy/outcomes.ts';
-import { subsumes } from '../../src/policy/subsumes.ts';
+import { subsumes } from '../../src/policy/analyse/subsumes.ts';
+import { examine } from '../../src/policy/check/check.ts';
+import { canBe, FALSE, outcomes, TRUE, UNKNOWN } from '../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../src/policy/types.ts';
+import { interpret } from '../oracle/interpret.ts';
 import { SAMPLE } from './sample-catalog.ts';
 
 function checkedOf(text: string): Checked {

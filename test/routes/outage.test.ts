@@ -5,7 +5,7 @@ import { expect, inject, test } from 'vitest';
 import { startService } from '../../src/cli/service.ts';
 import { readConfig } from '../../src/config.ts';
 import { openLog } from '../../src/http/log.ts';
-import { openDatabase } from '../../src/store/open.ts';
+import { openDatabase } from '../../src/store/database/open.ts';
 import { Client } from '../support/client.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { faults } from '../support/records.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { openapiOf } from '../../src/describe/openapi.ts';
+import { typescriptOf } from '../../src/describe/typescript.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import { openapiOf } from '../../src/schema/openapi.ts';
-import { typescriptOf } from '../../src/schema/typescript.ts';
 
 const SCHEMA = parseSchema(`roles: [editor]
 collections:

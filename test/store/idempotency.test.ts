@@ -1,7 +1,7 @@
 /** The first answer is the answer: also of requests that come at once, and never of one that failed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql } from '../../src/sql.ts';
-import type { Database } from '../../src/store/contract.ts';
+import type { Database } from '../../src/store/database/contract.ts';
 import {
   claimKey,
   forgetOldKeys,

@@ -1,9 +1,9 @@
 /** Migrations on both databases: what is done unasked, what is refused, and that nothing is left half done. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { readCatalogue } from '../../src/store/catalogue.ts';
-import type { Database } from '../../src/store/contract.ts';
-import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrate.ts';
+import type { Database } from '../../src/store/database/contract.ts';
+import { readCatalogue } from '../../src/store/migrations/catalog.ts';
+import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrations/migrate.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemPermit } from '../../src/policy/access.ts';
 import { param, raw, sql } from '../../src/sql.ts';
-import type { Database } from '../../src/store/contract.ts';
+import type { Database } from '../../src/store/database/contract.ts';
 import { type Caller, KINDS, openKind, refusal, World } from './world.ts';
 
 const SCHEMA = `

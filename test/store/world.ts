@@ -4,10 +4,10 @@ import { decide, type Permit } from '../../src/policy/access.ts';
 import type { Action, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model.ts';
-import type { Database } from '../../src/store/contract.ts';
-import { applyMigration } from '../../src/store/migrate.ts';
-import { openDatabase } from '../../src/store/open.ts';
-import { type Ask, createRecords, type Hooks, type Records } from '../../src/store/records.ts';
+import type { Database } from '../../src/store/database/contract.ts';
+import { openDatabase } from '../../src/store/database/open.ts';
+import { applyMigration } from '../../src/store/migrations/migrate.ts';
+import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/store/records/records.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
@@ -84,7 +84,7 @@ export class Caller {
     this.id = auth.id as string;
   }
 
-  ask(collection: string, more: More & { readonly data?: unknown } = {}): Ask {
+  ask(collection: string, more: More & { readonly data?: unknown } = {}): AccessContext {
     const known = new Map<string, Permit>();
     const { schema } = this.#world;
     const request = {

@@ -9,10 +9,10 @@ import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
-import { sendChunks } from '../../http/send.ts';
+import { sendChunks } from '../../http/stream.ts';
 import { Problem } from '../../problem.ts';
-import { notFound } from '../../store/ask.ts';
-import { isUnchanged } from '../../store/etag.ts';
+import { notFound } from '../../store/records/access-context.ts';
+import { isUnchanged } from '../../store/records/etag.ts';
 import { headerOf, idOf } from '../records/request.ts';
 import { readSizes, type Sizes } from './sizes.ts';
 

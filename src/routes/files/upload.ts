@@ -11,8 +11,8 @@ import { readJsonBody } from '../../http/json.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
 
-import { StoreError, type Transaction } from '../../store/contract.ts';
-import { answerOf, idempotencyKeyOf, onceUnder } from '../records/once.ts';
+import { StoreError, type Transaction } from '../../store/database/contract.ts';
+import { answerOf, idempotencyKeyOf, withIdempotencyKey } from '../records/idempotent.ts';
 import { expandOf } from '../records/request.ts';
 import { drain } from './drain.ts';
 
@@ -59,7 +59,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
     const answer =
       key === undefined
         ? await app.db.transaction(create)
-        : await onceUnder({ userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, app, create);
+        : await withIdempotencyKey({ userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, app, create);
     // The first request under this key has a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
     ctx.status = answer.status;

@@ -1,8 +1,8 @@
 import { bodyHashOf, dataOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import type { Transaction } from '../../store/contract.ts';
-import { answerOf, idempotencyKeyOf, onceUnder } from './once.ts';
+import type { Transaction } from '../../store/database/contract.ts';
+import { answerOf, idempotencyKeyOf, withIdempotencyKey } from './idempotent.ts';
 import { expandOf } from './request.ts';
 
 export const createRecord: Route = {
@@ -23,7 +23,7 @@ export const createRecord: Route = {
     const answer =
       key === undefined
         ? await create()
-        : await onceUnder({ userId: caller.id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) }, app, create);
+        : await withIdempotencyKey({ userId: caller.id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) }, app, create);
     ctx.status = answer.status;
     ctx.set(answer.headers);
     ctx.type = 'application/json';

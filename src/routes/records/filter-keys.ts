@@ -2,7 +2,7 @@
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
-import type { Filter } from '../../store/list.ts';
+import type { Filter } from '../../store/records/list.ts';
 
 export interface FilterKey {
   readonly key: string;

@@ -4,7 +4,7 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
 import { type Fault, Problem, type ProblemCode } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import type { Filter } from '../../store/list.ts';
+import type { Filter } from '../../store/records/list.ts';
 import { readExpand } from './expand.ts';
 import { filterKeysOf } from './filter-keys.ts';
 

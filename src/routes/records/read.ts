@@ -1,6 +1,6 @@
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import { isUnchanged } from '../../store/etag.ts';
+import { isUnchanged } from '../../store/records/etag.ts';
 import { expandOf, headerOf, idOf } from './request.ts';
 
 export const readRecord: Route = {

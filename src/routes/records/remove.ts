@@ -1,6 +1,6 @@
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import { headerOf, idOf, tellUserChanged } from './request.ts';
+import { announceUserChange, headerOf, idOf } from './request.ts';
 
 export const removeRecord: Route = {
   method: 'DELETE',
@@ -11,7 +11,7 @@ export const removeRecord: Route = {
     const { collection, ask } = admissionOf(ctx);
     const id = idOf(ctx);
     await app.records.remove(ask(), { id, ifMatch: headerOf(ctx, 'If-Match') });
-    if (collection.kind === 'users') await tellUserChanged(ctx, app, id);
+    if (collection.kind === 'users') await announceUserChange(ctx, app, id);
     ctx.status = 204;
   },
 };

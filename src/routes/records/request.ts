@@ -7,7 +7,7 @@ import { queryOf } from '../../http/query.ts';
 import { parseUuid } from '../../policy/values.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { notFound } from '../../store/ask.ts';
+import { notFound } from '../../store/records/access-context.ts';
 import { clientOf } from '../auth/answer.ts';
 import { readExpand } from './expand.ts';
 import { throwFaults } from './list-query.ts';
@@ -32,7 +32,7 @@ export function headerOf(ctx: Context, name: string): string | undefined {
 }
 
 /** Sessions remember their users for under a second; every node forgets now, and the audit trail names who did it. What cannot be told ends by itself as fast. */
-export async function tellUserChanged(ctx: Context, app: App, id: string): Promise<void> {
+export async function announceUserChange(ctx: Context, app: App, id: string): Promise<void> {
   const by = { caller: callerOf(ctx), client: clientOf(ctx, app) };
   await app.auth
     .userChanged(id, by)

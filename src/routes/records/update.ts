@@ -2,7 +2,7 @@ import { dataOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { expandOf, headerOf, idOf, tellUserChanged } from './request.ts';
+import { announceUserChange, expandOf, headerOf, idOf } from './request.ts';
 
 export const updateRecord: Route = {
   method: 'PATCH',
@@ -24,7 +24,7 @@ export const updateRecord: Route = {
       // A fault of the envelope is told only about a record that the caller may change.
       throw fault !== undefined && isInvalid(error) ? fault : error;
     });
-    if (collection.kind === 'users') await tellUserChanged(ctx, app, written.id);
+    if (collection.kind === 'users') await announceUserChange(ctx, app, written.id);
     if (written.etag !== undefined) ctx.set('ETag', written.etag);
     ctx.type = 'application/json';
     ctx.body = written.json === undefined ? JSON.stringify({ data: { id: written.id } }) : `{"data":${written.json}}`;

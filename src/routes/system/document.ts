@@ -1,6 +1,7 @@
 /** The OpenAPI document of the running service, made once. Not a route. */
+
+import { openapiOf } from '../../describe/openapi.ts';
 import type { App } from '../../http/app.ts';
-import { openapiOf } from '../../schema/openapi.ts';
 
 const known = new WeakMap<App, object>();
 

@@ -2,7 +2,7 @@
 import type { App } from '../../http/app.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { isCurrent } from '../../store/migrate.ts';
+import { isCurrent } from '../../store/migrations/migrate.ts';
 
 export const healthz: Route = {
   method: 'GET',

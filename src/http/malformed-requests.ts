@@ -1,0 +1,81 @@
+/**
+ * What never becomes a request: bytes that are no HTTP, a head that is too large or too slow, CONNECT. Node would answer with a bare status line, or
+ * hang up; here it is told like everything else, and nothing of what was sent stands in the answer.
+ */
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Problem } from '../problem.ts';
+import { detailsOf } from './errors.ts';
+import type { Logger } from './log.ts';
+import { PROTECTIVE_HEADERS } from './protective-headers.ts';
+
+/** So long may a client that is still sending take to read the answer: cut at once, it might see a reset connection only. */
+const LINGER_MS = 1_000;
+
+type Answer = ServerResponse<IncomingMessage>;
+
+export function answerMalformedRequests(server: Server, log: Logger): void {
+  // The latest of a connection: earlier ones are answered before it.
+  const answers = new WeakMap<Duplex, Answer>();
+  const refused = new WeakSet<Duplex>();
+  const refuse = (socket: Duplex, problem: Problem, reason?: string): void => {
+    if (socket.destroyed || !socket.writable) return void socket.destroy();
+    const requestId = randomUUID();
+    log.info({ request_id: requestId, status: problem.status, code: problem.code, reason }, 'no request');
+    socket.end(answerOf(problem, requestId));
+    const late = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(late));
+  };
+
+  server.prependListener('request', (request, response) => answers.set(request.socket, response));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // What comes after it is no HTTP either, and is told so again.
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const told = (): void => refuse(socket, problemOf(error), error.code);
+    const before = answers.get(socket);
+    if (before === undefined || before.closed) told();
+    // The broken request follows one that is still being answered.
+    else if (before.req.complete) before.once('close', told);
+    else if (before.headersSent) socket.destroy();
+    else told();
+  });
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.resume();
+    refuse(
+      socket,
+      new Problem('method_not_allowed', 'this service is no proxy: CONNECT is not allowed', { headers: { Allow: '' } }),
+    );
+  });
+}
+
+function problemOf({ code }: NodeJS.ErrnoException): Problem {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Problem('headers_too_large', 'the request line and the headers together are larger than 16 KiB');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new Problem('too_large', 'the extensions of the chunks are larger than 16 KiB');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Problem('request_timeout', 'the request did not arrive in time');
+    default:
+      return new Problem('malformed_request', 'what was sent is not a valid HTTP/1.1 request');
+  }
+}
+
+function answerOf(problem: Problem, requestId: string): string {
+  const body = detailsOf(problem, requestId);
+  const headers = {
+    ...PROTECTIVE_HEADERS,
+    ...problem.headers,
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/problem+json',
+    'Content-Length': Buffer.byteLength(body),
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`, ...lines, '', body].join('\r\n');
+}

@@ -1,0 +1,268 @@
+/**
+ * Why a policy said what it said of one record: the value of every clause, and for an unknown one what was absent. It evaluates the checked tree
+ * with three values, by itself, so that what it says does not depend on the lowering that it explains.
+ */
+
+import { own } from '../emit/predicate.ts';
+import { holdsOf, literalElements } from '../lower/specialise.ts';
+import type {
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  ColumnOperand,
+  Policy,
+  PolicyRequest,
+  Related,
+  RequestOperand,
+  Residual,
+  Row,
+  Scope,
+  ToOneStep,
+} from '../types.ts';
+import { addSeconds, readJson, readText, type Scalar } from '../values.ts';
+
+export type Truth = boolean | undefined;
+/** A part of a policy and what it came to. `absent` says what was missing where it is unknown. */
+export interface Clause {
+  readonly text: string;
+  readonly value: Truth;
+  readonly absent?: string;
+  /** An element of a to-many relation that this clause was asked of. */
+  readonly element?: string;
+  /** `not` and `none`: the opposite of what its parts come to. */
+  readonly inverts?: true;
+  readonly parts: readonly Clause[];
+}
+export interface Situation {
+  readonly policy: Policy;
+  readonly request: PolicyRequest;
+  readonly record: Row;
+  readonly related: Related;
+  readonly next?: Row;
+  readonly nextRelated?: Related;
+}
+export interface Explanation {
+  readonly allowed: boolean;
+  readonly sentence: string;
+  readonly clause: Clause;
+  /** What the request left, before any record was looked at. */
+  readonly residual: Residual['verdict'];
+  /** The condition over stored records, where the policy is one. */
+  readonly sql?: { readonly text: string; readonly values: readonly unknown[] };
+}
+
+export function explain(situation: Situation): Explanation {
+  const { policy, request } = situation;
+  const clause = clauseOf(situation);
+  const residual = policy.specialise(request);
+  const sql = policy.namesNext ? undefined : residual.where('record');
+  return {
+    allowed: clause.value === true,
+    sentence: sentenceOf(clause),
+    clause,
+    residual: residual.verdict,
+    ...(sql && { sql: { text: sql.text, values: sql.values } }),
+  };
+}
+
+/** One sentence that names the clause which decided. */
+export const why = (situation: Situation): string => sentenceOf(clauseOf(situation));
+
+function clauseOf(situation: Situation): Clause {
+  return new Evaluation(situation).clause(situation.policy.checked, new Map());
+}
+
+// ---------------------------------------------------------------- the sentence
+
+function sentenceOf(clause: Clause): string {
+  const deciding = decidingOf(clause);
+  const verb = clause.value === true ? 'allowed' : 'denied';
+  const where = deciding.element === undefined ? '' : ` for ${deciding.element}`;
+  const reason = deciding.absent === undefined ? '' : `: ${deciding.absent}`;
+  return `${verb} because \`${deciding.text}\` is ${wordOf(deciding.value)}${where}${reason}`;
+}
+
+const wordOf = (value: Truth): string => (value === undefined ? 'unknown' : String(value));
+
+/** The smallest clause that alone made the whole what it is. */
+function decidingOf(clause: Clause): Clause {
+  const wanted = clause.inverts ? opposite(clause.value) : clause.value;
+  const [only, ...others] = clause.parts.filter((part) => part.value === wanted);
+  return only === undefined || others.length > 0 ? clause : decidingOf(only);
+}
+
+const opposite = (value: Truth): Truth => (value === undefined ? undefined : !value);
+
+// ---------------------------------------------------------------- three values
+
+interface Bound {
+  readonly row: Row;
+  readonly related: Related;
+}
+type Variables = ReadonlyMap<string, Bound>;
+/** A value, or why there is none. */
+type Found = { readonly value: Scalar | readonly (Scalar | undefined)[] } | { readonly absent: string };
+type FoundRow = Bound | { readonly absent: string };
+
+class Evaluation {
+  readonly #situation: Situation;
+
+  constructor(situation: Situation) {
+    this.#situation = situation;
+  }
+
+  clause(node: Checked, variables: Variables): Clause {
+    const text = this.#text(node.span);
+    switch (node.kind) {
+      case 'const':
+        return { text, value: node.value, parts: [] };
+      case 'not': {
+        const part = this.clause(node.item, variables);
+        return { text, value: opposite(part.value), inverts: true, parts: [part] };
+      }
+      case 'and':
+      case 'or': {
+        const parts = node.items.map((item) => this.clause(item, variables));
+        return { text, value: kleene(node.kind, parts), parts };
+      }
+      case 'is null': {
+        const found = this.#operand(node.operand, variables);
+        return { text, value: 'absent' in found === !node.negated, parts: [] };
+      }
+      case 'compare':
+        return { text, ...this.#compare(node, variables), parts: [] };
+      case 'quantified':
+        return { text, ...this.#quantified(node, variables) };
+    }
+  }
+
+  #text({ start, end }: { readonly start: number; readonly end: number }): string {
+    return this.#situation.policy.text.slice(start, end);
+  }
+
+  #quantified(
+    { path, quantifier, variable, condition }: CheckedQuantified,
+    variables: Variables,
+  ): Omit<Clause, 'text'> {
+    const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
+    if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
+    const rows = at.related.many(path.from, path.relation.name, own(at.row, 'id') as string);
+    const parts = rows.map((row) => ({
+      ...this.clause(condition, new Map(variables).set(variable, { row, related: at.related })),
+      element: `${path.relation.name} ${own(row, 'id')}`,
+    }));
+    if (quantifier === 'all') return { value: kleene('and', parts), parts };
+    const some = kleene('or', parts);
+    return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
+  }
+
+  // -------------------------------------------------------------- values
+
+  #compare(node: CheckedCompare, variables: Variables): Pick<Clause, 'value' | 'absent'> {
+    const { op } = node;
+    const [left, right] = [this.#operand(node.left, variables), this.#operand(node.right, variables)];
+    const list = [left, right].find((found) => 'value' in found && Array.isArray(found.value)) as
+      | { readonly value: readonly unknown[] }
+      | undefined;
+    const member = op === 'in' || op === 'contains';
+    if (list?.value.length === 0) return { value: !member };
+    if ('absent' in left) return { value: undefined, absent: left.absent };
+    if ('absent' in right) return { value: undefined, absent: right.absent };
+    if (list === undefined) return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
+    const literal = list === left ? node.left : node.right;
+    if (isElement(node, { left: left.value, right: right.value })) return { value: member };
+    if (!list.value.includes(undefined)) return { value: !member };
+    return { value: undefined, absent: `an element of \`${this.#text(literal.span)}\` cannot be read` };
+  }
+
+  #operand(operand: CheckedOperand, variables: Variables): Found {
+    switch (operand.kind) {
+      case 'literal':
+        return { value: operand.value };
+      case 'now':
+        return { value: addSeconds(this.#situation.request.now, operand.seconds) };
+      case 'request':
+        return this.#requestValue(operand);
+      case 'column':
+        return this.#columnValue(operand, variables);
+    }
+  }
+
+  #columnValue(operand: ColumnOperand, variables: Variables): Found {
+    const at = this.#walk(operand, variables);
+    if ('absent' in at) return at;
+    const { column } = operand;
+    const name = column.kind === 'id' ? 'id' : column.kind === 'field' ? column.field.name : column.relation.name;
+    const value = own(at.row, name) ?? undefined;
+    return value === undefined ? { absent: `\`${this.#text(operand.span)}\` is null` } : { value: value as Scalar };
+  }
+
+  #walk(
+    { scope, steps }: { readonly scope: Scope; readonly steps: readonly ToOneStep[] },
+    variables: Variables,
+  ): FoundRow {
+    let at = this.#root(scope, variables);
+    for (const { from, relation } of steps) {
+      if ('absent' in at) return at;
+      const { row, related }: Bound = at;
+      const key = own(row, relation.kind === 'belongs_to' ? relation.name : 'id') as string | null | undefined;
+      const next: Row | undefined =
+        key == null
+          ? undefined
+          : relation.kind === 'belongs_to'
+            ? related.one(relation.collection, key)
+            : related.many(from, relation.name, key)[0];
+      at = next === undefined ? { absent: `there is no \`${relation.name}\`` } : { row: next, related };
+    }
+    return at;
+  }
+
+  #root(scope: Scope, variables: Variables): FoundRow {
+    const { record, related, next = record, nextRelated = related } = this.#situation;
+    switch (scope.kind) {
+      case 'record':
+        return { row: record, related };
+      case 'next':
+        return { row: next, related: nextRelated };
+      case 'variable':
+        return variables.get(scope.name) ?? { absent: `there is no \`${scope.name}\`` };
+    }
+  }
+
+  #requestValue({ source, name, type, list, span }: RequestOperand): Found {
+    const { auth, query, data } = this.#situation.request;
+    const holder: Row | null | undefined = source === 'auth' ? auth : source === 'query' ? query : data;
+    const raw = holder == null ? undefined : own(holder, name);
+    const shown = `\`${this.#text(span)}\``;
+    if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
+    const read = (value: unknown): Scalar | undefined =>
+      source === 'query' ? readText(type, String(value)) : readJson(type, value);
+    if (list) {
+      const elements = (Array.isArray(raw) ? raw : [raw]).map(read);
+      if (elements.length > 0 && elements.every((element) => element === undefined))
+        return { absent: `no element of ${shown} can be read` };
+      return { value: elements };
+    }
+    if (Array.isArray(raw)) return { absent: `${shown} was sent more than once` };
+    const value = read(raw);
+    const kind = typeof type === 'object' ? 'identifier' : type;
+    return value === undefined ? { absent: `${shown} cannot be read as ${kind}` } : { value };
+  }
+}
+
+function kleene(kind: 'and' | 'or', parts: readonly Clause[]): Truth {
+  const settling = kind === 'or';
+  if (parts.some(({ value }) => value === settling)) return settling;
+  return parts.some(({ value }) => value === undefined) ? undefined : !settling;
+}
+
+function isElement(
+  node: CheckedCompare,
+  found: { readonly left: Scalar | readonly unknown[]; readonly right: Scalar | readonly unknown[] },
+): boolean {
+  const op = node.op === 'contains' ? 'contains' : 'in';
+  const elements = (operand: CheckedOperand, value: Scalar | readonly unknown[]) =>
+    (operand.kind === 'literal' && operand.list ? literalElements(operand) : value) as Scalar | readonly Scalar[];
+  return holdsOf({ ...node, op })(elements(node.left, found.left), elements(node.right, found.right));
+}

@@ -1,0 +1,135 @@
+/** Whether one rule of a union makes another one idle. */
+import type { CompareOp } from '../../../grammar/syntax.ts';
+import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
+
+/**
+ * True only if whatever `b` allows, `a` allows too. Sound and incomplete: `false` means that it could not be shown.
+ * Beside each other in a union, `b` then changes nothing.
+ */
+export function subsumes(a: Checked, b: Checked): boolean {
+  // A rule without `@next` is held to the resulting record as well, which `b` with `@next` may not be.
+  if (namesNext(b) && !namesNext(a)) return false;
+  return new Proof().implies(plain(b), plain(a));
+}
+
+function namesNext(checked: Checked): boolean {
+  return JSON.stringify(checked, (key, value: unknown) =>
+    key === 'relation' || key === 'field' ? undefined : value,
+  ).includes('"kind":"next"');
+}
+
+/** Without spans, and with the variables named by their depth, so that equal conditions are equal texts. */
+function plain(checked: Checked): Checked {
+  const renamed = rename(checked, new Map());
+  return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
+}
+
+type Names = ReadonlyMap<string, string>;
+
+function rename(checked: Checked, names: Names): Checked {
+  switch (checked.kind) {
+    case 'and':
+    case 'or':
+      return { ...checked, items: checked.items.map((item) => rename(item, names)) };
+    case 'not':
+      return { ...checked, item: rename(checked.item, names) };
+    case 'compare':
+      return { ...checked, left: renamed(checked.left, names), right: renamed(checked.right, names) };
+    case 'is null':
+      return { ...checked, operand: renamed(checked.operand, names) };
+    case 'quantified': {
+      const variable = `$${names.size}`;
+      const inner = new Map(names).set(checked.variable, variable);
+      return { ...checked, path: renamed(checked.path, names), variable, condition: rename(checked.condition, inner) };
+    }
+    case 'const':
+      return checked;
+  }
+}
+
+function renamed<T extends object>(holder: T, names: Names): T {
+  if (!('scope' in holder)) return holder;
+  const scope = holder.scope as { readonly kind: string; readonly name?: string };
+  return scope.kind === 'variable' ? { ...holder, scope: { ...scope, name: names.get(scope.name!) } } : holder;
+}
+
+/** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
+const MOST_STEPS = 20_000;
+
+class Proof {
+  #steps = 0;
+  readonly #keys = new Map<object, string>();
+
+  implies(b: Checked, a: Checked): boolean {
+    if (++this.#steps > MOST_STEPS) return false;
+    if (this.#key(a) === this.#key(b)) return true;
+    if (b.kind === 'const') return !b.value || (a.kind === 'const' && a.value);
+    if (a.kind === 'const') return a.value;
+    if (b.kind === 'or') return b.items.every((item) => this.implies(item, a));
+    if (a.kind === 'and') return a.items.every((item) => this.implies(b, item));
+    if (a.kind === 'or' && a.items.some((item) => this.implies(b, item))) return true;
+    if (b.kind === 'and' && b.items.some((item) => this.implies(item, a))) return true;
+    return this.#leaf(b, a);
+  }
+
+  #leaf(b: Checked, a: Checked): boolean {
+    if (a.kind === 'quantified' && b.kind === 'quantified') return this.#quantified(b, a);
+    if (b.kind !== 'compare') return false;
+    if (a.kind === 'is null') return a.negated && [b.left, b.right].some((side) => this.#isPresent(b, side, a.operand));
+    return a.kind === 'compare' && this.#key(a.left) === this.#key(b.left) && narrower(b, a);
+  }
+
+  #quantified(b: CheckedQuantified, a: CheckedQuantified): boolean {
+    if (a.quantifier !== b.quantifier || this.#key(a.path) !== this.#key(b.path)) return false;
+    // `none` turns the implication round, and what is not true may be unknown.
+    return a.quantifier !== 'none' && this.implies(b.condition, a.condition);
+  }
+
+  /** A comparison that is true has both sides, but for the list tests that an empty list settles. */
+  #isPresent({ op }: CheckedCompare, side: object, operand: object): boolean {
+    return op !== 'not in' && this.#key(side) === this.#key(operand);
+  }
+
+  #key(node: object): string {
+    const known = this.#keys.get(node);
+    if (known !== undefined) return known;
+    const key = JSON.stringify(node);
+    this.#keys.set(node, key);
+    return key;
+  }
+}
+
+type Values = readonly (string | number | boolean)[];
+
+/** The literals of a comparison, unless one of them is no exact value. */
+function literals({ right }: CheckedCompare): Values | undefined {
+  if (right.kind !== 'literal' || right.exact !== undefined) return undefined;
+  return Array.isArray(right.value) ? right.value : [right.value as string | number | boolean];
+}
+
+const ONE_OF: ReadonlySet<CompareOp> = new Set<CompareOp>(['=', 'in']);
+const NONE_OF: ReadonlySet<CompareOp> = new Set<CompareOp>(['!=', 'not in']);
+
+/** For comparisons of the same left side with literals: every value that `b` takes, `a` takes. */
+function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
+  const [few, many] = [literals(b), literals(a)];
+  if (few === undefined || many === undefined) return false;
+  if (ONE_OF.has(b.op) && ONE_OF.has(a.op)) return few.every((value) => many.includes(value));
+  if (ONE_OF.has(b.op) && NONE_OF.has(a.op)) return few.every((value) => !many.includes(value));
+  if (NONE_OF.has(b.op) && NONE_OF.has(a.op)) return many.every((value) => few.includes(value));
+  return ordered(b, a);
+}
+
+function ordered(b: CheckedCompare, a: CheckedCompare): boolean {
+  if (b.right.kind !== 'literal' || a.right.kind !== 'literal') return false;
+  const [low, high] = [a.right.value, b.right.value];
+  // Texts are ordered by code point, which JavaScript's own order is not.
+  if (typeof low !== 'number' || typeof high !== 'number') return false;
+  const above = a.op === '>' || a.op === '>=';
+  if (!above && a.op !== '<' && a.op !== '<=') return false;
+  const sameWay = b.op === '=' || (above ? b.op === '>' || b.op === '>=' : b.op === '<' || b.op === '<=');
+  if (!sameWay) return false;
+  const strictlyInside = above ? high > low : high < low;
+  const inclusive = a.op === '>=' || a.op === '<=' || b.op === '>' || b.op === '<';
+  return strictlyInside || (high === low && inclusive);
+}

@@ -1,0 +1,85 @@
+/** Whether what a policy leaves to the database reads the whole table for want of an index, and which index would help. */
+import type { CompareOp } from '../../../grammar/syntax.ts';
+import { ident } from '../../sql.ts';
+import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
+
+export interface Unindexed {
+  readonly columns: readonly string[];
+  /** One statement for each column. */
+  readonly createIndex: string;
+}
+
+/** `free`: the request alone decides. `served`: an index answers. Else the fields whose index would; none if no index can. */
+type Access = 'free' | 'served' | readonly CatalogField[];
+
+const SARGABLE: ReadonlySet<CompareOp> = new Set<CompareOp>(['=', 'in', '<', '<=', '>', '>=', 'starts with']);
+const HOPELESS: Access = [];
+
+/** `undefined` where an index serves the policy, or none would. `collection` is the one that the policy guards. */
+export function unindexed(checked: Checked, catalog: Catalog, collection: string): Unindexed | undefined {
+  const table = catalog.collections.get(collection)?.table;
+  const access = accessOf(checked);
+  if (table === undefined || access === 'free' || access === 'served' || access.length === 0) return undefined;
+  const columns = [...new Set(access.map((field) => field.column))];
+  const createIndex = columns
+    .map((column) => `CREATE INDEX ON ${ident(table).text} (${ident(column).text});`)
+    .join('\n');
+  return { columns, createIndex };
+}
+
+function accessOf(checked: Checked): Access {
+  switch (checked.kind) {
+    case 'const':
+      return 'free';
+    case 'and':
+      return ofAnd(checked.items.map(accessOf));
+    case 'or':
+      return ofOr(checked.items.map(accessOf));
+    case 'not':
+      return accessOf(checked.item) === 'free' ? 'free' : HOPELESS;
+    case 'is null':
+      return dependsOnRecord(checked.operand) ? HOPELESS : 'free';
+    case 'quantified':
+      // `any` is a semi-join over an indexed key; `all` and `none` look at every record.
+      return checked.quantifier === 'any' ? 'served' : HOPELESS;
+    case 'compare':
+      return ofCompare(checked);
+  }
+}
+
+const isWanted = (access: Access): access is readonly CatalogField[] => typeof access === 'object';
+
+/** One served item is enough, and one index. */
+function ofAnd(items: readonly Access[]): Access {
+  if (items.every((item) => item === 'free')) return 'free';
+  if (items.includes('served')) return 'served';
+  return items.filter(isWanted).find((fields) => fields.length > 0) ?? HOPELESS;
+}
+
+/** Every branch needs its own. */
+function ofOr(items: readonly Access[]): Access {
+  const wanted = items.filter(isWanted);
+  if (wanted.some((fields) => fields.length === 0)) return HOPELESS;
+  if (wanted.length > 0) return wanted.flat();
+  return items.includes('served') ? 'served' : 'free';
+}
+
+const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => operand.kind === 'column';
+
+function ofCompare({ op, left, right }: CheckedCompare): Access {
+  const columns = [left, right].filter(dependsOnRecord);
+  if (columns.length === 0) return 'free';
+  if (columns.length > 1 || !SARGABLE.has(op)) return HOPELESS;
+  const [operand] = columns as [ColumnOperand];
+  // The column on the list or needle side is not what the operator looks up.
+  if (operand === right && (op === 'in' || op === 'starts with')) return HOPELESS;
+  return ofColumn(operand);
+}
+
+function ofColumn({ column, steps }: ColumnOperand): Access {
+  // Behind a relation the record's own key is looked up, which is indexed.
+  if (steps.length > 0 || column.kind !== 'field') return 'served';
+  const { field } = column;
+  if (field.index || field.unique) return 'served';
+  return field.type === 'bool' ? HOPELESS : [field];
+}

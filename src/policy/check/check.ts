@@ -1,0 +1,261 @@
+/** Expr → Checked: every name resolved, every type known. All errors are found in one walk. */
+import type { PolicyIssue } from '../../../grammar/errors.ts';
+import { parse } from '../../../grammar/parser.ts';
+import { MOST_ISSUES } from '../../../grammar/read.ts';
+import type { Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
+import type { CheckContext, Checked, CheckedOperand } from '../types.ts';
+import { type Comparing, checkCompare } from './comparisons.ts';
+import { type BoundVariable, type Fault, type Place, resolve } from './resolve.ts';
+import { warnings } from './warnings.ts';
+
+export interface CheckResult {
+  /** Given where there is no error; warnings may be among the issues. */
+  readonly checked?: Checked;
+  readonly issues: readonly PolicyIssue[];
+}
+
+/** The checked tree of an expression without syntax errors. */
+export function check(expr: Expr, context: CheckContext): CheckResult {
+  const result = checkTree(expr, context, NOTHING);
+  return result.issues.length === 0 ? result : { ...result, issues: withProvenFixes(result.issues, context) };
+}
+
+/** Text → checked tree, with the errors of the grammar and those of the types together. */
+export function examine(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
+  const { checked, issues } = examineOnce(text, context);
+  if (issues.length === 0) return { ...(checked && { checked }), issues };
+  return { ...(checked && { checked }), issues: withProvenFixes(issues, { ...context, text }) };
+}
+
+function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
+  const { expr, tree, broken, issues } = parse(text);
+  if (tree === undefined) return { issues };
+  const result = checkTree(tree, { ...context, text }, broken);
+  if (expr !== undefined) return result;
+  const errors = [...issues, ...result.issues.filter((issue) => issue.severity === 'error')];
+  return { issues: errors.sort((a, b) => a.span.start - b.span.start).slice(0, MOST_ISSUES) };
+}
+
+// ---------------------------------------------------------------- the walk
+
+const NOTHING: ReadonlySet<Operand> = new Set();
+const NO_VARIABLES: ReadonlyMap<string, BoundVariable> = new Map();
+
+function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operand>): CheckResult {
+  const walk = new Checker(context, broken);
+  const checked = walk.expr(expr, NO_VARIABLES);
+  if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues.slice(0, MOST_ISSUES) };
+  return { checked, issues: warnings(checked, context) };
+}
+
+type Variables = ReadonlyMap<string, BoundVariable>;
+
+class Checker {
+  readonly issues: PolicyIssue[] = [];
+  readonly #context: CheckContext;
+  readonly #broken: ReadonlySet<Operand>;
+  readonly #names = new Set<string>();
+
+  constructor(context: CheckContext, broken: ReadonlySet<Operand>) {
+    this.#context = context;
+    this.#broken = broken;
+  }
+
+  /** `undefined` where something in it is reported. */
+  expr(expr: Expr, variables: Variables): Checked | undefined {
+    switch (expr.kind) {
+      case 'and':
+      case 'or': {
+        const items = expr.items.map((item) => this.expr(item, variables));
+        return allOf(items) ? { kind: expr.kind, items, span: expr.span } : undefined;
+      }
+      case 'not': {
+        const item = this.expr(expr.item, variables);
+        return item && { kind: 'not', item, span: expr.span };
+      }
+      case 'compare':
+        return this.#compare(expr, variables);
+      case 'is null':
+        return this.#isNull(expr, variables);
+      case 'quantified':
+        return this.#quantified(expr, variables);
+      case 'truth':
+        return this.#truth(expr, variables);
+    }
+  }
+
+  #place(variables: Variables): Place {
+    const { catalog, collection, action } = this.#context;
+    return { catalog, collection, action, variables, fault: (fault) => this.#fault(fault) };
+  }
+
+  #fault(fault: Fault): undefined {
+    this.issues.push({ severity: 'error', ...fault });
+  }
+
+  #comparing(variables: Variables): Comparing {
+    return { ...this.#place(variables), text: this.#context.text, freshName: (name) => this.#unique(name) };
+  }
+
+  #isFull(): boolean {
+    return this.issues.length >= MOST_ISSUES;
+  }
+
+  #compare(expr: Compare, variables: Variables): Checked | undefined {
+    if (this.#isFull() || this.#broken.has(expr.left) || this.#broken.has(expr.right)) return undefined;
+    return checkCompare(expr, this.#comparing(variables));
+  }
+
+  #isNull({ operand, negated, span }: IsNull, variables: Variables): Checked | undefined {
+    if (this.#isFull() || this.#broken.has(operand)) return undefined;
+    const path = this.#pathOnly(operand);
+    const named = path && resolve(path, this.#place(variables));
+    if (named === undefined) return undefined;
+    if (named.kind === 'query') {
+      const read: CheckedOperand = {
+        kind: 'request',
+        source: 'query',
+        name: named.name,
+        type: 'string',
+        list: false,
+        nullable: true,
+        span: named.span,
+      };
+      return { kind: 'is null', negated, operand: read, span };
+    }
+    const isList = named.kind === 'to many' || (named.kind === 'request' && named.list);
+    if (!isList) return { kind: 'is null', negated, operand: named, span };
+    const message =
+      named.kind === 'to many'
+        ? 'a to-many relation is never null; `none(… as x, true)` says that it is empty'
+        : 'a list is never null';
+    const bound =
+      named.kind === 'to many' && path!.steps.length === named.used ? this.#emptiness(path!, negated) : undefined;
+    this.#fault({
+      code: 'null_of_list',
+      message,
+      span: operand.span,
+      ...(bound !== undefined && { suggestion: bound, fix: { span, replacement: bound } }),
+    });
+    return undefined;
+  }
+
+  #emptiness(path: Path, negated: boolean): string {
+    const { text } = this.#context;
+    return `${negated ? 'any' : 'none'}(${text.slice(path.span.start, path.span.end)} as x, true)`;
+  }
+
+  #pathOnly(operand: Operand): Path | undefined {
+    if (operand.kind === 'path') return operand;
+    this.#fault({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
+    return undefined;
+  }
+
+  #truth({ operand, span }: Truth, variables: Variables): Checked | undefined {
+    if (operand.kind === 'bool') return { kind: 'const', value: operand.value, span };
+    if (this.#isFull() || this.#broken.has(operand)) return undefined;
+    if (operand.kind !== 'path') {
+      this.#fault({
+        code: 'condition_expected',
+        message: 'a value alone is no condition; expected a comparison',
+        span,
+      });
+      return undefined;
+    }
+    const truth = { kind: 'bool', value: true, span } as const;
+    const named = resolve(operand, this.#place(variables));
+    if (named === undefined) return undefined;
+    if (named.kind !== 'query' && named.kind !== 'to many' && named.type === 'bool') {
+      return {
+        kind: 'compare',
+        op: '=',
+        left: named,
+        right: { ...truth, kind: 'literal', type: 'bool', list: false },
+        span,
+      };
+    }
+    this.#fault(this.#notBool(operand, named.kind === 'to many'));
+    return undefined;
+  }
+
+  #notBool({ span }: Path, toMany: boolean): Fault {
+    const path = this.#context.text.slice(span.start, span.end);
+    const replacement = toMany ? `any(${path} as x, true)` : `${path} is not null`;
+    const message = `\`${path}\` is not true or false, so it is no condition alone; expected a comparison, such as \`${replacement}\``;
+    return { code: 'condition_expected', message, span, suggestion: replacement, fix: { span, replacement } };
+  }
+
+  // -------------------------------------------------------------- quantifiers
+
+  #quantified(expr: Quantified, variables: Variables): Checked | undefined {
+    const { quantifier, path, variable, span } = expr;
+    if (this.#isFull()) return undefined;
+    const taken = variables.has(variable.name);
+    if (taken) this.#fault(shadowing(variable, variables));
+    const relation = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
+    // Without the relation the names behind the variable cannot be judged.
+    if (relation === undefined || taken) return undefined;
+    const unique = this.#unique(variable.name);
+    const inner = new Map(variables).set(variable.name, { unique, collection: relation.relation.collection });
+    const condition = this.expr(expr.condition, inner);
+    return condition && { kind: 'quantified', quantifier, path: relation, variable: unique, condition, span };
+  }
+
+  #toMany(path: Path, variables: Variables) {
+    const named = resolve(path, this.#place(variables));
+    if (named === undefined) return undefined;
+    if (named.kind === 'to many' && named.used === path.steps.length) return named.path;
+    const message =
+      named.kind === 'to many'
+        ? 'a quantifier ranges over one to-many relation; expected nothing behind it, or another quantifier within'
+        : 'a quantifier ranges over a to-many relation; this is one value, which can be compared as it is';
+    const span = named.kind === 'to many' ? { start: named.path.span.end, end: path.span.end } : path.span;
+    this.#fault({ code: 'to_many_expected', message, span });
+    return undefined;
+  }
+
+  /** Two quantifiers beside each other may use one name; behind the checker every one has its own. */
+  #unique(name: string): string {
+    let unique = name;
+    for (let i = 2; this.#names.has(unique); i++) unique = `${name}_${i}`;
+    this.#names.add(unique);
+    return unique;
+  }
+}
+
+const allOf = (items: readonly (Checked | undefined)[]): items is readonly Checked[] =>
+  items.every((item) => item !== undefined);
+
+function shadowing({ name, span }: Name, variables: Variables): Fault {
+  const free = [2, 3, 4, 5, 6, 7, 8].map((i) => `${name}${i}`).find((each) => !variables.has(each));
+  const message = `\`${name}\` is bound already by an outer quantifier; expected another name${free ? `, such as \`${free}\`` : ''}`;
+  return { code: 'variable_shadowed', message, span, ...(free !== undefined && { suggestion: free }) };
+}
+
+// ---------------------------------------------------------------- fixes
+
+/** Trying a fix costs a parse and a check, and a text with many errors must be answered as fast as one with few. */
+const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
+
+/** Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no error and fewer warnings). */
+function withProvenFixes(issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] {
+  const before = tally(issues);
+  let left = triedFixes(issues.length);
+  return issues.map((issue) => {
+    const { fix, ...rest } = issue;
+    if (fix === undefined) return issue;
+    if (left-- <= 0) return rest;
+    const text = context.text.slice(0, fix.span.start) + fix.replacement + context.text.slice(fix.span.end);
+    const after = tally(examineOnce(text, context).issues);
+    const better =
+      issue.severity === 'error'
+        ? after.errors < before.errors
+        : after.errors === 0 && after.warnings < before.warnings;
+    return better ? issue : rest;
+  });
+}
+
+function tally(issues: readonly PolicyIssue[]): { readonly errors: number; readonly warnings: number } {
+  const errors = issues.filter((issue) => issue.severity === 'error').length;
+  return { errors, warnings: issues.length - errors };
+}

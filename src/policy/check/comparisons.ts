@@ -1,0 +1,400 @@
+/** The type rules of comparisons. Which rule an operator has stands in its entry of the table. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Compare, CompareOp, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import { OPERATORS } from '../operators.ts';
+import type {
+  Checked,
+  CheckedOperand,
+  ColumnOperand,
+  NowOperand,
+  RequestOperand,
+  ToManyPath,
+  ValueType,
+} from '../types.ts';
+import { type Literal, readList, readLiteral } from './literals.ts';
+import { describeType, type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
+
+export interface Comparing extends Place {
+  readonly text: string;
+  freshName(name: string): string;
+}
+
+/** A side before its type is settled: only `fixed` and `held` have one of their own. */
+type Side =
+  | { readonly kind: 'fixed'; readonly operand: ColumnOperand | RequestOperand | NowOperand; readonly span: Span }
+  /** `@request.auth.roles` */
+  | { readonly kind: 'held'; readonly operand: RequestOperand; readonly span: Span }
+  | { readonly kind: 'query'; readonly query: QueryName; readonly span: Span }
+  | { readonly kind: 'literal'; readonly literal: Literal; readonly span: Span }
+  | { readonly kind: 'list'; readonly list: List; readonly span: Span }
+  | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
+  | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Path; readonly span: Span };
+type Scalar = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
+
+interface Pair {
+  readonly expr: Compare;
+  readonly left: Side;
+  readonly right: Side;
+  readonly at: Comparing;
+}
+
+export function checkCompare(expr: Compare, at: Comparing): Checked | undefined {
+  const left = sideOf(expr.left, at);
+  const right = sideOf(expr.right, at);
+  if (left === undefined || right === undefined) return undefined;
+  const pair = { expr, left, right, at };
+  if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
+  if (left.kind === 'to many' && expr.op === 'contains' && isWhole(left))
+    return containsElement(pair, left.relation.path);
+  const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
+  if (bare !== undefined) return refuse(pair, bareToMany(pair, bare));
+  switch (OPERATORS[expr.op].sides) {
+    case 'same':
+    case 'ordered':
+    case 'text':
+      return scalars(pair);
+    case 'element':
+      return membership(pair);
+    case 'holder':
+      return holding(pair);
+  }
+}
+
+function refuse({ at }: Pair, fault: Fault): undefined {
+  at.fault(fault);
+  return undefined;
+}
+
+function sideOf(operand: Operand, at: Comparing): Side | undefined {
+  const { span } = operand;
+  switch (operand.kind) {
+    case 'text':
+    case 'number':
+    case 'bool':
+      return { kind: 'literal', literal: operand, span };
+    case 'null':
+      return { kind: 'null', literal: operand, span };
+    case 'list':
+      return { kind: 'list', list: operand, span };
+    case 'now':
+      return { kind: 'fixed', operand: { kind: 'now', seconds: operand.seconds, type: 'datetime', span }, span };
+    case 'path':
+      return pathSide(operand, at);
+  }
+}
+
+function pathSide(path: Path, at: Comparing): Side | undefined {
+  const named = resolve(path, at);
+  if (named === undefined) return undefined;
+  const { span } = path;
+  switch (named.kind) {
+    case 'query':
+      return { kind: 'query', query: named, span };
+    case 'to many':
+      return { kind: 'to many', relation: named, path, span };
+    case 'column':
+      return { kind: 'fixed', operand: named, span };
+    case 'request':
+      return named.list ? { kind: 'held', operand: named, span } : { kind: 'fixed', operand: named, span };
+  }
+}
+
+const isScalar = (side: Side): side is Scalar =>
+  side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
+const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
+  relation.used === path.steps.length;
+const textAt = ({ text }: Comparing, { start, end }: Span): string => text.slice(start, end);
+
+// ---------------------------------------------------------------- types
+
+const isNumber = (type: ValueType): boolean => type === 'int' || type === 'float';
+
+export function comparable(left: ValueType, right: ValueType): boolean {
+  if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : right === 'string';
+  if (typeof right === 'object') return left === 'string';
+  return left === right || (isNumber(left) && isNumber(right));
+}
+
+function mismatch(span: Span, found: ValueType, expected: ValueType): Fault {
+  const both = typeof found === 'object' && typeof expected === 'object';
+  const message = both
+    ? `identifiers of \`${found.id}\` and of \`${expected.id}\` are never equal`
+    : `found ${describeType(found)}, expected ${describeType(expected)}`;
+  return { code: 'type_mismatch', message, span };
+}
+
+/** The type that a side has by itself. */
+function ownType(side: Scalar): ValueType | undefined {
+  switch (side.kind) {
+    case 'fixed':
+      return side.operand.type;
+    case 'literal': {
+      const read = readLiteral(side.literal);
+      return 'code' in read ? undefined : read.type;
+    }
+    case 'query':
+      return undefined;
+  }
+}
+
+/** The side as an operand that is compared with something of type `against`. */
+function settle(side: Scalar, against: ValueType, at: Comparing): CheckedOperand | undefined {
+  switch (side.kind) {
+    case 'query':
+      return {
+        kind: 'request',
+        source: 'query',
+        name: side.query.name,
+        type: against,
+        list: false,
+        nullable: true,
+        span: side.span,
+      };
+    case 'fixed':
+      if (comparable(side.operand.type, against)) return side.operand;
+      at.fault(mismatch(side.span, side.operand.type, against));
+      return undefined;
+    case 'literal': {
+      const read = readLiteral(side.literal, against);
+      if (!('code' in read)) return read;
+      at.fault(read);
+      return undefined;
+    }
+  }
+}
+
+/** The type both sides are read as: that of a path before that of a literal, since only literals are converted. */
+function pivotOf(left: Scalar, right: Scalar): ValueType {
+  const fixed = left.kind === 'fixed' ? left : right.kind === 'fixed' ? right : undefined;
+  return ownType(fixed ?? left) ?? ownType(right) ?? 'string';
+}
+
+// ---------------------------------------------------------------- = != < <= > >=, starts with, ends with
+
+function scalars(pair: Pair): Checked | undefined {
+  const { expr, left, right, at } = pair;
+  if (!isScalar(left) || !isScalar(right)) return refuse(pair, listCompared(pair));
+  const rule = OPERATORS[expr.op].sides;
+  const pivot = rule === 'text' ? 'string' : pivotOf(left, right);
+  if (rule === 'ordered' && !isOrdered(pivot)) return refuse(pair, unordered(expr, pivot));
+  const empty = typeof pivot === 'object' ? [left, right].find(isEmptyText) : undefined;
+  if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
+  if (rule === 'text') return texts(pair, left, right);
+  return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
+}
+
+/** A part of a text is looked for in texts only: an identifier is not one. */
+function texts(pair: Pair, left: Scalar, right: Scalar): Checked | undefined {
+  return finish(pair, settleText(left, pair.at), settleText(right, pair.at));
+}
+
+function settleText(side: Scalar, at: Comparing): CheckedOperand | undefined {
+  if (side.kind !== 'fixed' || side.operand.type === 'string') return settle(side, 'string', at);
+  at.fault(mismatch(side.span, side.operand.type, 'string'));
+  return undefined;
+}
+
+const isEmptyText = (side: Scalar): boolean =>
+  side.kind === 'literal' && side.literal.kind === 'text' && side.literal.value === '';
+
+/** `@request.auth.id != ""`, as other systems ask whether somebody is signed in. */
+function emptyIdentifier({ expr, left, right, at }: Pair, empty: Scalar): Fault {
+  const other = empty === left ? right : left;
+  const test = expr.op === '!=' ? 'is not null' : 'is null';
+  const message = `an identifier is never an empty text; expected \`${test}\``;
+  const fix = { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` };
+  return { code: 'identifier_malformed', message, span: empty.span, suggestion: test, fix };
+}
+
+function finish(
+  { expr }: Pair,
+  left: CheckedOperand | undefined,
+  right: CheckedOperand | undefined,
+): Checked | undefined {
+  return left && right && { kind: 'compare', op: expr.op, left, right, span: expr.span };
+}
+
+const isOrdered = (type: ValueType): boolean => typeof type !== 'object' && type !== 'bool';
+
+function unordered({ op, opSpan }: Compare, type: ValueType): Fault {
+  const message = `\`${op}\` takes texts, numbers and datetimes, found ${describeType(type)}; expected \`=\` or \`!=\``;
+  return { code: 'type_unordered', message, span: opSpan };
+}
+
+/** `@request.auth.roles = "admin"`, `@record.status = ["a", "b"]`. */
+function listCompared({ expr, left, right, at }: Pair): Fault {
+  const [one, many] = isScalar(left) ? [left, right] : [right, left];
+  const message = `\`${expr.op}\` compares one value with one; a list takes \`contains\` or \`in\``;
+  const given = { code: 'list_compared', message, span: many.span };
+  if (!isScalar(one) || (expr.op !== '=' && expr.op !== '!=')) return given;
+  const [value, list] = [textAt(at, one.span), textAt(at, many.span)];
+  const replacement = expr.op === '=' ? `${value} in ${list}` : `${value} not in ${list}`;
+  return { ...given, suggestion: 'in', fix: { span: expr.span, replacement } };
+}
+
+// ---------------------------------------------------------------- in, not in
+
+function membership(pair: Pair): Checked | undefined {
+  const { left, right } = pair;
+  if (!isScalar(left)) return refuse(pair, elementExpected(left));
+  if (isScalar(right) && right.kind !== 'query') return refuse(pair, listExpected(pair));
+  const { element, list } = elementAndList(pair, left, right);
+  return finish(pair, element, list);
+}
+
+function elementExpected({ span }: Side): Fault {
+  return { code: 'list_misplaced', message: 'a list is no element of a list; expected one value', span };
+}
+
+function listExpected({ expr, left, right, at }: Pair): Fault {
+  const message = `\`${expr.op}\` takes a list: literals between \`[\` and \`]\`, \`@request.auth.roles\` or a query parameter`;
+  const given = { code: 'list_expected', message, span: right.span };
+  if (right.kind === 'literal') {
+    return { ...given, suggestion: '[', fix: { span: right.span, replacement: `[${textAt(at, right.span)}]` } };
+  }
+  return { ...given, ...contained(expr, textAt(at, right.span), textAt(at, left.span)) };
+}
+
+/** `x in y` as `y contains x`. */
+function contained({ op, span }: Compare, holder: string, element: string): Pick<Fault, 'suggestion' | 'fix'> {
+  const positive = `${holder} contains ${element}`;
+  return { suggestion: 'contains', fix: { span, replacement: op === 'in' ? positive : `not (${positive})` } };
+}
+
+/** The two sides of an element test, whichever way round they are written. */
+function elementAndList(
+  { at }: Pair,
+  one: Scalar,
+  many: Side,
+): { readonly element?: CheckedOperand; readonly list?: CheckedOperand } {
+  switch (many.kind) {
+    case 'held':
+      checkRoles(one.kind === 'literal' ? [one.literal] : [], at);
+      return given(settleText(one, at), many.operand);
+    case 'query': {
+      const type = ownType(one) ?? 'string';
+      const { query } = many;
+      const list = {
+        kind: 'request',
+        source: 'query',
+        name: query.name,
+        type,
+        list: true,
+        nullable: true,
+        span: query.span,
+      } as const;
+      return given(settle(one, type, at), list);
+    }
+    case 'list': {
+      const { operand, faults } = readList(many.list, ownType(one));
+      for (const fault of faults) at.fault(fault);
+      if (operand === undefined) return {};
+      return given(
+        settle(one, many.list.items.length === 0 ? (ownType(one) ?? operand.type) : operand.type, at),
+        operand,
+      );
+    }
+    default:
+      return {};
+  }
+}
+
+const given = (element: CheckedOperand | undefined, list: CheckedOperand | undefined) => ({
+  ...(element && { element }),
+  ...(list && { list }),
+});
+
+function checkRoles(literals: readonly Literal[], at: Comparing): void {
+  for (const literal of literals) {
+    if (literal.kind !== 'text' || at.catalog.roles.has(literal.value)) continue;
+    const near = nearest(literal.value, at.catalog.roles.keys());
+    const names = [...at.catalog.roles.keys()].map((name) => `\`${name}\``).join(', ');
+    const message = `no role \`${literal.value}\` is declared; ${near === undefined ? `expected ${names || 'one of `roles`, which is empty'}` : `did you mean \`${near}\`?`}`;
+    const replacement = JSON.stringify(near);
+    at.fault({
+      code: 'role_unknown',
+      message,
+      span: literal.span,
+      ...(near !== undefined && { suggestion: near, fix: { span: literal.span, replacement } }),
+    });
+  }
+}
+
+// ---------------------------------------------------------------- contains
+
+function holding(pair: Pair): Checked | undefined {
+  const { left, right } = pair;
+  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  if (left.kind === 'fixed' || left.kind === 'literal') {
+    const type = ownType(left);
+    if (type !== 'string') return refuse(pair, holderExpected(left, type));
+    return texts(pair, left, right);
+  }
+  const { element, list } = elementAndList(pair, right, left);
+  return finish(pair, list, element);
+}
+
+function holderExpected({ span }: Scalar, type: ValueType | undefined): Fault {
+  const found = type === undefined ? 'a value' : describeType(type);
+  const message = `\`contains\` takes a list, a to-many relation or a text on its left, found ${found}`;
+  return { code: 'type_mismatch', message, span };
+}
+
+function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
+  const { expr, right, at } = pair;
+  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  const collection = path.relation.collection;
+  const type = { id: collection };
+  const element = settle(right, type, at);
+  if (element === undefined) return undefined;
+  const variable = at.freshName('element');
+  const scope = { kind: 'variable', name: variable } as const;
+  const left: ColumnOperand = {
+    kind: 'column',
+    scope,
+    collection,
+    steps: [],
+    column: { kind: 'id' },
+    type,
+    nullable: false,
+    span: path.span,
+  };
+  const condition: Checked = { kind: 'compare', op: '=', left, right: element, span: expr.span };
+  return { kind: 'quantified', quantifier: 'any', path, variable, condition, span: expr.span };
+}
+
+// ---------------------------------------------------------------- null and to-many
+
+function comparedWithNull({ expr, left, right, at }: Pair): Fault {
+  const other = left.kind === 'null' ? right : left;
+  const span = left.kind === 'null' ? left.span : right.span;
+  const test = expr.op === '!=' ? 'is not null' : 'is null';
+  const message = `a comparison with \`null\` is never true; expected \`${test}\``;
+  const given = { code: 'null_compared', message, span, suggestion: test };
+  if (other.kind === 'null' || (expr.op !== '=' && expr.op !== '!=')) return given;
+  return { ...given, fix: { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` } };
+}
+
+const NEGATIVE: ReadonlySet<CompareOp> = new Set<CompareOp>(['!=', 'not in']);
+
+/** `@record.tags = x`, `@record.team.memberships.user = x`, `x in @record.tags`. */
+function bareToMany({ expr, left, right, at }: Pair, bare: Extract<Side, { kind: 'to many' }>): Fault {
+  const { path, relation } = bare;
+  const relationText = textAt(at, { start: path.span.start, end: relation.path.span.end });
+  const rest = at.text.slice(relation.path.span.end, path.span.end);
+  const wanted = NEGATIVE.has(expr.op) ? 'all' : 'any';
+  const message = `\`${relationText}\` is many records; expected \`any(${relationText} as x, …)\`, or \`all\` or \`none\``;
+  const given = { code: 'to_many_compared', message, span: { start: path.span.start, end: relation.path.span.end } };
+  if (bare === right && (expr.op === 'in' || expr.op === 'not in') && rest === '') {
+    return { ...given, ...contained(expr, relationText, textAt(at, left.span)) };
+  }
+  const name = ['x', 'y', 'z', 'x1', 'x2', 'x3'].find((each) => !at.variables.has(each));
+  if (name === undefined || left.kind === right.kind) return { ...given, suggestion: wanted };
+  const replaced =
+    at.text.slice(expr.span.start, path.span.start) + name + rest + at.text.slice(path.span.end, expr.span.end);
+  return {
+    ...given,
+    suggestion: wanted,
+    fix: { span: expr.span, replacement: `${wanted}(${relationText} as ${name}, ${replaced})` },
+  };
+}

@@ -1,0 +1,155 @@
+/** Literals in the type of their other side. A number is never rounded; a text becomes a datetime or an identifier, nothing else. */
+import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
+import type { LiteralOperand, ValueType } from '../types.ts';
+import { parseDatetime, parseUuid } from '../values.ts';
+import { describeType, type Fault } from './resolve.ts';
+
+export type Literal = Text | Numeral | Bool;
+type Value = string | number | boolean;
+interface Read {
+  readonly value: Value;
+  readonly type: ValueType;
+  readonly exact?: string;
+}
+
+/** Digits without leading or trailing zeros, and the power of ten that goes with them. */
+function normalised(source: string): string {
+  const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const kept = digits.replace(/0+$/, '');
+  return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
+/** A fraction is the double nearest to it, as in every float column; a whole number is itself or `exact`. */
+function isHeld(source: string, value: number): boolean {
+  if (!Number.isFinite(value)) return false;
+  return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
+}
+
+function readNumber({ source }: Numeral): Read {
+  const value = Number(source) + 0;
+  const held = isHeld(source, value);
+  const type = held && Number.isSafeInteger(value) ? 'int' : 'float';
+  return { value, type, ...(held ? {} : { exact: source }) };
+}
+
+function ownReading(literal: Literal): Read {
+  switch (literal.kind) {
+    case 'text':
+      return { value: literal.value, type: 'string' };
+    case 'bool':
+      return { value: literal.value, type: 'bool' };
+    case 'number':
+      return readNumber(literal);
+  }
+}
+
+const isNumber = (type: ValueType | undefined): boolean => type === 'int' || type === 'float';
+
+function mismatch(literal: Literal, type: ValueType): Fault {
+  const found = describeType(ownReading(literal).type);
+  const given = {
+    code: 'type_mismatch',
+    message: `found ${found}, expected ${describeType(type)}`,
+    span: literal.span,
+  };
+  const right = retyped(literal, type);
+  return right === undefined ? given : { ...given, suggestion: right, fix: { span: literal.span, replacement: right } };
+}
+
+/** `"5"` against an int is 5, `5` against a text is "5". */
+function retyped(literal: Literal, type: ValueType): string | undefined {
+  if (type === 'string')
+    return literal.kind === 'text'
+      ? undefined
+      : JSON.stringify(literal.kind === 'number' ? literal.source : `${literal.value}`);
+  if (literal.kind !== 'text') return undefined;
+  if (isNumber(type) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value)) return literal.value;
+  return type === 'bool' && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
+}
+
+function datetimeFault({ value, span }: Text): Fault {
+  const given = {
+    code: 'datetime_malformed',
+    message: 'no datetime; expected one such as `2024-01-31T12:00:00Z`',
+    span,
+  };
+  const guess = /^(\d{4}-\d\d-\d\d)(?:[ Tt](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)? ?([Zz]|[+-]\d\d:\d\d)?$/.exec(value);
+  if (guess === null) return given;
+  const right = `${guess[1]}T${guess[2] ?? '00:00'}${guess[3] ?? ':00'}${guess[4]?.toUpperCase() ?? 'Z'}`;
+  if (parseDatetime(right) === undefined) return given;
+  const replacement = JSON.stringify(right);
+  return {
+    ...given,
+    message: `${given.message}; did you mean ${replacement}?`,
+    suggestion: replacement,
+    fix: { span, replacement },
+  };
+}
+
+function readAgainst(literal: Literal, type: ValueType): Read | Fault {
+  if (literal.kind === 'text' && type === 'datetime') {
+    const value = parseDatetime(literal.value);
+    return value === undefined ? datetimeFault(literal) : { value, type };
+  }
+  if (literal.kind === 'text' && typeof type === 'object') {
+    const value = parseUuid(literal.value);
+    if (value !== undefined) return { value, type };
+    const message = `no identifier; expected a UUID, as ${describeType(type)} is`;
+    return { code: 'identifier_malformed', message, span: literal.span };
+  }
+  const own = ownReading(literal);
+  if (isNumber(own.type) && isNumber(type)) return { ...own, type: type === 'float' ? 'float' : own.type };
+  return own.type === type ? own : mismatch(literal, type);
+}
+
+const isFault = (read: Read | Fault): read is Fault => 'code' in read;
+
+/** `against`: the type of the other side, if that has one. */
+export function readLiteral(literal: Literal, against?: ValueType): LiteralOperand | Fault {
+  const read = against === undefined ? ownReading(literal) : readAgainst(literal, against);
+  if (isFault(read)) return read;
+  return { kind: 'literal', ...read, list: false, span: literal.span };
+}
+
+export interface ReadList {
+  readonly operand?: LiteralOperand;
+  readonly faults: readonly Fault[];
+}
+
+export function readList(list: List, against?: ValueType): ReadList {
+  const faults: Fault[] = [];
+  const items: Read[] = [];
+  // Without another side that has a type, the first element says what the list holds.
+  let expected = against;
+  for (const item of list.items) {
+    if (item.kind === 'null') {
+      const message = '`null` in a list equals nothing; expected literals, and `is null` beside the comparison';
+      faults.push({ code: 'null_compared', message, span: item.span });
+      continue;
+    }
+    const read = expected === undefined ? ownReading(item) : readAgainst(item, isNumber(expected) ? 'float' : expected);
+    if (isFault(read)) faults.push(read);
+    else items.push(read);
+    if (!isFault(read)) expected ??= read.type;
+  }
+  return faults.length > 0 ? { faults } : { operand: listOperand(list, items, expected ?? 'string'), faults };
+}
+
+function listOperand(list: List, items: readonly Read[], type: ValueType): LiteralOperand {
+  // No stored number equals one that no double holds; only a list of nothing else must keep them, since it is not the empty list.
+  const held = items.filter((item) => item.exact === undefined);
+  const kept = held.length > 0 ? held : items;
+  const exact = held.length === 0 && items.length > 0 ? { exact: items.map((item) => item.exact!) } : {};
+  const whole = kept.every((item) => item.exact === undefined && Number.isSafeInteger(item.value));
+  const elementType = isNumber(type) ? (type === 'int' && whole ? 'int' : 'float') : type;
+  return {
+    kind: 'literal',
+    value: kept.map((item) => item.value),
+    ...exact,
+    type: elementType,
+    list: true,
+    span: list.span,
+  };
+}

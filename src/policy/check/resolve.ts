@@ -1,0 +1,379 @@
+/** From a path to what it names in the catalog. Every name that does not exist is reported with the nearest that does. */
+import type { Fix, PolicyIssue } from '../../../grammar/errors.ts';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Name, Path, Span } from '../../../grammar/syntax.ts';
+import type {
+  Action,
+  BelongsTo,
+  Catalog,
+  CatalogCollection,
+  CatalogRelation,
+  CheckedOperand,
+  ColumnOperand,
+  HasMany,
+  ManyToMany,
+  RequestOperand,
+  Scope,
+  ToManyPath,
+  ToOneStep,
+  ValueType,
+} from '../types.ts';
+
+export interface BoundVariable {
+  /** Unique in the whole expression. */
+  readonly unique: string;
+  readonly collection: string;
+}
+/** Where a path stands: what it may name. */
+export interface Place {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+  readonly variables: ReadonlyMap<string, BoundVariable>;
+  fault(fault: Fault): undefined;
+}
+export type Fault = Omit<PolicyIssue, 'severity'>;
+
+/** A query parameter has no type of its own. */
+export interface QueryName {
+  readonly kind: 'query';
+  readonly name: string;
+  readonly span: Span;
+}
+export type Named = ColumnOperand | RequestOperand | QueryName | ToMany;
+export interface ToMany {
+  readonly kind: 'to many';
+  readonly path: ToManyPath;
+  /** How many of the steps lead to the relation; fewer than all where the path goes on behind it. */
+  readonly used: number;
+}
+
+export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
+  relation.kind === 'has_many' || relation.kind === 'many_to_many';
+
+const ID_OF_USERS: ValueType = { id: 'users' };
+const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boolean }> = new Map([
+  ['id', { type: ID_OF_USERS, list: false }],
+  ['email', { type: 'string', list: false }],
+  ['email_verified', { type: 'bool', list: false }],
+  ['roles', { type: 'string', list: true }],
+] as const);
+
+export function resolve(path: Path, place: Place): Named | undefined {
+  switch (path.root) {
+    case 'auth':
+      return callerField(path, place);
+    case 'query':
+      return queryName(path, place);
+    case 'data':
+      return dataField(path, place);
+    case 'next':
+    case 'record':
+    case 'variable':
+      return recordPath(path, place);
+  }
+}
+
+// ---------------------------------------------------------------- names that do not exist
+
+interface Unknown {
+  readonly name: Name;
+  readonly where: string;
+  readonly names: Iterable<string>;
+  readonly code?: string;
+}
+
+export function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
+  const known = [...names];
+  const near = nearest(name.name, known);
+  if (near === undefined) {
+    const some = known
+      .slice(0, 8)
+      .map((each) => `\`${each}\``)
+      .join(', ');
+    const message = `${where} has no \`${name.name}\`; it has ${some || 'nothing of that kind'}${known.length > 8 ? ', …' : ''}`;
+    return place.fault({ code, message, span: name.span });
+  }
+  const fix: Fix = { span: name.span, replacement: near };
+  const message = `${where} has no \`${name.name}\`; did you mean \`${near}\`?`;
+  return place.fault({ code, message, span: name.span, suggestion: near, fix });
+}
+
+/** Both names of every belongs_to, so that a slip in `owner_id` is answered by `owner_id`. */
+function relationNames(relations: Iterable<CatalogRelation>): string[] {
+  return [...relations].flatMap((relation) =>
+    relation.kind === 'belongs_to' ? [relation.name, `${relation.name}_id`] : [relation.name],
+  );
+}
+
+const namesOf = (collection: CatalogCollection): string[] => [
+  'id',
+  ...collection.fields.keys(),
+  ...relationNames(collection.relations.values()),
+];
+
+export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
+  const relation = collection.relations.get(name);
+  if (relation !== undefined || !name.endsWith('_id')) return relation;
+  const aliased = collection.relations.get(name.slice(0, -3));
+  return aliased?.kind === 'belongs_to' ? aliased : undefined;
+}
+
+// ---------------------------------------------------------------- the request
+
+function oneStep(path: Path, what: string, place: Place): Name | undefined {
+  const [name, next] = path.steps;
+  if (next === undefined) return name;
+  const message = `${what} is not walked; expected nothing behind \`${name!.name}\``;
+  place.fault({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
+  return undefined;
+}
+
+function callerField(path: Path, place: Place): RequestOperand | undefined {
+  const name = oneStep(path, '`@request.auth`', place);
+  if (name === undefined) return undefined;
+  const request = { kind: 'request', source: 'auth', nullable: true, span: path.span } as const;
+  const own = CALLER.get(name.name);
+  if (own !== undefined) return { ...request, name: name.name, ...own };
+  const users = place.catalog.collections.get('users');
+  const field = users?.fields.get(name.name);
+  if (field !== undefined) return { ...request, name: field.name, type: field.type, list: false };
+  const relation = users && findRelation(users, name.name);
+  if (relation?.kind === 'belongs_to')
+    return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
+  const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind === 'belongs_to');
+  const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
+  unknownName({ name, where: '`@request.auth`', names }, place);
+  return undefined;
+}
+
+function queryName(path: Path, place: Place): QueryName | undefined {
+  const name = oneStep(path, 'a query parameter', place);
+  return name && { kind: 'query', name: name.name, span: path.span };
+}
+
+function dataField(path: Path, place: Place): RequestOperand | undefined {
+  if (place.action !== 'create' && place.action !== 'update') {
+    const message = `\`@request.data\` in a rule for ${place.action}; only create and update have a body`;
+    place.fault({ code: 'data_misplaced', message, span: path.span });
+    return undefined;
+  }
+  const name = oneStep(path, '`@request.data`', place);
+  const collection = place.catalog.collections.get(place.collection);
+  if (name === undefined || collection === undefined) return undefined;
+  const request = { kind: 'request', source: 'data', list: false, nullable: true, span: path.span } as const;
+  const field = collection.fields.get(name.name);
+  if (field !== undefined) return { ...request, name: field.name, type: field.type };
+  const relation = findRelation(collection, name.name);
+  if (relation?.kind === 'belongs_to') return { ...request, name: relation.name, type: { id: relation.collection } };
+  const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
+  unknownName(
+    {
+      name,
+      where: `the data of \`${collection.name}\``,
+      names: [...collection.fields.keys(), ...relationNames(owned)],
+    },
+    place,
+  );
+  return undefined;
+}
+
+// ---------------------------------------------------------------- records
+
+interface Start {
+  readonly scope: Scope;
+  readonly collection: string;
+}
+
+function startOf(path: Path, place: Place): Start | undefined {
+  switch (path.root) {
+    case 'record':
+      return { scope: { kind: 'record' }, collection: place.collection };
+    case 'next':
+      return nextOf(path, place);
+    default:
+      return variableOf(path, place);
+  }
+}
+
+function nextOf(path: Path, place: Place): Start | undefined {
+  if (place.action === 'create') return { scope: { kind: 'record' }, collection: place.collection };
+  if (place.action === 'update') return { scope: { kind: 'next' }, collection: place.collection };
+  const span = { start: path.span.start, end: path.span.start + '@next'.length };
+  const fix = { span, replacement: '@record' };
+  const message = `\`@next\` in a rule for ${place.action}; only update and create have a resulting record`;
+  place.fault({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
+  return undefined;
+}
+
+function variableOf(path: Path, place: Place): Start | undefined {
+  const variable = path.variable!;
+  const bound = place.variables.get(variable.name);
+  if (bound !== undefined) return { scope: { kind: 'variable', name: bound.unique }, collection: bound.collection };
+  unknownVariable(path, place);
+  return undefined;
+}
+
+const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
+  ['record', '@record'],
+  ['next', '@next'],
+  ['now', '@now'],
+  ['request', '@request'],
+  ['auth', '@request.auth'],
+  ['query', '@request.query'],
+  ['data', '@request.data'],
+]);
+
+/** A bare word is a variable, a field without `@record.`, a root without `@`, or a text without quotes. */
+function unknownVariable(path: Path, place: Place): undefined {
+  const { name, span } = path.variable!;
+  const root = ROOT_WORDS.get(name);
+  const suggest = (message: string, replacement: string, at: Span = span): undefined =>
+    place.fault({
+      code: 'variable_unknown',
+      message,
+      span: at,
+      suggestion: replacement,
+      fix: { span: at, replacement },
+    });
+  if (root !== undefined) return suggest(`\`${name}\` is bound nowhere; did you mean \`${root}\`?`, root);
+  const near = nearest(name, place.variables.keys());
+  if (near !== undefined && path.steps.length > 0)
+    return suggest(`\`${name}\` is bound nowhere; did you mean \`${near}\`?`, near);
+  const collection = place.catalog.collections.get(place.collection);
+  const field = collection && (namesOf(collection).find((each) => each === name) ?? nearest(name, namesOf(collection)));
+  if (field !== undefined) {
+    return suggest(`\`${name}\` is bound nowhere; did you mean \`@record.${field}\`?`, `@record.${field}`);
+  }
+  if (path.steps.length > 0) {
+    const message = `\`${name}\` is bound nowhere; a path begins with \`@record\`, \`@next\`, \`@request\` or a quantifier's variable`;
+    return place.fault({ code: 'variable_unknown', message, span });
+  }
+  const quoted = JSON.stringify(name);
+  return place.fault({
+    code: 'text_unquoted',
+    message: `\`${name}\` is bound nowhere; a text stands between quotes: ${quoted}`,
+    span,
+    suggestion: quoted,
+    fix: { span, replacement: quoted },
+  });
+}
+
+function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
+  const start = startOf(path, place);
+  if (start === undefined) return undefined;
+  const walk = new PathResolver(start, path, place);
+  for (const [index, step] of path.steps.entries()) {
+    const done = walk.take(step, index);
+    if (done !== undefined) return done === 'failed' ? undefined : done;
+  }
+  return walk.identifier();
+}
+
+/** One path, step by step. */
+class PathResolver {
+  readonly #start: Start;
+  readonly #path: Path;
+  readonly #place: Place;
+  readonly #steps: ToOneStep[] = [];
+  #at: string;
+  #nullable = false;
+
+  constructor(start: Start, path: Path, place: Place) {
+    this.#start = start;
+    this.#path = path;
+    this.#place = place;
+    this.#at = start.collection;
+  }
+
+  /** What the path names, `failed`, or `undefined` while it goes on. */
+  take(step: Name, index: number): ColumnOperand | ToMany | 'failed' | undefined {
+    const collection = this.#place.catalog.collections.get(this.#at);
+    if (collection === undefined) return 'failed';
+    const last = index === this.#path.steps.length - 1;
+    const field = collection.fields.get(step.name);
+    if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#scalarWalked(step);
+    const relation = findRelation(collection, step.name);
+    if (relation === undefined) {
+      unknownName({ name: step, where: `\`${collection.name}\``, names: namesOf(collection) }, this.#place);
+      return 'failed';
+    }
+    if (isToMany(relation)) return this.#toMany(relation, index);
+    if (last && relation.kind === 'belongs_to') return this.#belongsTo(relation);
+    this.#steps.push({ from: this.#at, relation });
+    this.#nullable ||= relation.kind === 'has_one' || !relation.required;
+    this.#at = relation.collection;
+    return undefined;
+  }
+
+  /** A bound variable alone, or a has_one at the end. */
+  identifier(): ColumnOperand {
+    return this.#column({ kind: 'id' }, { id: this.#at }, false);
+  }
+
+  #scalar(name: string): ColumnOperand {
+    const field = name === 'id' ? undefined : this.#place.catalog.collections.get(this.#at)!.fields.get(name)!;
+    return field === undefined
+      ? this.identifier()
+      : this.#column({ kind: 'field', field }, field.type, !field.required);
+  }
+
+  #belongsTo(relation: BelongsTo): ColumnOperand {
+    return this.#column({ kind: 'belongs_to', relation }, { id: relation.collection }, !relation.required);
+  }
+
+  #column(column: ColumnOperand['column'], type: ValueType, nullable: boolean): ColumnOperand {
+    const { scope, collection } = this.#start;
+    const span = this.#path.span;
+    return {
+      kind: 'column',
+      scope,
+      collection,
+      steps: this.#steps,
+      column,
+      type,
+      nullable: this.#nullable || nullable,
+      span,
+    };
+  }
+
+  #toMany(relation: HasMany | ManyToMany, index: number): ToMany {
+    const { scope, collection } = this.#start;
+    const span = { start: this.#path.span.start, end: this.#path.steps[index]!.span.end };
+    return {
+      kind: 'to many',
+      path: { scope, collection, steps: this.#steps, from: this.#at, relation, span },
+      used: index + 1,
+    };
+  }
+
+  #scalarWalked(step: Name): 'failed' {
+    const message = `\`${step.name}\` is a value and has no parts; expected nothing behind it`;
+    const span = { start: step.span.end, end: this.#path.span.end };
+    this.#place.fault({ code: 'path_not_walked', message, span, fix: { span, replacement: '' } });
+    return 'failed';
+  }
+}
+
+/** Whether the relation itself may be absent: a step on the way is. */
+export const mayBeAbsent = (path: ToManyPath): boolean =>
+  path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);
+
+export const describeType = (type: ValueType): string => {
+  if (typeof type === 'object') return `an identifier of \`${type.id}\``;
+  switch (type) {
+    case 'string':
+      return 'a text';
+    case 'bool':
+      return 'true or false';
+    case 'int':
+      return 'a whole number';
+    case 'float':
+      return 'a number';
+    case 'datetime':
+      return 'a datetime';
+  }
+};
+
+export const isOperand = (named: Named): named is CheckedOperand & Named =>
+  named.kind === 'column' || named.kind === 'request';

@@ -1,0 +1,309 @@
+/** What compiles and is probably not meant. Each warning says what happens and, where it can, how to write out what was meant. */
+import type { PolicyIssue } from '../../../grammar/errors.ts';
+import { MOST_ISSUES } from '../../../grammar/read.ts';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Span } from '../../../grammar/syntax.ts';
+import type {
+  CheckContext,
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  LiteralOperand,
+} from '../types.ts';
+import { canBe, FALSE, identity, outcomes, TRUE, UNKNOWN } from './outcomes.ts';
+import { mayBeAbsent } from './resolve.ts';
+
+type IsNull = Extract<Checked, { kind: 'is null' }>;
+type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
+
+/** What the surroundings of a clause have settled. */
+interface Around {
+  /** Under an odd number of `not` and `none`. */
+  readonly negated: boolean;
+  /** Operands whose absence a clause beside this one speaks of. */
+  readonly nullTested: ReadonlySet<string>;
+  /** Relations that an `any` beside this one asks for. */
+  readonly inhabited: ReadonlySet<string>;
+  /** Needles that are compared with the empty text beside this clause. */
+  readonly filled: ReadonlySet<string>;
+  /** The `not` directly around the clause. */
+  readonly not?: Span;
+}
+const ALONE: Around = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
+
+export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {
+  // `true` and `false` as a whole policy are written on purpose.
+  if (checked.kind === 'const') return [];
+  const issues: PolicyIssue[] = [];
+  const review = new Review(context.text, (issue) => {
+    if (issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
+  });
+  review.clause(checked, ALONE);
+  const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
+  if (!said && !canBe(outcomes(checked), TRUE)) {
+    const message = 'this is true for no record and no request, so the rule allows nothing; `false` says so plainly';
+    issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
+  }
+  return issues.sort((a, b) => a.span.start - b.span.start);
+}
+
+class Review {
+  readonly #text: string;
+  readonly #warn: Warn;
+
+  constructor(text: string, warn: Warn) {
+    this.#text = text;
+    this.#warn = warn;
+  }
+
+  clause(checked: Checked, around: Around): void {
+    switch (checked.kind) {
+      case 'and':
+      case 'or': {
+        const inner = beside(checked.items, around);
+        for (const item of checked.items) this.#item(item, inner);
+        if (checked.kind === 'and') this.#contradiction(checked.items);
+        else this.#tautology(checked.items);
+        break;
+      }
+      case 'not':
+        this.#item(checked.item, { ...around, negated: !around.negated, not: checked.span });
+        break;
+      case 'quantified':
+        this.#quantified(checked, around);
+        break;
+      case 'compare':
+        this.#compare(checked, around);
+        break;
+      case 'is null':
+        this.#isNull(checked);
+        break;
+      case 'const':
+        break;
+    }
+  }
+
+  #item(item: Checked, around: Around): void {
+    if (item.kind === 'const') this.settled(item);
+    this.clause(item, around);
+  }
+
+  #slice({ start, end }: Span): string {
+    return this.#text.slice(start, end);
+  }
+
+  /** Warns of a clause that does not depend on anything, and says whether it did. */
+  settled(checked: Checked): boolean {
+    if (checked.kind === 'and' || checked.kind === 'or' || checked.kind === 'not' || checked.kind === 'quantified')
+      return false;
+    const set = outcomes(checked);
+    if (!canBe(set, FALSE | UNKNOWN)) {
+      this.#warn({ code: 'always_true', message: 'this is always true', span: checked.span });
+      return true;
+    }
+    if (canBe(set, TRUE)) return false;
+    const what = canBe(set, UNKNOWN) ? (canBe(set, FALSE) ? 'false or unknown' : 'unknown') : 'false';
+    this.#warn({ code: 'never_true', message: `this is always ${what}`, span: checked.span, ...enumFix(checked) });
+    return true;
+  }
+
+  // -------------------------------------------------------------- comparisons
+
+  #compare(compare: CheckedCompare, around: Around): void {
+    const written = !isLoweredContains(compare);
+    if (written && this.#dependsOnNothing(compare)) return;
+    this.#negation(compare, around);
+    this.#needle(compare, around);
+    this.#dateAsText(compare);
+  }
+
+  #dependsOnNothing(compare: CheckedCompare): boolean {
+    const set = outcomes(compare);
+    const constant = !canBe(set, FALSE | UNKNOWN) || !canBe(set, TRUE) || (!canBe(set, FALSE) && identical(compare));
+    if (!constant) return false;
+    if (canBe(set, TRUE) && canBe(set, UNKNOWN)) {
+      this.#warn({
+        code: 'same_operands',
+        message: 'both sides are the same, so this says no more than `is not null`',
+        span: compare.span,
+      });
+      return true;
+    }
+    return this.settled(compare);
+  }
+
+  /** `!=`, `not in`, or a comparison under `not`, over something that can be absent. */
+  #negation(compare: CheckedCompare, around: Around): void {
+    const ownNegation = compare.op === '!=' || compare.op === 'not in';
+    if (ownNegation === around.negated || asksForText(compare)) return;
+    const absent = [compare.left, compare.right].find(
+      (side) => canSurprise(side) && !around.nullTested.has(identity(side)),
+    );
+    if (absent === undefined) return;
+    const path = this.#slice(absent.span);
+    const what = absent.kind === 'request' ? 'be left out' : 'be null';
+    const word = ownNegation ? compare.op : 'not';
+    const clause = ownNegation ? compare.span : around.not;
+    const written = clause === undefined ? undefined : `(${path} is null or ${this.#slice(clause)})`;
+    const message = `\`${path}\` can ${what}, and then this is unknown, which denies in spite of \`${word}\``;
+    const hint =
+      written === undefined
+        ? ''
+        : `; \`${written}\` also takes what is absent, \`${path} is not null and …\` says that it is not meant`;
+    const fix = written !== undefined && absent.kind === 'column' ? { span: clause!, replacement: written } : undefined;
+    this.#warn({ code: 'negation_of_nullable', message: message + hint, span: absent.span, ...(fix && { fix }) });
+  }
+
+  #needle({ op, left, right, span }: CheckedCompare, around: Around): void {
+    const isNeedle =
+      op === 'starts with' || op === 'ends with' || (op === 'contains' && left.kind !== 'literal' && !isList(left));
+    if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
+    const path = this.#slice(right.span);
+    const replacement = `(${path} != "" and ${this.#slice(span)})`;
+    const message = `every text ${op} the empty text, so an empty \`${path}\` makes this true; \`${replacement}\` does not`;
+    this.#warn({ code: 'needle_from_request', message, span: right.span, fix: { span, replacement } });
+  }
+
+  #dateAsText({ left, right }: CheckedCompare): void {
+    const [request, literal] = left.kind === 'literal' ? [right, left] : [left, right];
+    if (request.kind !== 'request' || request.source !== 'query' || literal.kind !== 'literal') return;
+    if (typeof literal.value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(literal.value)) return;
+    const message =
+      'this compares texts, not instants: a query parameter is read as a datetime only beside a datetime field or `@now`';
+    this.#warn({ code: 'date_as_text', message, span: literal.span });
+  }
+
+  #isNull(test: IsNull): void {
+    const { operand, negated, span } = test;
+    if (operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) {
+      if (negated) return;
+      const message = `only a caller who is not signed in has no \`${operand.name}\`, and no rule is asked for such a caller`;
+      this.#warn({ code: 'anonymous_only', message, span });
+    } else this.settled(test);
+  }
+
+  // -------------------------------------------------------------- quantifiers and chains
+
+  #quantified(quantified: CheckedQuantified, around: Around): void {
+    const { quantifier, path, condition, span } = quantified;
+    const relation = this.#slice(path.span);
+    if (quantifier === 'all' && !around.negated && !around.inhabited.has(relationKey(quantified))) {
+      const replacement = `(any(${relation} as ${freeName(this.#text)}, true) and ${this.#slice(span)})`;
+      const message = `\`all\` over nothing is true, so this holds where \`${relation}\` is empty; \`${replacement}\` asks for one at least`;
+      this.#warn({
+        code: 'all_of_none',
+        message,
+        span: { start: span.start, end: span.start + 3 },
+        fix: { span, replacement },
+      });
+    }
+    const negating = (quantifier === 'none') !== around.negated;
+    if (negating && mayBeAbsent(path)) {
+      const message = `a step of \`${relation}\` can be null, and then this is unknown, which denies in spite of \`${quantifier === 'none' ? 'none' : 'not'}\``;
+      this.#warn({ code: 'negation_of_nullable', message, span: path.span });
+    }
+    const { not: _, ...inner } = around;
+    this.clause(condition, { ...inner, negated: negating });
+  }
+
+  /** `a = 1 and a = 2` */
+  #contradiction(items: readonly Checked[]): void {
+    const pair = clash(items, '=');
+    if (pair)
+      this.#warn({
+        code: 'never_true',
+        message: 'the same thing cannot equal both, so this is never true',
+        span: pair.span,
+      });
+  }
+
+  /** `a != 1 or a != 2` */
+  #tautology(items: readonly Checked[]): void {
+    const pair = clash(items, '!=');
+    if (!pair) return;
+    const message =
+      'whatever it is, it differs from one of the two, so this is always true for what is present; `and` may be meant';
+    this.#warn({ code: 'always_true', message, span: pair.span });
+  }
+}
+
+// ---------------------------------------------------------------- what is asked of the tree
+
+const ALWAYS_KNOWN = new Set(['id', 'email', 'email_verified', 'roles']);
+const isList = (operand: CheckedOperand): boolean => 'list' in operand && operand.list;
+
+/** The name, email and roles of a caller are always there; a list is never left out where it is the list side of a test. */
+function canSurprise(side: CheckedOperand): boolean {
+  if (side.kind === 'request') return side.source === 'auth' ? !ALWAYS_KNOWN.has(side.name) : true;
+  return side.kind === 'column' && side.nullable;
+}
+
+/** `q != ""` is written to refuse what is empty, and refuses what is left out as well. */
+const asksForText = ({ op, right }: CheckedCompare): boolean =>
+  op === '!=' && right.kind === 'literal' && right.value === '';
+
+const identical = ({ left, right }: CheckedCompare): boolean => identity(left) === identity(right);
+
+/** `element.id = x` as made from `tags contains x`: its left side is written nowhere. */
+const isLoweredContains = ({ left }: CheckedCompare): boolean =>
+  left.kind === 'column' &&
+  left.scope.kind === 'variable' &&
+  left.steps.length === 0 &&
+  left.scope.name.startsWith('element');
+
+const relationKey = ({ path }: CheckedQuantified): string =>
+  JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.name]);
+
+function beside(items: readonly Checked[], around: Around): Around {
+  const nullTests = items.filter((item): item is IsNull => item.kind === 'is null');
+  const anys = items.filter(
+    (item): item is CheckedQuantified => item.kind === 'quantified' && item.quantifier === 'any',
+  );
+  const { not: _, ...rest } = around;
+  return {
+    ...rest,
+    nullTested: union(
+      around.nullTested,
+      nullTests.map(({ operand }) => identity(operand)),
+    ),
+    inhabited: union(around.inhabited, anys.map(relationKey)),
+    filled: union(around.filled, items.flatMap(filledBy)),
+  };
+}
+
+const union = (set: ReadonlySet<string>, more: readonly string[]): ReadonlySet<string> =>
+  more.length === 0 ? set : new Set([...set, ...more]);
+
+function filledBy(item: Checked): readonly string[] {
+  if (item.kind !== 'compare' || item.op !== '!=') return [];
+  return item.right.kind === 'literal' && item.right.value === '' ? [identity(item.left)] : [];
+}
+
+/** Two comparisons of one operand with different literals. */
+function clash(items: readonly Checked[], op: '=' | '!='): CheckedCompare | undefined {
+  const seen = new Map<string, LiteralOperand['value']>();
+  const candidates = items.filter((item): item is CheckedCompare => item.kind === 'compare' && item.op === op);
+  if (candidates.length < 2) return undefined;
+  for (const item of candidates) {
+    if (item.right.kind !== 'literal' || item.right.exact !== undefined) continue;
+    const key = identity(item.left);
+    const before = seen.get(key);
+    if (before !== undefined && before !== item.right.value) return item;
+    seen.set(key, item.right.value);
+  }
+  return undefined;
+}
+
+function enumFix(checked: Checked): Pick<PolicyIssue, 'fix' | 'suggestion'> {
+  if (checked.kind !== 'compare' || checked.left.kind !== 'column' || checked.right.kind !== 'literal') return {};
+  const { left, right } = checked;
+  const names = left.column.kind === 'field' ? (left.column.field.enum ?? []) : [];
+  if (typeof right.value !== 'string') return {};
+  const near = nearest(right.value, names.map(String));
+  return near === undefined ? {} : { suggestion: near, fix: { span: right.span, replacement: JSON.stringify(near) } };
+}
+
+function freeName(text: string): string {
+  return ['x', 'y', 'z'].find((name) => !new RegExp(`\\b${name}\\b`).test(text)) ?? 'some';
+}

@@ -1,0 +1,289 @@
+/**
+ * The SQL of a lowered condition. It is printed once for a residual's shape, with places where a request's values go; a request only fills them.
+ * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
+ */
+import { constant, empty, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../../sql.ts';
+import { successorOf } from '../collation.ts';
+import {
+  type ColumnRef,
+  type Condition,
+  type Exists,
+  invariant,
+  isTo,
+  type Operand,
+  RECORD,
+  type Source,
+  type Test,
+  type Value,
+} from '../condition.ts';
+import { OPERATORS } from '../operators.ts';
+import type { ValueType } from '../types.ts';
+
+/** A place in a printed condition, filled from the values of a request. */
+class Hole {
+  readonly read: (values: readonly unknown[]) => unknown;
+  constructor(read: Hole['read']) {
+    this.read = read;
+  }
+}
+
+export interface Where {
+  fill(values: readonly unknown[]): Sql;
+}
+
+/** `inUnion`: the condition will stand under an `or`. */
+export function whereOf(
+  cond: Condition,
+  { alias, inUnion }: { readonly alias: string; readonly inUnion: boolean },
+): Where {
+  const printed = new Printer(alias).print(cond, inUnion);
+  const { chunks, params } = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
+  return {
+    fill: (values) =>
+      new Sql(
+        chunks,
+        params.map((place) => filled(place, values)),
+      ),
+  };
+}
+
+function filled(place: Param, values: readonly unknown[]): Param {
+  return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
+}
+
+const TYPES: Readonly<Record<Exclude<ValueType, object>, SqlType>> = {
+  string: 'text',
+  bool: 'bool',
+  int: 'int8',
+  float: 'float8',
+  datetime: 'timestamptz',
+};
+const sqlTypeOf = (type: ValueType): SqlType => (isTo(type) ? 'uuid' : TYPES[type]);
+
+/** How the columns of a bound row are named. */
+type Naming = (column: string) => Sql;
+
+class Printer {
+  readonly #alias: string;
+  readonly #naming = new Map<number, Naming>();
+  #rows = 0;
+  /** The row of the query that is being printed. */
+  #nearest = RECORD.id;
+
+  constructor(alias: string) {
+    this.#alias = alias;
+    this.#naming.set(0, (column) => ident(alias, column));
+  }
+
+  print(cond: Condition, underOr: boolean): Sql {
+    switch (cond.kind) {
+      case 'const':
+        return raw(cond.value ? 'TRUE' : 'FALSE');
+      case 'and':
+      case 'or': {
+        const parts = cond.items.map((item) => this.#part(item, underOr || cond.kind === 'or'));
+        return join(parts, cond.kind === 'and' ? ' AND ' : ' OR ');
+      }
+      case 'null':
+        return sql`${this.#column(cond.column)} IS ${raw(cond.negated ? 'NOT NULL' : 'NULL')}`;
+      case 'test':
+        return this.#test(cond);
+      case 'exists':
+        if (!underOr) return this.#semiJoin(cond);
+        return isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond, this.#fence(cond));
+    }
+  }
+
+  #part(item: Condition, underOr: boolean): Sql {
+    const printed = this.print(item, underOr);
+    return item.kind === 'and' || item.kind === 'or' ? sql`(${printed})` : printed;
+  }
+
+  // -------------------------------------------------------------- relations
+
+  #semiJoin(exists: Exists, fence = empty): Sql {
+    const { from, link } = this.#rowsOf(exists);
+    const parts = [sql`${link} = ${this.#column(exists.key)}`, ...this.#conditions(exists)];
+    const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
+    return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
+  }
+
+  /**
+   * PostgreSQL may answer a subquery that stands under an `or` from a hash table. Where it speaks of a row farther out than the query around it, that table is
+   * good for one such row only, and when the planner has copied the `or`, the copies share the note that it is out of date: the first to read it makes
+   * its own table anew, the others answer with the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
+   */
+  #fence(exists: Exists): Sql {
+    const within = boundIn(exists);
+    const isFar = ({ source }: ColumnRef): boolean => source.id !== this.#nearest && !within.has(source.id);
+    return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
+  }
+
+  /** Under an `or` no semi-join can be planned; the keys, found once, let an index serve this branch as the others. */
+  #hoisted(exists: Exists): Sql {
+    const { from, link } = this.#rowsOf(exists);
+    const where = join(this.#conditions(exists), ' AND ');
+    return sql`${this.#column(exists.key)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
+  }
+
+  #conditions({ condition, source }: Exists): readonly Sql[] {
+    if (condition.kind === 'const' && condition.value) return [];
+    const around = this.#nearest;
+    this.#nearest = source.id;
+    const items = condition.kind === 'and' ? condition.items : [condition];
+    const printed = items.map((item) => this.#part(item, false));
+    this.#nearest = around;
+    return printed;
+  }
+
+  /** The rows that `exists` ranges over, and the column of theirs that equals its key. */
+  #rowsOf({ source, relation, target, condition }: Exists): { readonly from: Sql; readonly link: Sql } {
+    const row = `${this.#alias}_${++this.#rows}`;
+    const columns: Naming = (column) => ident(row, column);
+    const from = sql`${ident(target.table)} AS ${ident(row)}`;
+    this.#naming.set(source.id, columns);
+    switch (relation.kind) {
+      case 'belongs_to':
+        return { from, link: columns('id') };
+      case 'has_one':
+      case 'has_many':
+        return { from, link: columns(relation.viaColumn) };
+      case 'many_to_many': {
+        const pair = `${row}_link`;
+        const targetId = ident(pair, relation.targetColumn);
+        const link = ident(pair, relation.sourceColumn);
+        const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
+        this.#naming.set(source.id, (column) => (column === 'id' ? targetId : columns(column)));
+        // A row of the link table holds the element's identifier, so the element is visited for its other columns only.
+        if (!readsMoreThanId(condition, source)) return { from: pairs, link };
+        return { from: sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}`, link };
+      }
+    }
+  }
+
+  // -------------------------------------------------------------- tests
+
+  #test(test: Test): Sql {
+    const operator = OPERATORS[test.op];
+    const asText = isTo(test.left.type) !== isTo(test.right.type);
+    const isList = (operand: Operand): boolean => operator.sides === 'element' && operand === test.right;
+    return operator.sql({
+      left: test.left,
+      right: test.right,
+      negated: test.negated,
+      render: (operand) => {
+        if (operand.kind !== 'column') return placeOf(operand, isList(operand));
+        return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
+      },
+      successor: successorPlace,
+    });
+  }
+
+  #column({ source, column }: ColumnRef): Sql {
+    invariant(source.id !== 1, 'no SQL condition speaks of @next');
+    const naming = this.#naming.get(source.id);
+    invariant(naming !== undefined, 'a row is named before its columns');
+    return naming(column);
+  }
+}
+
+// ---------------------------------------------------------------- values
+
+/** What the policy states is part of the text, so that the plan knows it, also one that serves every request; what a request brings is a parameter. */
+function placeOf(value: Value, list: boolean): Sql {
+  const element = sqlTypeOf(value.type);
+  const type = list ? (`${element}[]` as SqlType) : element;
+  return value.kind === 'literal' ? constant(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+}
+
+function successorPlace(operand: Operand): Sql | undefined {
+  if (operand.kind === 'column') return undefined;
+  if (operand.kind === 'literal') {
+    const successor = successorOf(operand.value as string);
+    return successor === undefined ? undefined : constant('text', successor);
+  }
+  const { slot, hasNoSuccessor } = operand;
+  return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;
+}
+
+// Stored whole numbers lie within ±(2^53−1): this one equals none of them and lies above (below) them all.
+const BEYOND = 2 ** 53;
+const clamped = (value: number): number => Math.max(-BEYOND, Math.min(BEYOND, value));
+
+const ADAPT: Readonly<Record<'floor' | 'ceil' | 'whole', (value: number) => number>> = {
+  floor: (value) => clamped(Math.floor(value)),
+  ceil: (value) => clamped(Math.ceil(value)),
+  whole: (value) => (Number.isSafeInteger(value) ? value : BEYOND),
+};
+
+function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
+  if (adapt === undefined) return (values) => values[slot];
+  const change = ADAPT[adapt];
+  return (values) => {
+    const value = values[slot] as number | readonly number[];
+    return typeof value === 'number' ? change(value) : value.map(change);
+  };
+}
+
+// ---------------------------------------------------------------- what a condition reads
+
+function columnsOf(cond: Condition): readonly ColumnRef[] {
+  switch (cond.kind) {
+    case 'const':
+      return [];
+    case 'and':
+    case 'or':
+      return cond.items.flatMap(columnsOf);
+    case 'null':
+      return [cond.column];
+    case 'test':
+      return [cond.left, cond.right].filter((side) => side.kind === 'column');
+    case 'exists':
+      return [cond.key, ...columnsOf(cond.condition)];
+  }
+}
+
+function readsMoreThanId(condition: Condition, source: Source): boolean {
+  return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
+}
+
+/** The keys can be found without the row outside, and an index finds them: an array of every key of a table would be worse than the semi-join. */
+function isHoistable(exists: Exists): boolean {
+  if (exists.negated || !isSelective(exists.condition)) return false;
+  const bound = boundIn(exists);
+  return columnsOf(exists.condition).every((ref) => bound.has(ref.source.id));
+}
+
+function boundIn(exists: Exists): ReadonlySet<number> {
+  const bound = new Set<number>();
+  const visit = (cond: Condition): void => {
+    if (cond.kind === 'and' || cond.kind === 'or') cond.items.forEach(visit);
+    if (cond.kind === 'exists') {
+      bound.add(cond.source.id);
+      visit(cond.condition);
+    }
+  };
+  visit(exists);
+  return bound;
+}
+
+function isSelective(cond: Condition): boolean {
+  switch (cond.kind) {
+    case 'and':
+      return cond.items.some(isSelective);
+    case 'or':
+      return cond.items.every(isSelective);
+    case 'exists':
+      return !cond.negated && isSelective(cond.condition);
+    case 'test':
+      return (
+        (cond.op === '=' || cond.op === 'in') &&
+        cond.left.kind === 'column' &&
+        cond.left.selective &&
+        cond.right.kind !== 'column'
+      );
+    case 'const':
+    case 'null':
+      return false;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Leaves of the lowered form: a column against a value of the policy or of the request, and what it takes for a leaf not to be so.
+ */
+import {
+  type ColumnRef,
+  type Condition,
+  type Exists,
+  FALSE,
+  invariant,
+  type Operand,
+  type Scalar,
+  type Test,
+  TRUE,
+} from '../condition.ts';
+import { numberTest } from '../numerals.ts';
+import { OPERATORS } from '../operators.ts';
+import type { LiteralOperand, ValueType } from '../types.ts';
+import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
+import { type Binding, type PlannedOperand, WITHOUT_SUCCESSOR } from './specialise.ts';
+
+export const constant = (value: boolean): Condition => (value ? TRUE : FALSE);
+
+interface Meeting {
+  readonly column: ColumnRef;
+  readonly states: Binding['states'];
+}
+
+export function valueTest(
+  { op, negated }: { readonly op: Test['op']; readonly negated: boolean },
+  { column, value, states }: Meeting & { readonly value: PlannedOperand },
+): Condition {
+  const test = (right: Operand, as = op): Condition => ({ kind: 'test', op: as, negated, left: column, right });
+  const { type } = column;
+  if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
+    if (value.list) return listTest({ column, type, elements: numericElements(type, value), member: op === 'in' });
+    const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
+    if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
+    return test({ kind: 'literal', type, value: result.value }, result.op);
+  }
+  const right = valueFor(value, { column, states });
+  if (right.kind === 'literal' && Array.isArray(right.value))
+    return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member: op === 'in' });
+  if (op === '=' || op === '!=') return booleanTest({ kind: 'test', op, negated, left: column, right });
+  if (right.kind === 'slot' && type === 'int' && value.kind === 'slot' && value.operand.type === 'float') {
+    return test({ ...right, adapt: op === '>=' || op === '<' ? 'ceil' : 'floor' });
+  }
+  return test(right);
+}
+
+/** A value as the column's type, so that the column is never cast; an identifier that meets a text that may be none is the exception. */
+export function valueFor(operand: PlannedOperand, { column, states }: Meeting): Operand {
+  invariant(operand.kind !== 'column', 'a value is no column');
+  const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
+  const type = typeof column.type === 'object' && own === 'string' ? 'string' : column.type;
+  if (operand.kind === 'literal') return { kind: 'literal', type, value: operand.value };
+  const state = states[operand.slot];
+  if (column.type === 'int' && own === 'float')
+    return { kind: 'slot', type, slot: operand.slot, adapt: 'whole', hasNoSuccessor: false };
+  return { kind: 'slot', type, slot: operand.slot, hasNoSuccessor: state === WITHOUT_SUCCESSOR };
+}
+
+/** `N(c)`: c is not definitely so. Two-valued, because whatever a leaf does not know counts against it. */
+export function complementOf(cond: Condition): Condition {
+  switch (cond.kind) {
+    case 'const':
+      return constant(!cond.value);
+    case 'and':
+      return or(cond.items.map(complementOf));
+    case 'or':
+      return and(cond.items.map(complementOf));
+    case 'null':
+      return { ...cond, negated: !cond.negated };
+    case 'exists':
+      // The row is there for certain, so the question goes to it, and what was a semi-join stays one.
+      if (isCertain(cond)) return existsOf({ ...cond, condition: complementOf(cond.condition) });
+      return { ...cond, negated: !cond.negated };
+    case 'test':
+      return or([complementTest(cond), ...[cond.left, cond.right].map(isAbsent)]);
+  }
+}
+
+const isCertain = ({ relation, key, negated }: Exists): boolean =>
+  relation.kind === 'belongs_to' && !key.nullable && !negated;
+
+function complementTest(test: Test): Condition {
+  const op = OPERATORS[test.op].complement;
+  return op === undefined ? { ...test, negated: !test.negated } : booleanTest({ ...test, op });
+}
+
+const isAbsent = (operand: Operand): Condition =>
+  operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
+
+/** The elements that a column of whole numbers, or of doubles, can equal. */
+function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {
+  const { value, exact } = literal;
+  return (value as readonly number[]).filter(
+    (element, i) => typeof numberTest(type, '=', { value: element, exact: exact?.[i] }) === 'object',
+  );
+}

@@ -1,0 +1,300 @@
+/**
+ * Lowering to T/F form. `T(e)` is "e is definitely true", `F(e)` "e is definitely false"; what the request left unknown is neither. `not` swaps them, the
+ * operators' complements take it in, and a quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need for a third.
+ */
+
+import {
+  type ColumnRef,
+  type Condition,
+  FALSE,
+  invariant,
+  NEXT,
+  RECORD,
+  type Scalar,
+  type Source,
+  type Test,
+} from '../condition.ts';
+import { OPERATORS } from '../operators.ts';
+import type { Catalog, CatalogCollection, ColumnOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
+import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
+import { and, existsOf, isPresent, or } from './simplify.ts';
+import {
+  ABSENT,
+  type Binding,
+  EMPTY,
+  PARTIAL,
+  type Planned,
+  type PlannedCompare,
+  type PlannedOperand,
+} from './specialise.ts';
+
+export interface Signature {
+  readonly states: Binding['states'];
+  readonly decided: Binding['decided'];
+}
+
+/** `T` of a planned tree, for all requests of one signature. */
+export function lower(
+  tree: Planned,
+  { catalog, signature }: { readonly catalog: Catalog; readonly signature: Signature },
+): Condition {
+  return new Lowering(catalog, signature).lower(tree, { polarity: true, variables: new Map() });
+}
+
+interface Place {
+  /** True: `T`. False: `F`. */
+  readonly polarity: boolean;
+  readonly variables: ReadonlyMap<string, Source>;
+}
+type Wrap = (inner: Condition) => Condition;
+interface Reached {
+  readonly wrap: Wrap;
+  readonly column: ColumnRef;
+}
+
+class Lowering {
+  readonly #catalog: Catalog;
+  readonly #signature: Signature;
+  #sources = 2;
+
+  constructor(catalog: Catalog, signature: Signature) {
+    this.#catalog = catalog;
+    this.#signature = signature;
+  }
+
+  lower(node: Planned, place: Place): Condition {
+    const { polarity } = place;
+    switch (node.kind) {
+      case 'const':
+        return constant(node.value === polarity);
+      case 'decided':
+        return constant(this.#signature.decided[node.index] === polarity);
+      case 'not':
+        return this.lower(node.item, { ...place, polarity: !polarity });
+      case 'and':
+      case 'or': {
+        const items = node.items.map((item) => this.lower(item, place));
+        return (node.kind === 'and') === polarity ? and(items) : or(items);
+      }
+      case 'compare':
+        return this.#compare(node, place);
+      case 'is null':
+        return this.#isNull(node.operand, { ...place, polarity: node.negated === polarity });
+      case 'quantified':
+        return this.#quantified(node, place);
+    }
+  }
+
+  // -------------------------------------------------------------- quantifiers
+
+  #quantified(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+    const { quantifier } = node;
+    // none is the negation of any; all is settled by one element against it.
+    const some = quantifier === 'any' ? place.polarity : !place.polarity;
+    const wanted = quantifier === 'none' ? !place.polarity : place.polarity;
+    return some
+      ? this.#someElement(node, { ...place, polarity: wanted })
+      : this.#everyElement(node, { ...place, polarity: wanted });
+  }
+
+  #someElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+    const { wrap, exists } = this.#elements(node.path, place);
+    return wrap(exists(this.#element(node, { place, source: exists.source }), false));
+  }
+
+  /** No element that is not definitely so. Behind an absent step nothing is known of the elements. */
+  #everyElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+    const { wrap, exists, key } = this.#elements(node.path, place);
+    const exception = complementOf(this.#element(node, { place, source: exists.source }));
+    return wrap(and([isPresent(key), exists(exception, true)]));
+  }
+
+  #element(
+    { variable, condition }: Extract<Planned, { kind: 'quantified' }>,
+    { place, source }: { place: Place; source: Source },
+  ): Condition {
+    return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
+  }
+
+  #elements(path: ToManyPath, place: Place) {
+    const { wrap, column: key, walk } = this.#identifier(path, place);
+    const { relation, from } = path;
+    const source = this.#source(key.source);
+    const build = (condition: Condition, negated: boolean): Condition =>
+      existsOf({
+        kind: 'exists',
+        negated,
+        source,
+        from,
+        relation,
+        target: this.#collection(relation.collection),
+        key,
+        walk: [...walk, relation.name],
+        condition,
+      });
+    return { wrap, key, exists: Object.assign(build, { source }) };
+  }
+
+  // -------------------------------------------------------------- paths
+
+  #collection(name: string): CatalogCollection {
+    const found = this.#catalog.collections.get(name);
+    invariant(found !== undefined, `the catalog has a collection ${name}`);
+    return found;
+  }
+
+  #source({ version }: Source): Source {
+    return { id: this.#sources++, version };
+  }
+
+  #root(scope: Scope, { variables }: Place): Source {
+    switch (scope.kind) {
+      case 'record':
+        return RECORD;
+      case 'next':
+        return NEXT;
+      case 'variable': {
+        const source = variables.get(scope.name);
+        invariant(source !== undefined, `the variable ${scope.name} is bound`);
+        return source;
+      }
+    }
+  }
+
+  /** The row behind the steps, each of them a semi-join around what is asked of it: an absent step makes it false, in `T` as in `F`. */
+  #walk(source: Source, steps: readonly ToOneStep[]): { readonly wrap: Wrap; readonly source: Source } {
+    let at = source;
+    const wraps: Wrap[] = [];
+    for (const { from, relation } of steps) {
+      const key = relation.kind === 'belongs_to' ? belongsToColumn(relation, at) : idColumn(from, at);
+      const next = this.#source(at);
+      const target = this.#collection(relation.collection);
+      wraps.push((condition) =>
+        existsOf({
+          kind: 'exists',
+          negated: false,
+          source: next,
+          from,
+          relation,
+          target,
+          key,
+          walk: [relation.name],
+          condition,
+        }),
+      );
+      at = next;
+    }
+    return { wrap: (inner) => wraps.reduceRight((condition, wrap) => wrap(condition), inner), source: at };
+  }
+
+  /** The identifier of the record behind the steps. A belongs_to holds it in its foreign key, so its record is not visited. */
+  #identifier(
+    path: { readonly scope: Scope; readonly collection: string; readonly steps: readonly ToOneStep[] },
+    place: Place,
+  ): Reached & { readonly walk: readonly string[] } {
+    const last = path.steps.at(-1);
+    const root = this.#root(path.scope, place);
+    if (last?.relation.kind === 'belongs_to') {
+      const { wrap, source } = this.#walk(root, path.steps.slice(0, -1));
+      return { wrap, column: belongsToColumn(last.relation, source), walk: [last.relation.name] };
+    }
+    const { wrap, source } = this.#walk(root, path.steps);
+    return { wrap, column: idColumn(last?.relation.collection ?? path.collection, source), walk: [] };
+  }
+
+  #reach(operand: ColumnOperand, place: Place): Reached {
+    const { column } = operand;
+    if (column.kind === 'id') return this.#identifier(operand, place);
+    const { wrap, source } = this.#walk(this.#root(operand.scope, place), operand.steps);
+    if (column.kind === 'belongs_to') return { wrap, column: belongsToColumn(column.relation, source) };
+    const { name, column: sqlName, type, required, unique, index } = column.field;
+    return {
+      wrap,
+      column: { kind: 'column', source, name, column: sqlName, type, nullable: !required, selective: unique || index },
+    };
+  }
+
+  // -------------------------------------------------------------- leaves
+
+  /** `polarity` true asks whether the value is there. */
+  #isNull(operand: ColumnOperand, place: Place): Condition {
+    const { wrap, column } = this.#reach(operand, place);
+    const present = wrap(isPresent(column));
+    return place.polarity ? present : complementOf(present);
+  }
+
+  #compare({ op, left, right }: PlannedCompare, place: Place): Condition {
+    const settled = this.#settledByRequest(op, right) ?? this.#settledByRequest(op, left);
+    if (settled !== undefined) return constant(settled === place.polarity);
+    if (this.#isAbsent(left) || this.#isAbsent(right)) return FALSE;
+    const complement = OPERATORS[op].complement;
+    const asked = place.polarity
+      ? { op, negated: false }
+      : complement
+        ? { op: complement, negated: false }
+        : { op, negated: true };
+    // With an absent element in it, a list can show that something is in it and never that something is not.
+    if (asked.op === 'not in' && (this.#stateOf(right) === PARTIAL || this.#stateOf(left) === PARTIAL)) return FALSE;
+    return this.#test({ ...asked, left, right }, place);
+  }
+
+  #test(
+    { op, negated, left, right }: Omit<PlannedCompare, 'kind'> & { readonly negated: boolean },
+    place: Place,
+  ): Condition {
+    const from = left.kind === 'column' ? this.#reach(left, place) : undefined;
+    const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
+    const column = from?.column ?? to?.column;
+    invariant(column !== undefined, 'a test names a column');
+    const base = { op, negated };
+    const { states } = this.#signature;
+    const inner: Condition =
+      to !== undefined
+        ? {
+            kind: 'test',
+            ...base,
+            left: from?.column ?? valueFor(left, { column: to.column, states }),
+            right: to.column,
+          }
+        : valueTest(base, { column, value: right, states });
+    const wrapped = to === undefined ? inner : to.wrap(inner);
+    return from === undefined ? wrapped : from.wrap(wrapped);
+  }
+
+  #stateOf(operand: PlannedOperand): number | undefined {
+    return operand.kind === 'slot' ? this.#signature.states[operand.slot] : undefined;
+  }
+
+  #isAbsent(operand: PlannedOperand): boolean {
+    return this.#stateOf(operand) === ABSENT;
+  }
+
+  /** Nothing is in an empty list, an absent value included. */
+  #settledByRequest(op: Test['op'], operand: PlannedOperand): boolean | undefined {
+    const isEmpty =
+      operand.kind === 'literal'
+        ? operand.list && (operand.value as readonly Scalar[]).length === 0
+        : this.#stateOf(operand) === EMPTY;
+    return isEmpty ? op === 'not in' : undefined;
+  }
+}
+
+function idColumn(collection: string, source: Source): ColumnRef {
+  return {
+    kind: 'column',
+    source,
+    name: 'id',
+    column: 'id',
+    type: { id: collection },
+    nullable: false,
+    selective: true,
+  };
+}
+
+function belongsToColumn(
+  relation: { readonly name: string; readonly column: string; readonly collection: string; readonly required: boolean },
+  source: Source,
+): ColumnRef {
+  const { name, column, collection, required } = relation;
+  return { kind: 'column', source, name, column, type: { id: collection }, nullable: !required, selective: true };
+}

@@ -1,0 +1,275 @@
+/**
+ * Conditions are put together through `and`, `or` and `existsOf`, which keep them small: constants go, chains are flat, nothing stands twice,
+ * and alternatives of one column become one list. Every step holds for three-valued leaves read as "definitely true".
+ */
+import type { CompareOp } from '../../../grammar/syntax.ts';
+import {
+  type ColumnRef,
+  type Condition,
+  type Exists,
+  FALSE,
+  type Junction,
+  type NullTest,
+  type Operand,
+  type Scalar,
+  type Source,
+  type Test,
+  TRUE,
+} from '../condition.ts';
+import { OPERATORS, rank } from '../operators.ts';
+import type { ValueType } from '../types.ts';
+
+type Kind = Junction['kind'];
+const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
+
+export const and = (items: readonly Condition[]): Condition => junction('and', items);
+export const or = (items: readonly Condition[]): Condition => junction('or', items);
+
+export function isPresent(column: ColumnRef): Condition {
+  return column.nullable ? { kind: 'null', negated: true, column } : TRUE;
+}
+
+/** A belongs_to whose record is only asked to be there is its foreign key; constants leave no semi-join. */
+export function existsOf(exists: Exists): Condition {
+  const { negated, condition, relation, key } = exists;
+  if (condition.kind !== 'const') return exists;
+  if (!condition.value) return negated ? TRUE : FALSE;
+  if (relation.kind !== 'belongs_to') return exists;
+  if (key.nullable) return { kind: 'null', negated: !negated, column: key };
+  return negated ? FALSE : TRUE;
+}
+
+function junction(kind: Kind, given: readonly Condition[]): Condition {
+  const absorbing = kind === 'and' ? FALSE : TRUE;
+  const items: Condition[] = [];
+  for (const item of given) {
+    if (item.kind === kind) items.push(...item.items);
+    else if (item.kind !== 'const') items.push(item);
+    else if (item.value === absorbing.value) return absorbing;
+  }
+  if (items.length === 0) return kind === 'and' ? TRUE : FALSE;
+  if (items.length === 1) return items[0]!;
+  const smaller = combine(kind, items);
+  if (smaller !== undefined) return junction(kind, smaller);
+  // What costs no visit to another table comes first.
+  return { kind, items: items.toSorted((a, b) => costOf(a) - costOf(b)) };
+}
+
+function costOf(cond: Condition): number {
+  if (cond.kind === 'exists') return 2;
+  return cond.kind === 'and' || cond.kind === 'or' ? 1 + Math.max(...cond.items.map(costOf)) : 0;
+}
+
+/** One step towards fewer items, or nothing. */
+function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] | undefined {
+  const keys = items.map((item) => keyOf(item));
+  const known = new Set(keys);
+  if (known.size < items.length) return items.filter((_, i) => keys.indexOf(keys[i]!) === i);
+  const kept = items.filter((item) => !isAbsorbed(kind, { item, known }));
+  if (kept.length < items.length) return kept;
+  const walked = withSharedWalks(kind, items);
+  if (walked.length < items.length) return walked;
+  const merged = withMergedLeaves(kind, items);
+  return merged.length < items.length ? merged : undefined;
+}
+
+/** `a or (a and b)` is `a`, `a and (a or b)` is `a`. */
+function isAbsorbed(
+  kind: Kind,
+  { item, known }: { readonly item: Condition; readonly known: ReadonlySet<string> },
+): boolean {
+  return item.kind === other(kind) && item.items.some((part) => known.has(keyOf(part)));
+}
+
+// ---------------------------------------------------------------- walks
+
+const isToOne = (item: Condition): item is Exists =>
+  item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
+
+/** There is at most one row behind a to-one step, so all questions to it are one. */
+function withSharedWalks(kind: Kind, items: readonly Condition[]): readonly Condition[] {
+  const walks = new Map<string, Exists[]>();
+  for (const item of items) {
+    if (!isToOne(item)) continue;
+    const step = `${item.negated} ${item.from}.${item.relation.name} ${operandKey(item.key)}`;
+    const known = walks.get(step);
+    if (known === undefined) walks.set(step, [item]);
+    else known.push(item);
+  }
+  const shared = [...walks.values()].map((group) => sharedWalk(kind, group));
+  return walks.size === 0 ? items : [...items.filter((item) => !isToOne(item)), ...shared];
+}
+
+function sharedWalk(kind: Kind, group: readonly Exists[]): Condition {
+  const [first, ...others] = group as readonly [Exists, ...Exists[]];
+  if (others.length === 0) return first;
+  const conditions = others.map(({ source, condition }) => renamed(condition, { from: source.id, to: first.source }));
+  return existsOf({
+    ...first,
+    condition: junction(first.negated ? other(kind) : kind, [first.condition, ...conditions]),
+  });
+}
+
+interface Renaming {
+  readonly from: number;
+  readonly to: Source;
+}
+
+function renamed(cond: Condition, renaming: Renaming): Condition {
+  const column = (ref: ColumnRef): ColumnRef =>
+    ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
+  const operand = (side: Operand): Operand => (side.kind === 'column' ? column(side) : side);
+  switch (cond.kind) {
+    case 'const':
+      return cond;
+    case 'and':
+    case 'or':
+      return { ...cond, items: cond.items.map((item) => renamed(item, renaming)) };
+    case 'test':
+      return { ...cond, left: operand(cond.left), right: operand(cond.right) };
+    case 'null':
+      return { ...cond, column: column(cond.column) };
+    case 'exists':
+      return { ...cond, key: column(cond.key), condition: renamed(cond.condition, renaming) };
+  }
+}
+
+// ---------------------------------------------------------------- leaves of one column
+
+function withMergedLeaves(kind: Kind, items: readonly Condition[]): readonly Condition[] {
+  const merged: Condition[] = [];
+  for (const item of items) {
+    let result: Condition | undefined;
+    const at = merged.findIndex((known) => {
+      result = mergeOf(kind, known, item);
+      return result !== undefined;
+    });
+    if (at < 0) merged.push(item);
+    else merged[at] = result!;
+  }
+  return merged;
+}
+
+function mergeOf(kind: Kind, a: Condition, b: Condition): Condition | undefined {
+  if (a.kind === 'null') return mergeNull(kind, a, b);
+  if (b.kind === 'null') return mergeNull(kind, b, a);
+  return a.kind === 'test' && b.kind === 'test' ? mergeTests(kind, a, b) : undefined;
+}
+
+const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.source.id && a.column === b.column;
+
+function mergeNull(kind: Kind, a: NullTest, b: Condition): Condition | undefined {
+  if (b.kind === 'null') {
+    if (!isSameColumn(a.column, b.column)) return undefined;
+    // Equal ones too: what was just merged may say again what stands beside it.
+    if (a.negated === b.negated) return a;
+    return kind === 'and' ? FALSE : TRUE;
+  }
+  const implied = b.kind === 'test' ? [b.left, b.right] : b.kind === 'exists' && !b.negated ? [b.key] : [];
+  if (!implied.some((side) => side.kind === 'column' && isSameColumn(side, a.column))) return undefined;
+  // A test that holds has both its sides: beside it "present" says nothing in `and`, and says all in `or`.
+  if (a.negated) return kind === 'and' ? b : a;
+  return kind === 'and' ? FALSE : undefined;
+}
+
+interface ColumnTest extends Test {
+  readonly left: ColumnRef;
+}
+const isOnColumn = (test: Test): test is ColumnTest => test.left.kind === 'column' && !test.negated;
+
+function mergeTests(kind: Kind, a: Test, b: Test): Condition | undefined {
+  if (!isOnColumn(a) || !isOnColumn(b) || !isSameColumn(a.left, b.left)) return undefined;
+  if (OPERATORS[a.op].complement === b.op && operandKey(a.right) === operandKey(b.right))
+    return kind === 'and' ? FALSE : bothPresent(a);
+  if (a.right.kind !== 'literal' || b.right.kind !== 'literal' || a.right.type !== b.right.type) return undefined;
+  return mergeLists(kind, a, b) ?? mergeBounds(kind, a, b);
+}
+
+function bothPresent(test: Test): Condition {
+  return and([test.left, test.right].map((side) => (side.kind === 'column' ? isPresent(side) : TRUE)));
+}
+
+const IN_LIST: ReadonlySet<CompareOp> = new Set(['=', 'in']);
+const OUT_OF_LIST: ReadonlySet<CompareOp> = new Set(['!=', 'not in']);
+
+const elementsOf = ({ right }: Test): readonly Scalar[] => {
+  const value = right.kind === 'literal' ? right.value : [];
+  return typeof value === 'object' ? value : [value];
+};
+
+/** `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one list, what `=` and `in` both allow is another. */
+function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
+  const member = IN_LIST.has(a.op);
+  const isMerged = member ? IN_LIST.has(b.op) : OUT_OF_LIST.has(a.op) && OUT_OF_LIST.has(b.op);
+  if (!isMerged) return undefined;
+  const [x, y] = [elementsOf(a), elementsOf(b)];
+  const elements = (kind === 'or') === member ? [...x, ...y] : x.filter((value) => y.includes(value));
+  return listTest({ column: a.left, type: a.right.type, elements, member });
+}
+
+export interface ListTest {
+  readonly column: ColumnRef;
+  readonly type: ValueType;
+  readonly elements: readonly Scalar[];
+  /** `in`, or `not in`. */
+  readonly member: boolean;
+}
+
+/** In (not in) the literals that are left of a list that was not empty: an absent column is neither. */
+export function listTest({ column, type, elements: given, member }: ListTest): Condition {
+  const elements = [...new Set(given)];
+  const [first] = elements;
+  if (first === undefined) return member ? FALSE : isPresent(column);
+  if (type === 'bool' && elements.length === 2) return member ? isPresent(column) : FALSE;
+  const base = { kind: 'test', negated: false, left: column } as const;
+  if (elements.length > 1)
+    return { ...base, op: member ? 'in' : 'not in', right: { kind: 'literal', type, value: elements } };
+  return booleanTest({ ...base, op: member ? '=' : '!=', right: { kind: 'literal', type, value: first } });
+}
+
+/** One way to say it: `pinned != true` is `pinned = false`. */
+export function booleanTest(test: Test): Test {
+  const { op, right } = test;
+  if (op !== '!=' || right.kind !== 'literal' || typeof right.value !== 'boolean') return test;
+  return { ...test, op: '=', right: { ...right, value: !right.value } };
+}
+
+/** Two bounds of one direction: `and` keeps the narrower, `or` the wider. */
+function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
+  const isLower = (op: CompareOp): boolean => op === '>' || op === '>=';
+  const isUpper = (op: CompareOp): boolean => op === '<' || op === '<=';
+  if (!(isLower(a.op) && isLower(b.op)) && !(isUpper(a.op) && isUpper(b.op))) return undefined;
+  const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
+  const order = rank(x, y);
+  const aIsStrict = a.op === '<' || a.op === '>';
+  const aIsNarrower = order === 0 ? aIsStrict : isLower(a.op) ? order > 0 : order < 0;
+  return aIsNarrower === (kind === 'and') ? a : b;
+}
+
+// ---------------------------------------------------------------- identity
+
+/** Equal for conditions that say the same of the same rows; the rows that an `exists` binds are named by their depth. */
+export function keyOf(cond: Condition, bound: readonly number[] = []): string {
+  switch (cond.kind) {
+    case 'const':
+      return String(cond.value);
+    case 'and':
+    case 'or':
+      return `${cond.kind}(${cond.items.map((item) => keyOf(item, bound)).join()})`;
+    case 'test':
+      return `${cond.negated ? '!' : ''}${cond.op}(${operandKey(cond.left, bound)},${operandKey(cond.right, bound)})`;
+    case 'null':
+      return `${cond.negated ? '!' : ''}null(${operandKey(cond.column, bound)})`;
+    case 'exists': {
+      const inner = keyOf(cond.condition, [...bound, cond.source.id]);
+      return `${cond.negated ? '!' : ''}exists(${cond.from}.${cond.relation.name},${operandKey(cond.key, bound)},${inner})`;
+    }
+  }
+}
+
+function operandKey(operand: Operand, bound: readonly number[] = []): string {
+  if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
+  if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
+  const depth = bound.indexOf(operand.source.id);
+  return `${depth < 0 ? `#${operand.source.id}` : `^${depth}`}.${operand.column}`;
+}

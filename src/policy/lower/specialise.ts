@@ -1,0 +1,328 @@
+/**
+ * Partial evaluation. `planOf` finds, once for a policy, what the request alone decides and which request values meet a column. `bind` reads them for
+ * one request and says how they turned out, as a signature: two requests of one signature leave the same residual, with other values bound.
+ */
+import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
+import { successorOf } from '../collation.ts';
+import type { Scalar } from '../condition.ts';
+import { compareNumerals, holdsForNumber, holdsForNumerals, numberTest } from '../numerals.ts';
+import { OPERATORS } from '../operators.ts';
+import type {
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  ColumnOperand,
+  LiteralOperand,
+  PolicyRequest,
+  RequestOperand,
+  Row,
+  ToManyPath,
+} from '../types.ts';
+import { addSeconds, readJson, readText } from '../values.ts';
+
+/** How a request value turned out. A list that is absent, or holds nothing but absent elements, is ABSENT: nothing can be known by it. */
+export const ABSENT = 0;
+export const PRESENT = 1;
+/** A list without elements. */
+export const EMPTY = 2;
+/** A list with present and absent elements. */
+export const PARTIAL = 3;
+/** A text that no text follows which does not start with it. */
+export const WITHOUT_SUCCESSOR = 4;
+const STATES = 5;
+
+export interface SlotOperand {
+  readonly kind: 'slot';
+  readonly slot: number;
+  readonly operand:
+    | RequestOperand
+    | { readonly kind: 'now'; readonly seconds: number; readonly type: 'datetime'; readonly list?: false };
+}
+export type PlannedOperand = ColumnOperand | LiteralOperand | SlotOperand;
+
+/** A checked tree whose request-only leaves are numbered. */
+export type Planned =
+  | { readonly kind: 'const'; readonly value: boolean | undefined }
+  | { readonly kind: 'and' | 'or'; readonly items: readonly Planned[] }
+  | { readonly kind: 'not'; readonly item: Planned }
+  | { readonly kind: 'decided'; readonly index: number }
+  | PlannedCompare
+  | { readonly kind: 'is null'; readonly negated: boolean; readonly operand: ColumnOperand }
+  | {
+      readonly kind: 'quantified';
+      readonly quantifier: Quantifier;
+      readonly path: ToManyPath;
+      readonly variable: string;
+      readonly condition: Planned;
+    };
+export interface PlannedCompare {
+  readonly kind: 'compare';
+  readonly op: CompareOp;
+  readonly left: PlannedOperand;
+  readonly right: PlannedOperand;
+}
+
+interface Slot {
+  readonly operand: SlotOperand['operand'];
+  /** Meets a column, so that its state is part of the signature. */
+  meetsColumn: boolean;
+  isPrefix: boolean;
+}
+type Verdict = (binding: Binding) => boolean | undefined;
+
+export interface Plan {
+  readonly tree: Planned;
+  readonly slots: readonly Slot[];
+  readonly decided: readonly Verdict[];
+  /** The states and verdicts of a signature fit a safe integer. */
+  readonly numeric: boolean;
+}
+export interface Binding {
+  /** Present values, by slot. `@now` with an offset is filled in by `settleNow`, when first needed. */
+  readonly values: unknown[];
+  readonly states: readonly number[];
+  readonly decided: readonly (boolean | undefined)[];
+  readonly signature: number | string;
+  readonly now: string;
+}
+
+export function planOf(checked: Checked): Plan {
+  const planner = new Planner();
+  const tree = planner.plan(checked);
+  const { slots, decided } = planner;
+  const ways = STATES ** slots.filter((slot) => slot.meetsColumn).length * 3 ** decided.length;
+  return { tree, slots, decided, numeric: ways <= Number.MAX_SAFE_INTEGER };
+}
+
+class Planner {
+  readonly slots: Slot[] = [];
+  readonly decided: Verdict[] = [];
+  readonly #known = new Map<string, number>();
+
+  plan(node: Checked): Planned {
+    switch (node.kind) {
+      case 'const':
+        return { kind: 'const', value: node.value };
+      case 'and':
+      case 'or':
+        return { kind: node.kind, items: node.items.map((item) => this.plan(item)) };
+      case 'not':
+        return { kind: 'not', item: this.plan(node.item) };
+      case 'compare':
+        return this.compare(node);
+      case 'is null': {
+        if (node.operand.kind === 'column') return { kind: 'is null', negated: node.negated, operand: node.operand };
+        const { present } = this.reader(node.operand);
+        return this.decide((binding) => present(binding) === node.negated);
+      }
+      case 'quantified': {
+        const { quantifier, path, variable } = node;
+        return { kind: 'quantified', quantifier, path, variable, condition: this.plan(node.condition) };
+      }
+    }
+  }
+
+  compare(node: CheckedCompare): Planned {
+    if (node.left.kind !== 'column' && node.right.kind !== 'column') return this.decide(this.#verdict(node));
+    const left = this.#operand(node.left);
+    const right = this.#operand(node.right);
+    if (right.kind === 'slot' && node.op === 'starts with') this.slots[right.slot]!.isPrefix = true;
+    return normalised({ kind: 'compare', op: node.op, left, right });
+  }
+
+  decide(verdict: Verdict): Planned {
+    this.decided.push(verdict);
+    return { kind: 'decided', index: this.decided.length - 1 };
+  }
+
+  #operand(operand: CheckedOperand): PlannedOperand {
+    if (operand.kind === 'column' || operand.kind === 'literal') return operand;
+    const slot = this.slot(operand);
+    this.slots[slot]!.meetsColumn = true;
+    return { kind: 'slot', slot, operand };
+  }
+
+  slot(operand: SlotOperand['operand']): number {
+    const key = JSON.stringify(
+      operand.kind === 'now' ? [operand.seconds] : [operand.source, operand.name, operand.type, operand.list],
+    );
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    this.#known.set(key, this.slots.length);
+    this.slots.push({ operand, meetsColumn: false, isPrefix: false });
+    return this.slots.length - 1;
+  }
+
+  /** A request-only operand, read from a binding. */
+  reader(operand: Exclude<CheckedOperand, ColumnOperand>): Reader {
+    if (operand.kind === 'literal') {
+      const state = operand.list && (operand.value as readonly Scalar[]).length === 0 ? EMPTY : PRESENT;
+      const value = Array.isArray(operand.value) ? literalElements(operand) : operand.value;
+      return { state: () => state, present: () => true, value: () => value };
+    }
+    if (operand.kind === 'now') {
+      const { seconds } = operand;
+      return { state: () => PRESENT, present: () => true, value: ({ now }) => addSeconds(now, seconds) };
+    }
+    const slot = this.slot(operand);
+    const state = ({ states }: Binding): number => states[slot]!;
+    return { state, present: (binding) => state(binding) !== ABSENT, value: (binding) => presentValue(binding, slot) };
+  }
+
+  #verdict(node: CheckedCompare): Verdict {
+    const left = this.reader(node.left as Exclude<CheckedOperand, ColumnOperand>);
+    const right = this.reader(node.right as Exclude<CheckedOperand, ColumnOperand>);
+    const holds = holdsOf(node);
+    const list = isList(node.right) ? right : isList(node.left) ? left : undefined;
+    const member = node.op !== 'not in';
+    return (binding) => {
+      if (list !== undefined && list.state(binding) === EMPTY) return !member;
+      if (!left.present(binding) || !right.present(binding)) return undefined;
+      const answer = holds(left.value(binding), right.value(binding));
+      // Kleene's `or` over the elements: an absent one leaves open what no present one has settled.
+      return list !== undefined && list.state(binding) === PARTIAL && answer !== member ? undefined : answer;
+    };
+  }
+}
+
+const isList = (operand: CheckedOperand): boolean =>
+  (operand.kind === 'request' || operand.kind === 'literal') && operand.list;
+
+interface Reader {
+  state(binding: Binding): number;
+  present(binding: Binding): boolean;
+  value(binding: Binding): Scalar | readonly Scalar[];
+}
+type Holds = (left: Scalar | readonly Scalar[], right: Scalar | readonly Scalar[]) => boolean;
+
+/** The numeral as it was written, where no double is that number. */
+const exactOf = (operand: CheckedOperand): string | undefined =>
+  operand.kind === 'literal' && typeof operand.exact === 'string' ? operand.exact : undefined;
+
+const writtenOf = (operand: CheckedOperand): string | undefined =>
+  operand.kind === 'literal' && typeof operand.value === 'number'
+    ? (exactOf(operand) ?? String(operand.value))
+    : undefined;
+
+/** For present sides. Doubles settle all but a numeral that no double holds. */
+export function holdsOf({ op, left, right }: CheckedCompare): Holds {
+  const { holds, mirror } = OPERATORS[op];
+  const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
+  if (exactLeft === undefined && exactRight === undefined) return (a, b) => holds(a as Scalar, b);
+  if (isList(left) || isList(right)) return () => holdsInList({ op, left, right }, (exactLeft ?? exactRight)!);
+  const [writtenLeft, writtenRight] = [writtenOf(left), writtenOf(right)];
+  if (writtenLeft !== undefined && writtenRight !== undefined)
+    return () => holdsForNumerals(op, writtenLeft, writtenRight);
+  if (exactRight !== undefined)
+    return (a, b) => holdsForNumber(op, a as number, { value: b as number, exact: exactRight });
+  return (a, b) => holdsForNumber(mirror!, b as number, { value: a as number, exact: exactLeft });
+}
+
+/** No element that was read is such a numeral; one that was written beside it may be. */
+function holdsInList({ op, left, right }: Pick<CheckedCompare, 'op' | 'left' | 'right'>, numeral: string): boolean {
+  const list = isList(right) ? right : left;
+  const written = list.kind === 'literal' && Array.isArray(list.exact) ? list.exact : [];
+  const isElement = written.some((element) => compareNumerals(element, numeral) === 0);
+  return isElement !== (op === 'not in');
+}
+
+/** Without the numerals that no stored number equals. */
+export function literalElements({ value, exact }: LiteralOperand): readonly Scalar[] {
+  return (value as readonly Scalar[]).filter((element, i) => {
+    if (typeof element !== 'number') return true;
+    return typeof numberTest('float', '=', { value: element, exact: exact?.[i] }) === 'object';
+  });
+}
+
+/** The column on the left where the operator has a mirror image; `list contains column` is `column in list`. */
+function normalised(node: PlannedCompare): PlannedCompare {
+  if (node.left.kind === 'column') return node;
+  const isList = node.left.kind === 'slot' ? node.left.operand.list === true : node.left.list;
+  const mirror = isList ? 'in' : OPERATORS[node.op].mirror;
+  return mirror === undefined ? node : { kind: 'compare', op: mirror, left: node.right, right: node.left };
+}
+
+// ---------------------------------------------------------------- one request
+
+export function bind(plan: Plan, request: PolicyRequest): Binding {
+  const { slots, decided } = plan;
+  const values: unknown[] = new Array(slots.length);
+  const states: number[] = new Array(slots.length);
+  for (let i = 0; i < slots.length; i++) states[i] = readSlot(slots[i]!, { request, values, index: i });
+  const verdicts: (boolean | undefined)[] = new Array(decided.length);
+  const binding = { values, states, decided: verdicts, signature: 0 as number | string, now: request.now };
+  for (let i = 0; i < decided.length; i++) verdicts[i] = decided[i]!(binding);
+  binding.signature = signatureOf(plan, binding);
+  return binding;
+}
+
+function signatureOf({ slots, numeric }: Plan, { states, decided }: Binding): number | string {
+  let number = 0;
+  let text = '';
+  for (let i = 0; i < slots.length; i++) {
+    if (!slots[i]!.meetsColumn) continue;
+    if (numeric) number = number * STATES + states[i]!;
+    else text += states[i];
+  }
+  for (const verdict of decided) {
+    const digit = verdict === undefined ? 2 : verdict ? 1 : 0;
+    if (numeric) number = number * 3 + digit;
+    else text += digit;
+  }
+  return numeric ? number : text;
+}
+
+interface Reading {
+  readonly request: PolicyRequest;
+  readonly values: unknown[];
+  readonly index: number;
+}
+
+function readSlot({ operand, isPrefix }: Slot, { request, values, index }: Reading): number {
+  // Adding to `@now` costs more than all the rest; most requests of most policies never look at it.
+  if (operand.kind === 'now') return PRESENT;
+  if (operand.list) return readList(operand, { request, values, index });
+  const value = readScalar(operand, request);
+  if (value === undefined) return ABSENT;
+  values[index] = value;
+  return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
+}
+
+function own(row: Row | null | undefined, name: string): unknown {
+  return row != null && Object.hasOwn(row, name) ? row[name] : undefined;
+}
+
+function readScalar({ source, name, type }: RequestOperand, request: PolicyRequest): Scalar | undefined {
+  if (source !== 'query') return readJson(type, own(source === 'auth' ? request.auth : request.data, name));
+  const text = own(request.query, name);
+  // A repeated key names no one value.
+  return typeof text === 'string' ? readText(type, text) : undefined;
+}
+
+function readList({ source, name, type }: RequestOperand, { request, values, index }: Reading): number {
+  const raw =
+    source === 'query' ? own(request.query, name) : own(source === 'auth' ? request.auth : request.data, name);
+  const given = source === 'query' && typeof raw === 'string' ? [raw] : raw;
+  if (!Array.isArray(given)) return ABSENT;
+  if (given.length === 0) return EMPTY;
+  const present: Scalar[] = [];
+  for (const element of given) {
+    const value = source === 'query' ? readText(type, String(element)) : readJson(type, element);
+    if (value !== undefined) present.push(value);
+  }
+  values[index] = present;
+  if (present.length === given.length) return PRESENT;
+  return present.length === 0 ? ABSENT : PARTIAL;
+}
+
+function presentValue(binding: Binding, slot: number): Scalar | readonly Scalar[] {
+  return binding.values[slot] as Scalar | readonly Scalar[];
+}
+
+/** Fills in the instants that a residual is about to use. */
+export function settleNow({ slots }: Plan, { values, now }: Binding): void {
+  for (let i = 0; i < slots.length; i++) {
+    const { operand } = slots[i]!;
+    if (operand.kind === 'now' && values[i] === undefined) values[i] = addSeconds(now, operand.seconds);
+  }
+}

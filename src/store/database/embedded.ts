@@ -1,0 +1,136 @@
+/** PostgreSQL inside this process (PGlite): one connection, so statements and transactions take turns on it. */
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import pg from 'pg';
+import { ident, raw, type Sql } from '../../sql.ts';
+import { type Database, StoreError } from './contract.ts';
+import { toStoreError } from './errors.ts';
+import { lockFolder } from './folder-lock.ts';
+import { notifyStatement, PING } from './postgres.ts';
+import { type Outcome, send } from './statements.ts';
+import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
+
+export interface EmbeddedOptions {
+  /** In memory without it. */
+  readonly dataDir?: string;
+  readonly searchPath?: string;
+  /** What one in memory begins with: a folder as `dumpDataDir` gives it. Making a new one costs several times what reading it does. */
+  readonly snapshot?: Blob;
+}
+
+const MAX_WAITING = 2_000;
+
+export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
+  const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
+  try {
+    const engine = await startEngine(options);
+    const client = await connect(engine, options.searchPath);
+    return databaseOn(client, async () => {
+      await client.end();
+      await engine.close();
+      await lock?.release();
+    });
+  } catch (error) {
+    await lock?.release();
+    throw error;
+  }
+}
+
+async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGlite> {
+  if (dataDir === undefined) return PGlite.create('memory://', snapshot === undefined ? {} : { loadDataDir: snapshot });
+  const folder = join(dataDir, 'database');
+  const engine = await PGlite.create(folder);
+  await chmod(folder, 0o700);
+  return engine;
+}
+
+async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
+  const client = new pg.Client({ ...createPgConfig(engine) } as unknown as pg.ClientConfig);
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query(
+    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
+  );
+  if (searchPath) await client.query(`SET search_path = ${ident(searchPath).text}`);
+  return client;
+}
+
+/** First come, first served. */
+class Turns {
+  #last: Promise<void> = Promise.resolve();
+  #waiting = 0;
+
+  async take(): Promise<() => void> {
+    if (this.#waiting >= MAX_WAITING) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
+    this.#waiting++;
+    const before = this.#last;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last = promise;
+    await before;
+    this.#waiting--;
+    return resolve;
+  }
+}
+
+function databaseOn(client: pg.Client, close: () => Promise<void>): Database {
+  const turns = new Turns();
+  const lease = async (): Promise<Lease> => ({ client, release: await turns.take() });
+
+  async function once(statement: Sql): Promise<Outcome> {
+    mustNotHoldConnection();
+    const done = await turns.take();
+    try {
+      return await send(client, statement);
+    } catch (error) {
+      throw toStoreError(error);
+    } finally {
+      done();
+    }
+  }
+  const rows = async (statement: Sql) => (await once(statement)).rows;
+
+  const database: Database = {
+    kind: 'embedded',
+    get replica() {
+      return database;
+    },
+    rows,
+    run: async (statement) => (await once(statement)).count,
+    write: rows,
+    transaction: (work) => transact(lease, work),
+    listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),
+    async notify(channel, payload) {
+      await rows(notifyStatement(channel, payload));
+    },
+    async ping() {
+      await rows(PING);
+    },
+    async close() {
+      // Waits for what is under way.
+      const done = await turns.take();
+      await close();
+      done();
+    },
+  };
+  return database;
+}
+
+async function listenOn(
+  { client, once }: { client: pg.Client; once: (statement: Sql) => Promise<unknown> },
+  channel: string,
+  { onMessage, onState }: { onMessage: (payload: string) => void; onState: (up: boolean) => void },
+): Promise<() => Promise<void>> {
+  const deliver = (message: pg.Notification) => {
+    if (message.channel === channel) onMessage(message.payload ?? '');
+  };
+  client.on('notification', deliver);
+  await once(sqlListen(channel));
+  onState(true);
+  return async () => {
+    client.off('notification', deliver);
+  };
+}
+
+const sqlListen = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);

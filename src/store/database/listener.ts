@@ -1,0 +1,118 @@
+/** One connection that LISTENs to every channel asked for, and comes back after a loss. A silent loss shows by a heartbeat. */
+import pg from 'pg';
+import { ident } from '../../sql.ts';
+
+interface Subscription {
+  readonly channel: string;
+  readonly onMessage: (payload: string) => void;
+  readonly onState: (up: boolean) => void;
+}
+
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 5_000;
+const HEARTBEAT_MS = 5_000;
+
+export class Listener {
+  readonly #config: pg.ClientConfig;
+  readonly #subscriptions = new Set<Subscription>();
+  #client: pg.Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #retry = FIRST_RETRY_MS;
+  #closed = false;
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config;
+  }
+
+  async listen(
+    channel: string,
+    onMessage: (payload: string) => void,
+    onState: (up: boolean) => void,
+  ): Promise<() => Promise<void>> {
+    const subscription = { channel, onMessage, onState };
+    if (!this.#client) await this.#connect();
+    // Added only now: a connection that is being made has already read the list of channels.
+    const up = await this.#client?.query(`LISTEN ${ident(channel).text}`).then(
+      () => true,
+      () => false,
+    );
+    this.#subscriptions.add(subscription);
+    onState(up === true);
+    return async () => {
+      this.#subscriptions.delete(subscription);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#connecting;
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  /** Never rejects: what fails is tried again. */
+  #connect(): Promise<void> {
+    this.#connecting ??= this.#open().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #open(): Promise<void> {
+    if (this.#closed) return;
+    const client = new pg.Client({ ...this.#config, query_timeout: HEARTBEAT_MS });
+    client.on('error', () => this.#lost(client));
+    client.on('end', () => this.#lost(client));
+    client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
+    try {
+      await client.connect();
+      for (const channel of this.#channels()) await client.query(`LISTEN ${ident(channel).text}`);
+    } catch {
+      client.end().catch(() => undefined);
+      this.#tryLater();
+      return;
+    }
+    this.#client = client;
+    this.#retry = FIRST_RETRY_MS;
+    for (const { onState } of this.#subscriptions) onState(true);
+    this.#beat(client);
+  }
+
+  #channels(): Set<string> {
+    return new Set([...this.#subscriptions].map(({ channel }) => channel));
+  }
+
+  #deliver(channel: string, payload: string): void {
+    for (const subscription of this.#subscriptions)
+      if (subscription.channel === channel) subscription.onMessage(payload);
+  }
+
+  #beat(client: pg.Client): void {
+    this.#timer = setTimeout(async () => {
+      try {
+        await client.query('SELECT 1');
+        if (this.#client === client) this.#beat(client);
+      } catch {
+        this.#lost(client);
+      }
+    }, HEARTBEAT_MS).unref();
+  }
+
+  #lost(client: pg.Client): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    client.end().catch(() => undefined);
+    for (const { onState } of this.#subscriptions) onState(false);
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#connect(), this.#retry).unref();
+    this.#retry = Math.min(this.#retry * 2, LAST_RETRY_MS);
+  }
+}

@@ -1,0 +1,95 @@
+/** Transactions over one connection, the same on both databases. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Sql } from '../../sql.ts';
+import type { Transaction } from './contract.ts';
+import { isStalePlan, isTransient, toStoreError } from './errors.ts';
+import { type Outcome, send } from './statements.ts';
+
+const ATTEMPTS = 4;
+
+/** A connection that is this transaction's alone until `release`; `release(true)` throws the connection away. */
+export interface Lease {
+  readonly client: Pick<pg.ClientBase, 'query'>;
+  release(destroy: boolean): void;
+}
+
+const inside = new AsyncLocalStorage<{ open: boolean }>();
+
+/** INVARIANT: nobody waits for a second connection while holding one; with a pool that is used up, all would wait for ever. */
+export function mustNotHoldConnection(): void {
+  if (inside.getStore()?.open) throw new Error('inside a transaction, only the transaction itself may be asked');
+}
+
+export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  mustNotHoldConnection();
+  return retried(() => attemptOnce(lease, work));
+}
+
+/** Whatever another try may cure is tried again; what is left is a StoreError where it is one of its kinds. */
+export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (count === ATTEMPTS || !isTransient(error)) throw toStoreError(error);
+      await sleep(Math.random() * 10 * 2 ** count);
+    }
+  }
+}
+
+async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const held = await lease();
+  const scope = { open: true };
+  let clean = false;
+  try {
+    await held.client.query('BEGIN');
+    const result = await inside.run(scope, () => work(transactionOn(held.client)));
+    const end = await held.client.query('COMMIT');
+    clean = true;
+    // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
+    if (end.command !== 'COMMIT') throw new Error('the transaction went on after a statement of it had failed');
+    return result;
+  } catch (error) {
+    clean = (clean || (await rollBack(held.client))) && !isStalePlan(error);
+    throw error;
+  } finally {
+    scope.open = false;
+    held.release(!clean);
+  }
+}
+
+/** False when the connection cannot be used any more. */
+async function rollBack(client: Lease['client']): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function transactionOn(client: Lease['client']): Transaction {
+  let last: Promise<unknown> = Promise.resolve();
+  // Statements that are asked for at once go one after the other: a transaction has one connection.
+  const ask = (statement: Sql): ReturnType<typeof query> => {
+    const answer = last.then(() => query(client, statement));
+    last = answer.catch(() => undefined);
+    return answer;
+  };
+  return {
+    inTransaction: true,
+    rows: async (statement) => (await ask(statement)).rows,
+    run: async (statement) => (await ask(statement)).count,
+  };
+}
+
+/** Transient errors keep their own shape, so that the loop above sees them. */
+async function query(client: Lease['client'], statement: Sql): Promise<Outcome> {
+  try {
+    return await send(client, statement);
+  } catch (error) {
+    throw isTransient(error) ? error : toStoreError(error);
+  }
+}

@@ -1,0 +1,247 @@
+/** From what the database holds to what the schema asks for: the statements, in order, and which of them lose data or may refuse it. */
+import { ident, raw } from '../../sql.ts';
+import type { Queryable } from '../database/contract.ts';
+import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
+import { addForeignKey, addUnique, createIndex, createTable, typeOf } from './ddl.ts';
+import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
+
+export interface Step {
+  readonly sql: string;
+  /** Why this loses data, or may not succeed. */
+  readonly destructive?: string;
+}
+interface PlanInput {
+  readonly db: Queryable;
+  readonly wanted: ReadonlyMap<string, Table>;
+  readonly actual: ReadonlyMap<string, ActualTable>;
+  /** Tables that an earlier schema made; the others are nobody's to drop. */
+  readonly owned: readonly string[];
+}
+
+export async function planSteps({ db, wanted, actual, owned }: PlanInput): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  const after: Step[] = [];
+  for (const table of wanted.values()) {
+    const existing = actual.get(table.name);
+    if (!existing) {
+      steps.push(...createTable(table).map((sql) => ({ sql })));
+      after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
+      after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
+      continue;
+    }
+    const diff = new TableDiff(db, table, existing);
+    steps.push(...(await diff.steps()));
+    after.push(...(await diff.stepsAfter()));
+  }
+  return [...steps, ...dropTables(owned, wanted, actual), ...after];
+}
+
+function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actual: PlanInput['actual']): Step[] {
+  const gone = owned.filter((name) => !wanted.has(name) && actual.has(name));
+  return gone.map((name) => ({
+    sql: `DROP TABLE ${quoted(name)} CASCADE`,
+    destructive: `the schema no longer has the table "${name}"; its rows would be lost`,
+  }));
+}
+
+const quoted = (name: string): string => ident(name).text;
+const same = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
+
+/** One table that exists. */
+class TableDiff {
+  readonly #db: Queryable;
+  readonly #table: Table;
+  readonly #actual: ActualTable;
+  readonly #alter: string;
+  /** Column as the schema names it → its name in the database, where that differs still. */
+  readonly #renamed = new Map<string, string>();
+
+  constructor(db: Queryable, table: Table, actual: ActualTable) {
+    this.#db = db;
+    this.#table = table;
+    this.#actual = actual;
+    this.#alter = `ALTER TABLE ${quoted(table.name)}`;
+    for (const { name, was } of table.columns) {
+      if (was !== undefined && !actual.columns.has(name) && actual.columns.has(was)) this.#renamed.set(name, was);
+    }
+  }
+
+  async steps(): Promise<Step[]> {
+    const steps: Step[] = [...this.#renamed].map(([name, was]) => ({
+      sql: `${this.#alter} RENAME COLUMN ${quoted(was)} TO ${quoted(name)}`,
+    }));
+    steps.push(...this.#dropConstraints(), ...this.#renameConstraints(), ...this.#renameIndexes());
+    for (const column of this.#table.columns) {
+      const existing = this.#actual.columns.get(this.#renamed.get(column.name) ?? column.name);
+      steps.push(...(await (existing ? this.#changeColumn(column, existing) : this.#addColumn(column))));
+    }
+    return [...steps, ...this.#dropColumns()];
+  }
+
+  /** What refers to columns that other tables may only get in `steps`. */
+  async stepsAfter(): Promise<Step[]> {
+    const steps: Step[] = [];
+    for (const column of this.#table.uniques) if (!this.#hasUnique(column)) steps.push(await this.#addUnique(column));
+    for (const key of this.#table.foreignKeys)
+      if (!this.#hasForeignKey(key)) steps.push(await this.#addForeignKey(key));
+    for (const columns of this.#table.indexes) {
+      if (!this.#indexNamed(columns)) steps.push({ sql: createIndex(this.#table.name, columns) });
+    }
+    return steps;
+  }
+
+  #dropColumns(): Step[] {
+    const kept = new Set(this.#table.columns.map(({ name }) => this.#renamed.get(name) ?? name));
+    return [...this.#actual.columns.keys()]
+      .filter((name) => !kept.has(name))
+      .map((name) => ({
+        sql: `${this.#alter} DROP COLUMN ${quoted(name)}`,
+        destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost`,
+      }));
+  }
+
+  async #addColumn(column: Column): Promise<Step[]> {
+    const value = column.standing ?? column.fill;
+    const add = `${this.#alter} ADD COLUMN ${quoted(column.name)} ${typeOf(column)}`;
+    if (!column.required) return [{ sql: add }];
+    if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
+    const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
+    if (column.standing === undefined)
+      steps.push({ sql: `${this.#alter} ALTER COLUMN ${quoted(column.name)} DROP DEFAULT` });
+    return steps;
+  }
+
+  async #addRequired(statement: string, column: Column): Promise<Step> {
+    if (!(await this.#exists('true'))) return { sql: statement };
+    return {
+      sql: statement,
+      destructive: `"${this.#table.name}" has rows, which would have no value in the required "${column.name}"; give it a default, or add it as optional first`,
+    };
+  }
+
+  async #changeColumn(column: Column, existing: ActualColumn): Promise<Step[]> {
+    const alter = `${this.#alter} ALTER COLUMN ${quoted(column.name)}`;
+    const steps: Step[] = [];
+    if (existing.type !== column.type) steps.push(this.#changeType(column, existing));
+    if (column.required && !existing.required) steps.push(await this.#require(column));
+    if (!column.required && existing.required) steps.push({ sql: `${alter} DROP NOT NULL` });
+    return steps;
+  }
+
+  #changeType(column: Column, existing: ActualColumn): Step {
+    const change = `${this.#alter} ALTER COLUMN ${quoted(column.name)} TYPE ${typeOf(column)}`;
+    // Whole numbers within ±(2^53−1) are doubles exactly.
+    if (existing.type === 'bigint' && column.type === 'double precision') return { sql: change };
+    return {
+      sql: `${change} USING ${quoted(column.name)}::text::${column.type}`,
+      destructive: `"${this.#table.name}"."${column.name}" would go from ${existing.type} to ${column.type}; values that do not fit are refused or changed`,
+    };
+  }
+
+  async #require(column: Column): Promise<Step> {
+    const statement = `${this.#alter} ALTER COLUMN ${quoted(column.name)} SET NOT NULL`;
+    const stored = this.#renamed.get(column.name) ?? column.name;
+    if (!(await this.#exists(`${quoted(stored)} IS NULL`))) return { sql: statement };
+    return {
+      sql: statement,
+      destructive: `"${this.#table.name}"."${column.name}" is to be required, and rows without a value exist; give them one first`,
+    };
+  }
+
+  #dropConstraints(): Step[] {
+    const wantedUniques = new Set(this.#table.uniques.map((column) => this.#renamed.get(column) ?? column));
+    const gone = this.#actual.constraints.filter((constraint) => {
+      if (constraint.kind === 'p') return false;
+      const [column = '', ...more] = constraint.columns;
+      if (constraint.kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !constraint.deferred;
+      return !this.#table.foreignKeys.some((key) => this.#isKey(key, constraint));
+    });
+    return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quoted(name)}` }));
+  }
+
+  /** After a column: refusals are told of the field that a constraint is named by. */
+  #renameConstraints(): Step[] {
+    const uniques = this.#table.uniques.map((column) => ({
+      constraint: this.#uniqueOf(column),
+      to: nameOf(this.#table.name, [column], 'key'),
+    }));
+    const keys = this.#table.foreignKeys.map((key) => ({
+      constraint: this.#actual.constraints.find((constraint) => this.#isKey(key, constraint)),
+      to: nameOf(this.#table.name, [key.column], 'fkey'),
+    }));
+    return [...uniques, ...keys].flatMap(({ constraint, to }) => {
+      if (constraint === undefined || constraint.name === to) return [];
+      return [{ sql: `${this.#alter} RENAME CONSTRAINT ${quoted(constraint.name)} TO ${quoted(to)}` }];
+    });
+  }
+
+  #renameIndexes(): Step[] {
+    return this.#table.indexes.flatMap((columns) => {
+      const name = this.#indexNamed(columns);
+      const to = nameOf(this.#table.name, columns, 'idx');
+      return name === undefined || name === to ? [] : [{ sql: `ALTER INDEX ${quoted(name)} RENAME TO ${quoted(to)}` }];
+    });
+  }
+
+  #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
+    const column = this.#renamed.get(key.column) ?? key.column;
+    return kind === 'f' && same(columns, [column]) && table === key.table && onDelete === key.onDelete;
+  }
+
+  #hasUnique(column: string): boolean {
+    return this.#uniqueOf(column) !== undefined;
+  }
+
+  #uniqueOf(column: string): ActualConstraint | undefined {
+    const stored = this.#renamed.get(column) ?? column;
+    return this.#actual.constraints.find(
+      ({ kind, columns, deferred }) => kind === 'u' && deferred && same(columns, [stored]),
+    );
+  }
+
+  #hasForeignKey(key: ForeignKey): boolean {
+    return this.#actual.constraints.some((constraint) => this.#isKey(key, constraint));
+  }
+
+  #indexNamed(columns: readonly string[]): string | undefined {
+    const stored = columns.map((column) => this.#renamed.get(column) ?? column);
+    return this.#actual.indexes.find((index) => same(index.columns, stored))?.name;
+  }
+
+  async #addUnique(column: string): Promise<Step> {
+    const statement = addUnique(this.#table.name, column);
+    const stored = this.#renamed.get(column) ?? column;
+    if (!this.#actual.columns.has(stored) || !(await this.#hasDuplicates(stored))) return { sql: statement };
+    return {
+      sql: statement,
+      destructive: `"${this.#table.name}"."${column}" is to be unique, and rows with equal values exist; change them first`,
+    };
+  }
+
+  async #addForeignKey(key: ForeignKey): Promise<Step> {
+    const statement = addForeignKey(this.#table.name, key);
+    const stored = this.#renamed.get(key.column) ?? key.column;
+    const pointed = this.#actual.constraints.find(({ kind, columns }) => kind === 'f' && same(columns, [stored]));
+    if (!this.#actual.columns.has(stored) || pointed?.table === key.table) return { sql: statement };
+    if (!(await this.#exists(`${quoted(stored)} IS NOT NULL`))) return { sql: statement };
+    return {
+      sql: statement,
+      destructive: `"${this.#table.name}"."${key.column}" is to point to "${key.table}", and holds identifiers already`,
+    };
+  }
+
+  #exists(condition: string): Promise<boolean> {
+    return isTrue(this.#db, `SELECT EXISTS (SELECT 1 FROM ${quoted(this.#table.name)} WHERE ${condition})`);
+  }
+
+  #hasDuplicates(column: string): Promise<boolean> {
+    const c = quoted(column);
+    const groups = `SELECT 1 FROM ${quoted(this.#table.name)} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
+    return isTrue(this.#db, `SELECT EXISTS (${groups})`);
+  }
+}
+
+async function isTrue(db: Queryable, text: string): Promise<boolean> {
+  const [row] = await db.rows(raw(text));
+  return row?.[0] === 't';
+}

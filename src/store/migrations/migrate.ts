@@ -1,0 +1,118 @@
+/** Brings the database to the schema, in one transaction. Nothing that loses data happens unasked. */
+import { createHash } from 'node:crypto';
+import type { Schema } from '../../schema/model.ts';
+import { param, raw, type Sql, sql } from '../../sql.ts';
+import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
+import { readCatalogue } from './catalog.ts';
+import { planSteps, type Step } from './diff.ts';
+import { tablesOf } from './tables.ts';
+
+export interface Migration {
+  /** As they run, in order; empty when the database is as the schema wants it. */
+  readonly statements: readonly string[];
+  /** Those of them that lose data or may refuse what is there. */
+  readonly destructive: readonly { readonly sql: string; readonly why: string }[];
+}
+export interface MigrateOptions {
+  readonly allowDestructive?: boolean;
+  /** Idempotent statements of other rooms, run after the collections' tables exist. */
+  readonly systemTables?: readonly Sql[];
+}
+
+export class MigrationRefused extends Error {
+  readonly migration: Migration;
+  constructor(migration: Migration) {
+    const reasons = migration.destructive.map(({ why, sql: text }) => `- ${why}\n  ${text.replaceAll('\n', '\n  ')}`);
+    super(
+      `the schema asks for changes that lose data or may refuse it:\n${reasons.join('\n')}\n` +
+        'to do it nevertheless: bylaw migrate apply --allow-destructive (bylaw migrate plan shows every statement)',
+    );
+    this.name = 'MigrationRefused';
+    this.migration = migration;
+  }
+}
+
+/** 'bylaw' as a number: nobody else's lock. */
+const LOCK = 0x62_79_6c_61_77;
+
+const RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (
+  id int PRIMARY KEY CHECK (id = 1), fingerprint text NOT NULL, tables jsonb NOT NULL, applied_at timestamptz NOT NULL)`);
+
+export async function planMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
+  return migrationOf(await stepsOf(db, schema), await missingSystemTables(db, options.systemTables ?? []));
+}
+
+/** What was done. Throws MigrationRefused. */
+export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
+  const systemTables = options.systemTables ?? [];
+  return db.transaction(async (tx) => {
+    // The only session of its kind is this transaction's own: it also keeps the time-out of requests out of long changes.
+    await tx.run(raw('SET LOCAL statement_timeout = 0'));
+    if (db.kind === 'postgres') await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
+    const steps = await stepsOf(tx, schema);
+    const migration = migrationOf(steps, await missingSystemTables(tx, systemTables));
+    if (migration.destructive.length > 0 && !options.allowDestructive) throw new MigrationRefused(migration);
+    for (const step of steps) await tx.run(raw(step.sql));
+    for (const statement of [...OWN_TABLES, ...systemTables]) await tx.run(statement);
+    await record(tx, schema);
+    return migration;
+  });
+}
+
+/** Whether the last migration was to this schema: what readiness asks. */
+export async function isCurrent(db: Database, schema: Schema): Promise<boolean> {
+  if (!(await tableExists(db, 'bylaw_schema'))) return false;
+  const [row] = await db.rows(raw('SELECT fingerprint FROM bylaw_schema WHERE id = 1'));
+  return row?.[0] === fingerprintOf(schema);
+}
+
+const OWN_TABLES: readonly Sql[] = [RECORD, ...IDEMPOTENCY_TABLES];
+
+async function stepsOf(db: Queryable, schema: Schema): Promise<readonly Step[]> {
+  const actual = await readCatalogue(db);
+  const owned = actual.has('bylaw_schema') ? await ownedTables(db) : [];
+  return planSteps({ db, wanted: tablesOf(schema), actual, owned });
+}
+
+function migrationOf(steps: readonly Step[], systemTables: readonly Sql[]): Migration {
+  return {
+    statements: [...steps.map((step) => step.sql), ...systemTables.map(({ text }) => text)],
+    destructive: steps.flatMap((step) => (step.destructive ? [{ sql: step.sql, why: step.destructive }] : [])),
+  };
+}
+
+const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;
+
+/** Of the idempotent statements, those that would do something. */
+async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise<readonly Sql[]> {
+  const missing: Sql[] = [];
+  for (const statement of [...OWN_TABLES, ...more]) {
+    const name = CREATES.exec(statement.text)?.[1];
+    if (name === undefined || !(await tableExists(db, name))) missing.push(statement);
+  }
+  return missing;
+}
+
+async function tableExists(db: Queryable, name: string): Promise<boolean> {
+  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${param('text', name)})) IS NOT NULL`);
+  return row?.[0] === 't';
+}
+
+async function ownedTables(db: Queryable): Promise<string[]> {
+  const [row] = await db.rows(raw('SELECT tables FROM bylaw_schema WHERE id = 1'));
+  return row ? (JSON.parse(row[0]!) as string[]) : [];
+}
+
+async function record(tx: Transaction, schema: Schema): Promise<void> {
+  const names = JSON.stringify([...tablesOf(schema).keys()]);
+  await tx.run(sql`
+INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at) VALUES (1, ${param('text', fingerprintOf(schema))}, ${param('jsonb', names)}, now())
+ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, tables = excluded.tables, applied_at = excluded.applied_at`);
+}
+
+function fingerprintOf(schema: Schema): string {
+  return createHash('sha256')
+    .update(JSON.stringify([...tablesOf(schema)]))
+    .digest('base64url');
+}

@@ -1,0 +1,154 @@
+/** The tables that a schema asks for. Names of constraints are found from columns alone, so that a refusal can be told of its field. */
+import { createHash } from 'node:crypto';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import { indexesOf } from '../../schema/indexes.ts';
+import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../../schema/model.ts';
+
+export interface Column {
+  readonly name: string;
+  /** As `format_type` prints it; text is always COLLATE "C". */
+  readonly type: string;
+  readonly required: boolean;
+  /** Fills the rows that exist when the column is added or becomes required. */
+  readonly fill?: string;
+  /** A default of the table itself, for columns that the program may leave out. */
+  readonly standing?: string;
+  readonly was?: string;
+}
+export interface ForeignKey {
+  readonly column: string;
+  readonly table: string;
+  readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL';
+}
+export interface Table {
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly primaryKey: readonly string[];
+  readonly uniques: readonly string[];
+  readonly foreignKeys: readonly ForeignKey[];
+  /** Columns of each index. */
+  readonly indexes: readonly (readonly string[])[];
+}
+
+const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
+
+export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
+  const tables = new Map<string, Table>();
+  for (const collection of schema.collections.values()) tables.set(collection.table, tableOf(collection, schema));
+  for (const collection of schema.collections.values()) {
+    for (const relation of collection.relations.values()) {
+      if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
+        tables.set(relation.linkTable, linkTableOf(collection, relation, schema));
+      }
+    }
+  }
+  return tables;
+}
+
+function tableOf(collection: Collection, schema: Schema): Table {
+  const fields = [...collection.fields.values()];
+  const references = belongsTosOf(collection);
+  return {
+    name: collection.table,
+    columns: [
+      { name: 'id', type: 'uuid', required: true },
+      ...systemColumns(collection),
+      ...fields.map(columnOf),
+      ...references.map(referenceColumnOf),
+    ],
+    primaryKey: ['id'],
+    uniques: [
+      ...fields.filter(({ unique }) => unique).map(({ column }) => column),
+      ...references.filter(({ unique }) => unique).map(({ column }) => column),
+    ],
+    foreignKeys: references.map((relation) => ({
+      column: relation.column,
+      table: schema.collections.get(relation.collection)!.table,
+      onDelete: ON_DELETE[relation.onDelete],
+    })),
+    indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
+  };
+}
+
+export function belongsTosOf(collection: Collection): readonly BelongsTo[] {
+  return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
+}
+
+/** What users have besides their fields. */
+function systemColumns(collection: Collection): readonly Column[] {
+  if (collection.kind !== 'users') return [];
+  return [
+    { name: 'roles', type: 'text[]', required: true, fill: `'{}'::text[]`, standing: `'{}'::text[]` },
+    { name: 'disabled', type: 'boolean', required: true, fill: 'false', standing: 'false' },
+  ];
+}
+
+const TIMES = new Set(['created_at', 'updated_at']);
+
+function columnOf(field: Field): Column {
+  const isTime = TIMES.has(field.name);
+  const fill = field.default ? fillOf(field.default) : undefined;
+  return {
+    name: field.column,
+    type: typeOf(field),
+    required: field.required,
+    ...(isTime ? { fill: 'now()', standing: 'now()' } : fill === undefined ? {} : { fill }),
+    ...(field.was === undefined ? {} : { was: field.was }),
+  };
+}
+
+function referenceColumnOf(relation: BelongsTo): Column {
+  return {
+    name: relation.column,
+    type: 'uuid',
+    required: relation.required,
+    ...(relation.was === undefined ? {} : { was: `${relation.was}_id` }),
+  };
+}
+
+/** As `format_type` prints it. */
+function typeOf(field: Field): string {
+  const { column } = FIELD_KINDS[field.type];
+  if (column.startsWith('text')) return 'text';
+  return column === 'timestamptz' ? 'timestamp with time zone' : column;
+}
+
+function fillOf(value: Default): string | undefined {
+  switch (value.kind) {
+    case 'constant':
+      return typeof value.value === 'string' ? literal(value.value) : String(value.value);
+    case 'now':
+      return 'now()';
+    case 'auth':
+      return undefined;
+  }
+}
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+function linkTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  const target = schema.collections.get(relation.collection)!.table;
+  return {
+    name: linkTable,
+    columns: [sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
+    primaryKey: [sourceColumn, targetColumn],
+    uniques: [],
+    foreignKeys: [
+      { column: sourceColumn, table: collection.table, onDelete: 'CASCADE' },
+      { column: targetColumn, table: target, onDelete: 'CASCADE' },
+    ],
+    indexes: [[targetColumn, sourceColumn]],
+  };
+}
+
+/** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
+export function nameOf(table: string, columns: readonly string[], suffix: 'key' | 'fkey' | 'pkey' | 'idx'): string {
+  const name = [table, ...columns, suffix].join('_');
+  if (Buffer.byteLength(name) <= 63) return name;
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  return `${Buffer.from(name)
+    .subarray(0, 45)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
+}

@@ -1,0 +1,75 @@
+/** Who asks for what: every function on records takes it, and none can reach a record around its permits. */
+import type { Permit } from '../../policy/access.ts';
+import type { Action, Row } from '../../policy/types.ts';
+import { Problem } from '../../problem.ts';
+import type { Collection, Schema } from '../../schema/model.ts';
+import { type Sql, sql } from '../../sql.ts';
+import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { RecordShape, tableOf } from './record-shape.ts';
+import { UniqueQueue } from './unique-queue.ts';
+
+export interface AccessContext {
+  readonly collection: Collection;
+  /** What this request may do by an action on a collection. */
+  readonly permit: (collection: string, action: Action) => Permit;
+  /** The caller as policies see it. */
+  readonly auth: Row;
+  /** The instant of the request, canonical. */
+  readonly now: string;
+}
+
+export interface Hooks {
+  /** In the transaction that changed a user's record or roles, or deletes it. */
+  readonly onUserChanged?: (id: string, tx: Transaction) => Promise<void>;
+  /** After the commit that deleted the records of these files, by themselves or with others. Must not throw: what was asked for has happened. */
+  readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
+}
+
+/** What the functions on records share for the life of the program. */
+export class Store {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly hooks: Hooks;
+  readonly rivals = new UniqueQueue();
+  readonly #shapes = new Map<string, RecordShape>();
+
+  constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
+    this.db = db;
+    this.schema = schema;
+    this.hooks = hooks;
+    for (const collection of schema.collections.values())
+      this.#shapes.set(collection.name, new RecordShape(collection));
+  }
+
+  shape(collection: string): RecordShape {
+    const shape = this.#shapes.get(collection);
+    if (!shape) throw new Error(`no collection ${collection}`);
+    return shape;
+  }
+
+  /** The table of a collection under an alias, for FROM. */
+  from(collection: string, alias: Sql): Sql {
+    return sql`${tableOf(this.shape(collection).collection)} AS ${alias}`;
+  }
+}
+
+/** With `q` where the reading has to happen in a transaction. */
+export interface Reading {
+  readonly store: Store;
+  readonly q: Queryable;
+  readonly ask: AccessContext;
+}
+
+/** The condition that the caller may read the row of `collection` that is named `alias`. */
+export const readable = (ask: AccessContext, collection: string, alias: string): Sql =>
+  ask.permit(collection, 'read').where(alias);
+
+/** Decided by the caller's side alone: no record could make a rule true. */
+export function requirePermit(ask: AccessContext, action: Action): Permit {
+  const permit = ask.permit(ask.collection.name, action);
+  if (permit.verdict === 'deny') throw forbidden();
+  return permit;
+}
+
+export const forbidden = (): Problem => new Problem('forbidden', 'you may not do this');
+export const notFound = (): Problem => new Problem('not_found', 'there is no such record');

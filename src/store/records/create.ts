@@ -1,0 +1,163 @@
+/** A new record: checked, written, decided on as it stands, and undone where it is refused. */
+import { v7 as uuidv7 } from 'uuid';
+import type { Permit } from '../../policy/access.ts';
+import { NO_RELATED, type Row } from '../../policy/types.ts';
+import type { Collection, Relation } from '../../schema/model.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import type { Cells, Transaction } from '../database/contract.ts';
+import { type AccessContext, forbidden, type Reading, requirePermit, type Store } from './access-context.ts';
+import { invalid, toProblem, unreadableMentions } from './constraint-errors.ts';
+import { expanded } from './expand.ts';
+import { setHasOne } from './has-one.ts';
+import { type Given, type Input, readInput, type Value } from './input.ts';
+import { changeLinks } from './links.ts';
+import { consultsOthers, type Locked, lookAt } from './locked-row.ts';
+import { type Answer, answerOf } from './read.ts';
+import { tableOf } from './record-shape.ts';
+import { loadRelated } from './related.ts';
+import { VERSION_WIDTH } from './select.ts';
+import { uniqueKeys } from './unique-queue.ts';
+
+export interface CreateRequest {
+  readonly data: unknown;
+  readonly expand: readonly string[];
+  /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
+  readonly given?: Given;
+}
+/** Without json and etag where the caller may not read what was written. */
+export type Written = { readonly id: string } & Partial<Answer>;
+
+export async function create(
+  store: Store,
+  ask: AccessContext,
+  { data, expand, given = {} }: CreateRequest,
+  tx?: Transaction,
+): Promise<Written> {
+  const permit = requirePermit(ask, 'create');
+  const relations = expanded(ask, expand);
+  const input = readInput(ask, data, 'create', given);
+  const mentions = await unreadableMentions({ store, q: tx ?? store.db, ask }, input.mentions);
+  const faults = [...input.faults, ...mentions];
+  if (faults.length > 0) throw invalid(faults);
+  const id = typeof given.id === 'string' ? given.id : uuidv7();
+  const creation = { id, store, ask, permit, input, relations };
+  try {
+    if (tx) return await writeIn(tx, creation);
+    return await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
+      isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
+    );
+  } catch (error) {
+    throw toProblem(error, ask.collection);
+  }
+}
+
+interface Creation {
+  readonly id: string;
+  readonly store: Store;
+  readonly ask: AccessContext;
+  readonly permit: Permit;
+  readonly input: Input;
+  readonly relations: readonly Relation[];
+}
+
+/** All that matters is in the row itself: one statement does. */
+function isPlain({ ask, permit, input, relations }: Creation): boolean {
+  const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
+  return !hasMore && !consultsOthers(permit) && !consultsOthers(ask.permit(ask.collection.name, 'read'));
+}
+
+async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise<Written> {
+  const values = withStamps({ id, now: ask.now }, input.values);
+  if (!permit.test(rowOf(ask, values), NO_RELATED)) throw forbidden();
+  const cells = await insert(store, {
+    write: (statement) => store.db.write(statement),
+    collection: ask.collection,
+    values,
+  });
+  const read = ask.permit(ask.collection.name, 'read');
+  const shape = store.shape(ask.collection.name);
+  if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
+  return { id, ...(await answerOf({ store, q: store.db, ask }, cells, [])) };
+}
+
+async function writeIn(tx: Transaction, { id, store, ask, permit, input, relations }: Creation): Promise<Written> {
+  const reading: Reading = { store, q: tx, ask };
+  const values = withStamps({ id, now: ask.now }, input.values);
+  const cells = await insert(store, { write: (statement) => tx.rows(statement), collection: ask.collection, values });
+  for (const change of input.links) await changeLinks(reading, id, change);
+  for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
+  const written = await decided(reading, { id, permit, cells });
+  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
+}
+
+/** The record as it is now that all is written, where it is allowed. */
+async function decided(
+  reading: Reading,
+  { id, permit, cells }: { readonly id: string; readonly permit: Permit; readonly cells: Cells },
+): Promise<Locked> {
+  const collection = reading.ask.collection.name;
+  // No SQL condition speaks of `@next`, which on create is the record itself.
+  const isLoaded = permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);
+  if (isLoaded) await mustBeAllowed(reading, permit, reading.store.shape(collection).row(cells, VERSION_WIDTH));
+  const written = await lookAt(reading, { collection, id, conditions: isLoaded ? [] : [permit.where('t')] });
+  if (!isLoaded && !written.holds[0]) throw forbidden();
+  return written;
+}
+
+async function mustBeAllowed(reading: Reading, permit: Permit, record: Row): Promise<void> {
+  const needs = [...permit.needs.record, ...permit.needs.next];
+  const related = await loadRelated(reading, { collection: reading.ask.collection.name, record, needs });
+  if (!permit.test(record, related)) throw forbidden();
+}
+
+const withStamps = (
+  { id, now }: { readonly id: string; readonly now: string },
+  values: readonly Value[],
+): readonly Value[] => [
+  { column: 'id', type: 'uuid', value: id },
+  { column: 'created_at', type: 'timestamptz', value: now },
+  { column: 'updated_at', type: 'timestamptz', value: now },
+  ...values,
+];
+
+/** The record as it would be stored, as policies see it. */
+function rowOf({ collection }: AccessContext, values: readonly Value[]): Row {
+  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const row: Record<string, unknown> = { id: byColumn.get('id') };
+  for (const member of [...collection.fields.values(), ...collection.relations.values()]) {
+    if ('column' in member) row[member.name] = byColumn.get(member.column) ?? null;
+  }
+  return row;
+}
+
+export interface Insertion {
+  readonly write: (statement: Sql) => Promise<readonly Cells[]>;
+  readonly collection: Collection;
+  readonly values: readonly Value[];
+}
+
+/** The cells of the new row: the version (a new record's links are not in it), then the record. */
+export async function insert(store: Store, { write, collection, values }: Insertion): Promise<Cells> {
+  const columns = join(
+    values.map(({ column }) => ident(column)),
+    ', ',
+  );
+  const cells = join(
+    values.map(({ type, value }) => sql`${param(type, value)}`),
+    ', ',
+  );
+  const returned: Sql = sql`xmin::text, ${emptyDigest(store, collection.name)}, ${store.shape(collection.name).columns(collection.table)}`;
+  const [row] = await write(
+    sql`INSERT INTO ${tableOf(collection)} (${columns}) VALUES (${cells}) RETURNING ${returned}`,
+  );
+  return row!;
+}
+
+/** What `versionColumns` says of a record without members. */
+function emptyDigest(store: Store, collection: string): Sql {
+  const links = [...store.shape(collection).collection.relations.values()].filter(
+    ({ kind }) => kind === 'many_to_many',
+  );
+  return links.length === 0 ? raw(`''`) : raw(`md5('${';'.repeat(links.length - 1)}')`);
+}

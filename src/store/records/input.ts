@@ -1,0 +1,241 @@
+/** The `data` of a write, checked against its collection: every fault at once, each at its place. */
+
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Scalar } from '../../policy/values.ts';
+import type { Fault } from '../../problem.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
+import type { SqlType } from '../../sql.ts';
+import type { AccessContext } from './access-context.ts';
+import { type RolesChange, readRoles } from './roles.ts';
+
+export interface Value {
+  readonly column: string;
+  readonly type: SqlType;
+  readonly value: Scalar | readonly string[] | null;
+}
+/** An identifier that the body names, which must be of a record that the caller may read. */
+export interface ReferencedId {
+  readonly collection: string;
+  readonly id: string;
+  readonly pointer: string;
+}
+export interface HasOneSetting {
+  readonly relation: HasOne;
+  readonly id: string | null;
+  readonly pointer: string;
+}
+/** `set` is there where the members are replaced; `add` and `remove` have no identifier in common with what came after them. */
+export interface LinkChange {
+  readonly relation: ManyToMany;
+  readonly set: readonly string[] | undefined;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  readonly pointer: string;
+}
+export interface Input {
+  readonly values: readonly Value[];
+  readonly hasOnes: readonly HasOneSetting[];
+  readonly links: readonly LinkChange[];
+  readonly roles: RolesChange | undefined;
+  readonly mentions: readonly ReferencedId[];
+  readonly faults: readonly Fault[];
+}
+
+const MAX_IDS = 1_000;
+
+type Data = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What the program itself sets on create, by the names of fields that callers cannot write. */
+export type Given = Readonly<Record<string, Scalar>>;
+
+/** On create, what is left out takes its default. */
+export function readInput(ask: AccessContext, data: unknown, mode: 'create' | 'update', given: Given = {}): Input {
+  const reader = new InputReader(ask, { mode, given });
+  if (isObject(data)) reader.readAll(data);
+  else reader.fault('/data', 'wrong_type', 'expected an object');
+  return reader;
+}
+
+class InputReader implements Input {
+  readonly values: Value[] = [];
+  readonly hasOnes: HasOneSetting[] = [];
+  readonly links: LinkChange[] = [];
+  readonly mentions: ReferencedId[] = [];
+  readonly faults: Fault[] = [];
+  roles: RolesChange | undefined;
+  readonly #ask: AccessContext;
+  readonly #collection: Collection;
+  readonly #mode: 'create' | 'update';
+  readonly #given: Given;
+
+  constructor(ask: AccessContext, { mode, given }: { readonly mode: 'create' | 'update'; readonly given: Given }) {
+    this.#ask = ask;
+    this.#collection = ask.collection;
+    this.#mode = mode;
+    this.#given = given;
+  }
+
+  fault(pointer: string, code: string, detail: string): void {
+    this.faults.push({ pointer, code, detail });
+  }
+
+  readAll(data: Data): void {
+    for (const [key, value] of Object.entries(data)) this.#readMember(key, value, pointerTo('/data', key));
+    if (this.#mode === 'create') this.#fillIn(data);
+  }
+
+  #readMember(key: string, value: unknown, pointer: string): void {
+    const field = this.#collection.fields.get(key);
+    const relation = this.#collection.relations.get(key);
+    if (key === 'roles' && this.#collection.kind === 'users') this.#readRoles(value, pointer);
+    else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
+      this.fault(pointer, 'read_only', `\`${key}\` is set by the server`);
+    } else if (field) this.#readField(field, value, pointer);
+    else if (!relation) this.fault(pointer, 'unknown_field', this.#unknown(key));
+    else if (relation.kind === 'belongs_to') this.#readReference(relation, value, pointer);
+    else if (relation.kind === 'has_one') this.#readHasOne(relation, value, pointer);
+    else if (relation.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
+    else {
+      const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;
+      this.fault(pointer, 'read_only', detail);
+    }
+  }
+
+  #unknown(key: string): string {
+    const writable = [...this.#collection.fields.values(), ...this.#collection.relations.values()];
+    const names = writable.filter((member) => !('readOnly' in member && member.readOnly)).map(({ name }) => name);
+    const near = key.endsWith('_id') && names.includes(key.slice(0, -3)) ? key.slice(0, -3) : nearest(key, names);
+    return `\`${this.#collection.name}\` has no field \`${key}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  }
+
+  #readField(field: Field, value: unknown, pointer: string): void {
+    const kind = FIELD_KINDS[field.type];
+    const read = value === null ? undefined : kind.fromJson(value, field);
+    if (read === undefined) this.#setNull(field, { type: kind.sqlType, pointer });
+    else if (read.fault) this.fault(pointer, read.fault.code, read.fault.detail);
+    else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
+  }
+
+  #setNull(member: Field | BelongsTo, { type, pointer }: { readonly type: SqlType; readonly pointer: string }): void {
+    if (member.required) this.fault(pointer, 'required', `\`${member.name}\` must have a value`);
+    else this.values.push({ column: member.column, type, value: null });
+  }
+
+  #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
+    const id = value === null ? null : this.#readId(value, pointer);
+    if (id === null) this.#setNull(relation, { type: 'uuid', pointer });
+    if (id === null || id === undefined) return;
+    this.mentions.push({ collection: relation.collection, id, pointer });
+    this.values.push({ column: relation.column, type: 'uuid', value: id });
+  }
+
+  #readId(value: unknown, pointer: string): string | undefined {
+    const read = ID_KIND.fromJson(value, {});
+    if (!read.fault) return read.value as string;
+    this.fault(pointer, read.fault.code, read.fault.detail);
+    return undefined;
+  }
+
+  #readHasOne(relation: HasOne, value: unknown, pointer: string): void {
+    const id = value === null ? null : this.#readId(value, pointer);
+    if (id === undefined) return;
+    if (id !== null) this.mentions.push({ collection: relation.collection, id, pointer });
+    this.hasOnes.push({ relation, id, pointer });
+  }
+
+  #readLinks(relation: ManyToMany, value: unknown, pointer: string): void {
+    const lists = this.#readOperation(value, pointer);
+    if (lists === undefined) return;
+    const set = this.#readIds(lists.set, `${pointer}/set`);
+    const add = this.#readIds(lists.add, `${pointer}/add`) ?? [];
+    const remove = this.#readIds(lists.remove, `${pointer}/remove`) ?? [];
+    for (const { id, pointer: place } of [...(set ?? []), ...add]) {
+      this.mentions.push({ collection: relation.collection, id, pointer: place });
+    }
+    const gone = new Set(idsOf(remove));
+    const kept = (ids: readonly string[]) => [...new Set(ids)].filter((id) => !gone.has(id));
+    this.links.push({
+      relation,
+      set: set && kept([...idsOf(set), ...idsOf(add)]),
+      add: set ? [] : kept(idsOf(add)),
+      remove: set ? [] : [...gone],
+      pointer,
+    });
+  }
+
+  /** The object of `set`, `add` and `remove`; undefined after a fault. */
+  #readOperation(value: unknown, pointer: string): Data | undefined {
+    const expected = 'expected an object with `set`, `add` or `remove`';
+    if (!isObject(value)) return void this.fault(pointer, 'wrong_type', expected);
+    const keys = Object.keys(value);
+    if (keys.length === 0) return void this.fault(pointer, 'empty_operation', expected);
+    const unknown = keys.filter((key) => !OPERATIONS.has(key));
+    for (const key of unknown) this.fault(pointerTo(pointer, key), 'unknown_operation', expected);
+    return unknown.length > 0 ? undefined : value;
+  }
+
+  #readIds(value: unknown, pointer: string): readonly Placed[] | undefined {
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) return void this.fault(pointer, 'wrong_type', 'expected a list of identifiers');
+    if (value.length > MAX_IDS) return void this.fault(pointer, 'too_many', `expected at most ${MAX_IDS} identifiers`);
+    return value.flatMap((item, i) => {
+      const id = this.#readId(item, `${pointer}/${i}`);
+      return id === undefined ? [] : [{ id, pointer: `${pointer}/${i}` }];
+    });
+  }
+
+  #readRoles(value: unknown, pointer: string): void {
+    const operation = this.#readOperation(value, pointer);
+    if (operation === undefined) return;
+    this.roles = readRoles(operation, pointer, this.faults);
+  }
+
+  #fillIn(data: Data): void {
+    for (const field of this.#collection.fields.values()) {
+      if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
+      const value = Object.hasOwn(this.#given, field.name) ? this.#given[field.name] : this.#defaultOf(field.default);
+      this.#default(field, { type: FIELD_KINDS[field.type].sqlType, value });
+    }
+    for (const relation of this.#collection.relations.values()) {
+      if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
+      this.#default(relation, { type: 'uuid', value: this.#defaultOf(relation.default) });
+    }
+  }
+
+  #default(
+    member: Field | BelongsTo,
+    { type, value }: { readonly type: SqlType; readonly value: Scalar | undefined },
+  ): void {
+    if (value !== undefined) this.values.push({ column: member.column, type, value });
+    else if (member.required)
+      this.fault(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
+  }
+
+  #defaultOf(value: Default | undefined): Scalar | undefined {
+    switch (value?.kind) {
+      case undefined:
+        return undefined;
+      case 'constant':
+        return value.value;
+      case 'now':
+        return this.#ask.now;
+      case 'auth':
+        return (this.#ask.auth[value.name] ?? undefined) as Scalar | undefined;
+    }
+  }
+}
+
+interface Placed {
+  readonly id: string;
+  readonly pointer: string;
+}
+const idsOf = (placed: readonly Placed[]): string[] => placed.map(({ id }) => id);
+const OPERATIONS = new Set(['set', 'add', 'remove']);
+
+/** RFC 6901. */
+export const pointerTo = (base: string, key: string): string =>
+  `${base}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

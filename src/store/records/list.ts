@@ -1,0 +1,96 @@
+/** A page of a collection: the filters and what the policy leaves, in one statement. */
+import type { Scalar } from '../../policy/values.ts';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model.ts';
+import { constant, ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { type AccessContext, readable, requirePermit, type Store } from './access-context.ts';
+import { expanded, toJson } from './expand.ts';
+import { recordColumns } from './select.ts';
+
+/** Values are of the field's type already. */
+export type Filter =
+  | { readonly kind: 'field'; readonly field: Field; readonly value: Scalar }
+  | { readonly kind: 'id'; readonly value: string }
+  | { readonly kind: 'belongs_to'; readonly relation: BelongsTo; readonly id: string }
+  | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
+  | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
+
+export interface ListRequest {
+  readonly filters: readonly Filter[];
+  readonly limit: number;
+  readonly offset: number;
+  readonly expand: readonly string[];
+  /** Whether to count all that match. */
+  readonly count: boolean;
+}
+export interface Page {
+  /** The text of a JSON array. */
+  readonly json: string;
+  readonly hasMore: boolean;
+  readonly total?: number;
+}
+
+export async function list(store: Store, ask: AccessContext, request: ListRequest): Promise<Page> {
+  const permit = requirePermit(ask, 'list');
+  const relations = expanded(ask, request.expand);
+  const filters = request.filters.map((filter) => conditionOf(store, ask, filter));
+  const conditions = permit.verdict === 'allow' ? filters : [...filters, permit.where('t')];
+  const source = store.from(ask.collection.name, raw('t'));
+  const where = conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
+  const columns = recordColumns(store, ask, { collection: ask.collection.name, alias: 't' });
+  const q = store.db.replica;
+  const [rows, total] = await Promise.all([
+    q.rows(sql`SELECT ${columns} FROM ${source}${where} ORDER BY t.id ${windowOf(request)}`),
+    request.count ? q.rows(sql`SELECT count(*) FROM ${source}${where}`) : undefined,
+  ]);
+  const hasMore = rows.length > request.limit;
+  const shown = hasMore ? rows.slice(0, request.limit) : rows;
+  const records = await toJson({ store, q, ask }, { rows: shown, from: 0, relations });
+  return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
+}
+
+const USUAL_LIMITS = [10, 20, 25, 50, 100];
+
+/** One row more than asked for says whether there are more. PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the usual sizes of pages are part of the text. */
+function windowOf({ limit, offset }: ListRequest): Sql {
+  const usual = USUAL_LIMITS.find((each) => each === limit);
+  const most = usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${constant('int8', usual + 1)}`;
+  return offset === 0 ? most : sql`${most} OFFSET ${param('int8', offset)}`;
+}
+
+function conditionOf(store: Store, ask: AccessContext, filter: Filter): Sql {
+  switch (filter.kind) {
+    case 'field':
+      return sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`;
+    case 'id':
+      return sql`t.id = ${param('uuid', filter.value)}`;
+    case 'belongs_to':
+      return sql`t.${ident(filter.relation.column)} = ${param('uuid', filter.id)}`;
+    case 'has_one':
+      return pointedFrom(store, ask, filter);
+    case 'any':
+      return filter.relation.kind === 'has_many'
+        ? pointedFrom(store, ask, { relation: filter.relation, id: filter.id })
+        : linkedTo(store, ask, { relation: filter.relation, id: filter.id });
+  }
+}
+
+/** One look-up of the target's row, whatever the size of the table that is listed. */
+function pointedFrom(
+  store: Store,
+  ask: AccessContext,
+  { relation, id }: { readonly relation: HasOne | HasMany; readonly id: string },
+): Sql {
+  const target = store.from(relation.collection, raw('f'));
+  return sql`t.id = (SELECT f.${ident(relation.viaColumn)} FROM ${target} WHERE f.id = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;
+}
+
+function linkedTo(
+  store: Store,
+  ask: AccessContext,
+  { relation, id }: { readonly relation: ManyToMany; readonly id: string },
+): Sql {
+  const target = store.from(relation.collection, raw('f'));
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  return sql`EXISTS (SELECT 1 FROM ${ident(linkTable)} AS l JOIN ${target} ON f.id = l.${ident(targetColumn)} WHERE l.${ident(sourceColumn)} = t.id AND l.${ident(targetColumn)} = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;
+}

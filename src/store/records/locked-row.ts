@@ -1,0 +1,81 @@
+/** A row that this transaction holds: what it is, whether the caller may read it, and which rules hold for it. */
+import type { Permit } from '../../policy/access.ts';
+import type { Row } from '../../policy/types.ts';
+import { join, param, raw, type Sql, sql } from '../../sql.ts';
+import type { Cells } from '../database/contract.ts';
+import { type Reading, readable } from './access-context.ts';
+import type { Version } from './etag.ts';
+import { recordColumns, VERSION_WIDTH, versionColumns } from './select.ts';
+
+export interface Locked {
+  readonly row: Row;
+  readonly version: Version;
+  readonly isReadable: boolean;
+  /** In the order of `conditions`; NULL is not true. */
+  readonly holds: readonly boolean[];
+  /** The version, then the record. */
+  readonly cells: Cells;
+}
+interface Place {
+  readonly collection: string;
+  readonly id: string;
+  readonly conditions: readonly Sql[];
+}
+
+/** `other`: the conditions look at other rows than the one that is locked. */
+export interface Lock extends Place {
+  readonly other: boolean;
+  readonly strength: 'UPDATE' | 'NO KEY UPDATE';
+}
+
+/**
+ * Locks first and looks then, where anything but the row itself is looked at: a statement that waited for a lock sees the row as it is, and all that
+ * hangs on the row as it was before the wait. Undefined: there is no such row.
+ */
+export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
+  const { store, q } = reading;
+  const { collection, id, strength } = lock;
+  const { relations } = store.shape(collection).collection;
+  const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
+  if (!hasMore && !lock.other && !consultsOthers(reading.ask.permit(collection, 'read'))) {
+    return look(reading, lock, raw(` FOR ${strength}`));
+  }
+  const found = await q.rows(
+    sql`SELECT 1 FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)} FOR ${raw(strength)}`,
+  );
+  return found.length === 0 ? undefined : lookAt(reading, lock);
+}
+
+export function consultsOthers(permit: Permit): boolean {
+  return (
+    permit.verdict === 'depends' &&
+    permit.rules.some(({ residual: { needs } }) => needs.record.length + needs.next.length > 0)
+  );
+}
+
+/** A row that this transaction has locked or written. */
+export async function lookAt(reading: Reading, place: Place): Promise<Locked> {
+  return (await look(reading, place, raw('')))!;
+}
+
+async function look(
+  { store, q, ask }: Reading,
+  { collection, id, conditions }: Place,
+  locking: Sql,
+): Promise<Locked | undefined> {
+  const place = { collection, alias: 't' };
+  const questions = [readable(ask, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
+  const columns = join([versionColumns(store, place), recordColumns(store, ask, place), ...questions], ', ');
+  const [cells] = await q.rows(
+    sql`SELECT ${columns} FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)}${locking}`,
+  );
+  if (cells === undefined) return undefined;
+  const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
+  return {
+    version: { row: cells[0]!, members: cells[1]! },
+    isReadable: isReadable!,
+    holds,
+    row: store.shape(collection).row(cells, VERSION_WIDTH),
+    cells,
+  };
+}

@@ -1,0 +1,110 @@
+/** A collection as rows of cells: which columns a record is read by, and how cells become JSON text or the row that policies see. */
+import type { Row } from '../../policy/types.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { Collection, HasOne } from '../../schema/model.ts';
+import { ident, join, raw, type Sql, sql } from '../../sql.ts';
+import type { Cells } from '../database/contract.ts';
+
+interface Member {
+  readonly name: string;
+  readonly column: string;
+  toJson(cell: string): string;
+  fromCell(cell: string): unknown;
+}
+
+export class RecordShape {
+  readonly collection: Collection;
+  readonly hasOnes: readonly HasOne[];
+  /** Cells of the stored columns alone. */
+  readonly width: number;
+  readonly #members: readonly Member[];
+  /** `"title":` of each cell, the first with the brace. */
+  readonly #keys: readonly string[];
+  readonly #toJson: readonly ((cell: string) => string)[];
+  readonly #columns = new Map<string, Sql>();
+
+  constructor(collection: Collection) {
+    this.collection = collection;
+    const members = [...membersOf(collection)];
+    this.#members = members;
+    this.width = members.length;
+    this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
+    const names = [...members.map(({ name }) => name), ...this.hasOnes.map(({ name }) => name)];
+    this.#keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+    this.#toJson = [...members, ...this.hasOnes.map(() => ID_KIND)].map((kind) => kind.toJson);
+  }
+
+  /** The stored columns, of the table named `alias` in the statement. */
+  columns(alias: string): Sql {
+    let known = this.#columns.get(alias);
+    if (known === undefined) {
+      const table = ident(alias);
+      known = join(
+        this.#members.map(({ name, column }) => {
+          const cell = sql`${table}.${ident(column)}`;
+          return name === 'roles' && this.collection.kind === 'users' ? sql`array_to_json(${cell})::text` : cell;
+        }),
+        ', ',
+      );
+      this.#columns.set(alias, known);
+    }
+    return known;
+  }
+
+  /** The cells of the columns, then of each has_one, beginning at `from`; without the closing brace. */
+  open(cells: Cells, from = 0): string {
+    return this.#text(cells, from, this.#keys.length);
+  }
+
+  /** The stored columns alone. */
+  openStored(cells: Cells): string {
+    return this.#text(cells, 0, this.width);
+  }
+
+  #text(cells: Cells, from: number, count: number): string {
+    let json = '';
+    for (let i = 0; i < count; i++) {
+      const cell = cells[from + i] ?? null;
+      json += this.#keys[i]! + (cell === null ? 'null' : this.#toJson[i]!(cell));
+    }
+    return json;
+  }
+
+  json(cells: Cells, from = 0): string {
+    return `${this.open(cells, from)}}`;
+  }
+
+  /** As policies see the record. */
+  row(cells: Cells, from = 0): Row {
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < this.width; i++) {
+      const cell = cells[from + i] ?? null;
+      const member = this.#members[i]!;
+      row[member.name] = cell === null ? null : member.fromCell(cell);
+    }
+    return row;
+  }
+
+  /** The place of a stored member among the cells. */
+  place(name: string): number {
+    return this.#members.findIndex((member) => member.name === name);
+  }
+}
+
+function* membersOf(collection: Collection): Iterable<Member> {
+  yield { name: 'id', column: 'id', toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+  if (collection.kind === 'users') yield ROLES;
+  for (const { name, column, type } of collection.fields.values()) {
+    const { toJson, fromCell } = FIELD_KINDS[type];
+    yield { name, column, toJson, fromCell };
+  }
+  for (const relation of collection.relations.values()) {
+    if (relation.kind !== 'belongs_to') continue;
+    yield { name: relation.name, column: relation.column, toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+  }
+}
+
+const ROLES: Member = { name: 'roles', column: 'roles', toJson: (cell) => cell, fromCell: (cell) => JSON.parse(cell) };
+
+export const tableOf = (collection: Collection): Sql => ident(collection.table);
+export const TRUE = raw('TRUE');

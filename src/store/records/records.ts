@@ -1,0 +1,44 @@
+/** The records of a schema in a database: what the routes ask. Every call takes an Ask, and obeys its permits. */
+import type { Schema } from '../../schema/model.ts';
+import type { Sql } from '../../sql.ts';
+import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { type AccessContext, type Hooks, Store } from './access-context.ts';
+import { type CreateRequest, create, type Written } from './create.ts';
+import { type ListRequest, list, type Page } from './list.ts';
+import { type Answer, type ReadRequest, read } from './read.ts';
+import { type RemoveRequest, remove } from './remove.ts';
+import { findSystem, insertSystem, type SystemRecord, type SystemValues } from './system.ts';
+import { type UpdateRequest, update } from './update.ts';
+
+export type { AccessContext, Hooks } from './access-context.ts';
+export type { CreateRequest, Written } from './create.ts';
+export type { Filter, ListRequest, Page } from './list.ts';
+export type { Answer, ReadRequest } from './read.ts';
+export type { RemoveRequest } from './remove.ts';
+export type { SystemRecord, SystemValues } from './system.ts';
+export type { UpdateRequest } from './update.ts';
+
+export interface Records {
+  list(ask: AccessContext, request: ListRequest): Promise<Page>;
+  read(ask: AccessContext, request: ReadRequest): Promise<Answer>;
+  /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
+  create(ask: AccessContext, request: CreateRequest, tx?: Transaction): Promise<Written>;
+  update(ask: AccessContext, request: UpdateRequest): Promise<Written>;
+  remove(ask: AccessContext, request: RemoveRequest): Promise<void>;
+  insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
+  /** `where` speaks of the table as `t`. */
+  findSystem(q: Queryable, collection: string, where: Sql): Promise<readonly SystemRecord[]>;
+}
+
+export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
+  const store = new Store(db, schema, hooks);
+  return {
+    list: (ask, request) => list(store, ask, request),
+    read: (ask, request) => read(store, ask, request),
+    create: (ask, request, tx) => create(store, ask, request, tx),
+    update: (ask, request) => update(store, ask, request),
+    remove: (ask, request) => remove(store, ask, request),
+    insertSystem: (tx, collection, values) => insertSystem(store, tx, { collection, values }),
+    findSystem: (q, collection, where) => findSystem(store, q, { collection, where }),
+  };
+}

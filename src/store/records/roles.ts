@@ -1,0 +1,69 @@
+/** Role assignment: `roles: { set, add, remove }` of a user. It needs, of each role given or taken, a role of the caller that assigns it; rules play no part. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Fault } from '../../problem.ts';
+import type { Schema } from '../../schema/model.ts';
+import { param, sql } from '../../sql.ts';
+import type { Transaction } from '../database/contract.ts';
+import type { AccessContext } from './access-context.ts';
+import { forbidden } from './access-context.ts';
+
+export interface RolesChange {
+  readonly set: readonly string[] | undefined;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  readonly pointer: string;
+}
+
+export function readRoles(operation: Readonly<Record<string, unknown>>, pointer: string, faults: Fault[]): RolesChange {
+  const list = (key: string): readonly string[] | undefined => {
+    const value = operation[key];
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+    faults.push({ pointer: `${pointer}/${key}`, code: 'wrong_type', detail: 'expected a list of role names' });
+    return [];
+  };
+  return { set: list('set'), add: list('add') ?? [], remove: list('remove') ?? [], pointer };
+}
+
+/** Names that are no role of the schema. A role that left the schema can still be taken away. */
+export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly Fault[] {
+  const faults = (names: readonly string[], key: string) =>
+    names.flatMap((name, i) => {
+      if (schema.roles.has(name)) return [];
+      const near = nearest(name, schema.roles.keys());
+      const detail = `there is no role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+      return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
+    });
+  return [...faults(set ?? [], 'set'), ...faults(add, 'add')];
+}
+
+/** Whether the caller has any role that assigns one. */
+export function mayAssignSome(schema: Schema, ask: AccessContext): boolean {
+  return rolesOf(ask).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
+}
+
+const rolesOf = ({ auth }: AccessContext): readonly string[] => (Array.isArray(auth.roles) ? auth.roles : []);
+
+function mayAssign(schema: Schema, ask: AccessContext, role: string): boolean {
+  return rolesOf(ask).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+}
+
+/** Throws `forbidden` where a role that changes is not the caller's to assign. `before`: the roles of the locked row. */
+export function rolesAfter(
+  schema: Schema,
+  ask: AccessContext,
+  { before, change }: { readonly before: readonly string[]; readonly change: RolesChange },
+): readonly string[] {
+  const after = new Set([...(change.set ?? before), ...change.add]);
+  for (const role of change.remove) after.delete(role);
+  const changed = [...after.symmetricDifference(new Set(before))];
+  if (!changed.every((role) => mayAssign(schema, ask, role))) throw forbidden();
+  return [...after].sort();
+}
+
+export async function writeRoles(
+  tx: Transaction,
+  { id, roles }: { readonly id: string; readonly roles: readonly string[] },
+): Promise<void> {
+  await tx.run(sql`UPDATE users SET roles = ${param('text[]', roles)} WHERE id = ${param('uuid', id)}`);
+}

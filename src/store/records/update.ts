@@ -1,0 +1,102 @@
+/** Changes to a record, in one transaction on the locked row: what may not be is undone. */
+import type { Fault } from '../../problem.ts';
+import { Problem } from '../../problem.ts';
+import type { Relation } from '../../schema/model.ts';
+import { ident, join, param, raw, sql } from '../../sql.ts';
+import type { Transaction } from '../database/contract.ts';
+import { type AccessContext, forbidden, notFound, type Reading, type Store } from './access-context.ts';
+import { invalid, toProblem, unreadableMentions } from './constraint-errors.ts';
+import type { Written } from './create.ts';
+import { assertIfMatch } from './etag.ts';
+import { expanded } from './expand.ts';
+import { GuardedUpdate } from './guarded-update.ts';
+import { setHasOne } from './has-one.ts';
+import { type Input, isObject, readInput, type Value } from './input.ts';
+import { changeLinks } from './links.ts';
+import { answerOf } from './read.ts';
+import { tableOf } from './record-shape.ts';
+import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
+import { uniqueKeys } from './unique-queue.ts';
+
+export interface UpdateRequest {
+  readonly id: string;
+  readonly data: unknown;
+  readonly expand: readonly string[];
+  /** The header If-Match. */
+  readonly ifMatch?: string | undefined;
+}
+
+export async function update(store: Store, ask: AccessContext, request: UpdateRequest): Promise<Written> {
+  const { data } = request;
+  const isAboutRoles = ask.collection.kind === 'users' && isObject(data) && Object.hasOwn(data, 'roles');
+  const isRolesAlone = isAboutRoles && Object.keys(data as object).length === 1;
+  requireUpdatePermit(store, ask, { isAboutRoles, isRolesAlone });
+  const relations = expanded(ask, request.expand);
+  if (isObject(data) && Object.keys(data).length === 0) throw new Problem('patch_empty', '`data` has no fields');
+  const input = readInput(ask, data, 'update');
+  // Of the request and the related records alone, so that the row is locked for as short as can be; told in its turn.
+  const faults = [...input.faults, ...(await unreadableMentions({ store, q: store.db, ask }, input.mentions))];
+  const unknown = input.roles ? unknownRoles(store.schema, input.roles) : [];
+  const change: Change = { ...request, input, relations, faults: [...faults, ...unknown], isRolesAlone };
+  try {
+    return await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
+      store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
+    );
+  } catch (error) {
+    throw toProblem(error, ask.collection);
+  }
+}
+
+/** Role assignment asks for no update rule, everything else does. */
+function requireUpdatePermit(
+  store: Store,
+  ask: AccessContext,
+  { isAboutRoles, isRolesAlone }: { readonly isAboutRoles: boolean; readonly isRolesAlone: boolean },
+): void {
+  if (isAboutRoles && !mayAssignSome(store.schema, ask)) throw forbidden();
+  if (!isRolesAlone && ask.permit(ask.collection.name, 'update').verdict === 'deny') throw forbidden();
+}
+
+interface Change extends UpdateRequest {
+  readonly input: Input;
+  readonly relations: readonly Relation[];
+  readonly faults: readonly Fault[];
+  readonly isRolesAlone: boolean;
+}
+
+async function updateIn(reading: Reading, tx: Transaction, change: Change): Promise<Written> {
+  const { id, input, isRolesAlone } = change;
+  const { name, kind } = reading.ask.collection;
+  const guarded = await GuardedUpdate.lock(reading, { collection: name, id });
+  if (guarded === undefined) throw notFound();
+  const { isReadable, version, row } = guarded.before;
+  const refused = () => (isReadable ? forbidden() : notFound());
+  if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
+  // A fault would tell that the record exists.
+  if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
+  await write(reading, { id, values: input.values });
+  for (const link of input.links) await changeLinks(reading, id, link);
+  for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
+  if (input.roles) {
+    const roles = rolesAfter(reading.store.schema, reading.ask, { before: row.roles as string[], change: input.roles });
+    await writeRoles(tx, { id, roles });
+  }
+  const after = await guarded.after(reading);
+  if (!isRolesAlone && !(await guarded.allows(reading, after))) throw refused();
+  assertIfMatch(change.ifMatch, version);
+  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  if (kind === 'users') await reading.store.hooks.onUserChanged?.(id, tx);
+  return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
+}
+
+/** Also where only links change: that is a change of the record. */
+async function write(
+  { q, ask }: Reading,
+  { id, values }: { readonly id: string; readonly values: readonly Value[] },
+): Promise<void> {
+  const stamp = sql`updated_at = greatest(updated_at, ${param('timestamptz', ask.now)})`;
+  const cells = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
+  await q.run(
+    sql`UPDATE ${tableOf(ask.collection)} SET ${join([stamp, ...cells], ', ')} WHERE id = ${param('uuid', id)}`,
+  );
+}

@@ -1,0 +1,369 @@
+/**
+ * The reference: what a checked policy means, read off language.md word by word. It shares no code with the compiler, reads request values
+ * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests use it; the service does not.
+ */
+import type { CompareOp } from '../../grammar/syntax.ts';
+import type {
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  ColumnOperand,
+  LiteralOperand,
+  PolicyRequest,
+  Related,
+  RequestOperand,
+  Row,
+  Scope,
+  ToOneStep,
+  ValueType,
+} from '../../src/policy/types.ts';
+
+/** `undefined` is "unknown". */
+export type Truth = true | false | undefined;
+
+export interface World {
+  readonly record: Row;
+  readonly next?: Row;
+  readonly related: Related;
+  readonly nextRelated?: Related;
+  readonly request: PolicyRequest;
+}
+
+/** A number that was written and that no double holds keeps its decimal digits. */
+type Written = { readonly decimal: string };
+type Value = string | number | boolean | Written;
+/** `undefined` is "absent". */
+type Maybe = Value | undefined;
+interface Place {
+  readonly row: Row;
+  readonly related: Related;
+}
+interface Bound extends World {
+  readonly variables: ReadonlyMap<string, Place>;
+}
+
+export function interpret(policy: Checked, world: World): Truth {
+  return truthOf(policy, { ...world, variables: new Map() });
+}
+
+function truthOf(policy: Checked, world: Bound): Truth {
+  switch (policy.kind) {
+    case 'const':
+      return policy.value;
+    case 'not':
+      return not(truthOf(policy.item, world));
+    case 'and':
+      return all(policy.items, (item) => truthOf(item, world));
+    case 'or':
+      return any(policy.items, (item) => truthOf(item, world));
+    case 'is null':
+      return (scalar(policy.operand, world) === undefined) !== policy.negated;
+    case 'compare':
+      return compare(policy, world);
+    case 'quantified':
+      return quantified(policy, world);
+  }
+}
+
+// ---------------------------------------------------------------- Kleene's logic
+
+const not = (truth: Truth): Truth => (truth === undefined ? undefined : !truth);
+
+function any<T>(items: readonly T[], test: (item: T) => Truth): Truth {
+  let result: Truth = false;
+  for (const item of items) {
+    const truth = test(item);
+    if (truth === true) return true;
+    if (truth === undefined) result = undefined;
+  }
+  return result;
+}
+
+const all = <T>(items: readonly T[], test: (item: T) => Truth): Truth => not(any(items, (item) => not(test(item))));
+
+function quantified({ quantifier, path, variable, condition }: CheckedQuantified, world: Bound): Truth {
+  const start = walk(placeOf(path.scope, world), path.steps);
+  if (start === undefined) return undefined;
+  const elements = start.related.many(path.from, path.relation.name, String(start.row.id));
+  const holds = (row: Row): Truth =>
+    truthOf(condition, {
+      ...world,
+      variables: new Map(world.variables).set(variable, { row, related: start.related }),
+    });
+  switch (quantifier) {
+    case 'any':
+      return any(elements, holds);
+    case 'all':
+      return all(elements, holds);
+    case 'none':
+      return not(any(elements, holds));
+  }
+}
+
+// ---------------------------------------------------------------- comparisons
+
+function compare({ op, left, right }: CheckedCompare, world: Bound): Truth {
+  switch (op) {
+    case 'in':
+      return isElement(scalar(left, world), list(right, world));
+    case 'not in':
+      return not(isElement(scalar(left, world), list(right, world)));
+    case 'contains':
+      if (isList(left)) return isElement(scalar(right, world), list(left, world));
+      return bothPresent(op, scalar(left, world), scalar(right, world));
+    default:
+      return bothPresent(op, scalar(left, world), scalar(right, world));
+  }
+}
+
+const isList = (operand: CheckedOperand): boolean =>
+  (operand.kind === 'literal' || operand.kind === 'request') && operand.list;
+
+/** Kleene *or* over the elements: nothing is in an empty list, not even what is absent. */
+function isElement(value: Maybe, elements: readonly Maybe[] | undefined): Truth {
+  if (elements === undefined) return undefined;
+  return any(elements, (element) => bothPresent('=', value, element));
+}
+
+function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
+  if (left === undefined || right === undefined) return undefined;
+  switch (op) {
+    case '=':
+      return order(left, right) === 0;
+    case '!=':
+      return order(left, right) !== 0;
+    case '<':
+      return order(left, right) < 0;
+    case '<=':
+      return order(left, right) <= 0;
+    case '>':
+      return order(left, right) > 0;
+    case '>=':
+      return order(left, right) >= 0;
+    case 'contains':
+      return textOf(left).includes(textOf(right));
+    case 'starts with':
+      return textOf(left).startsWith(textOf(right));
+    case 'ends with':
+      return textOf(left).endsWith(textOf(right));
+    case 'in':
+    case 'not in':
+      throw new TypeError(`${op} is about a list`);
+  }
+}
+
+function textOf(value: Value): string {
+  if (typeof value !== 'string') throw new TypeError(`${JSON.stringify(value)} is no text`);
+  return value;
+}
+
+/** Below, at or above zero. Texts by code point (datetimes and identifiers are texts of one form), numbers by value, false before true. */
+function order(left: Value, right: Value): number {
+  if (typeof left === 'string' && typeof right === 'string') return orderOfTexts(left, right);
+  if (typeof left === 'boolean' && typeof right === 'boolean') return Number(left) - Number(right);
+  if (isNumber(left) && isNumber(right)) return orderOfNumbers(left, right);
+  throw new TypeError(`${JSON.stringify(left)} and ${JSON.stringify(right)} are of different types`);
+}
+
+const isNumber = (value: Value): value is number | Written => typeof value === 'number' || typeof value === 'object';
+
+function orderOfTexts(left: string, right: string): number {
+  const a = Array.from(left, (character) => character.codePointAt(0)!);
+  const b = Array.from(right, (character) => character.codePointAt(0)!);
+  for (let i = 0; i < a.length && i < b.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
+}
+
+function orderOfNumbers(left: number | Written, right: number | Written): number {
+  if (typeof left === 'number' && typeof right === 'number') return left < right ? -1 : left > right ? 1 : 0;
+  const a = fraction(left);
+  const b = fraction(right);
+  const difference = a.numerator * b.denominator - b.numerator * a.denominator;
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+/** The exact value as a fraction. */
+function fraction(value: number | Written): { readonly numerator: bigint; readonly denominator: bigint } {
+  if (typeof value === 'number') {
+    let denominator = 1n;
+    let whole = value;
+    // Doubling a double is exact until it overflows, and what has a fraction is far from that.
+    for (; !Number.isInteger(whole); whole *= 2) denominator *= 2n;
+    return { numerator: BigInt(whole), denominator };
+  }
+  const [mantissa = '', exponent = '0'] = value.decimal.toLowerCase().split('e');
+  const [whole = '', decimals = ''] = mantissa.split('.');
+  const digits = BigInt(whole.replace('-', '') + decimals) * (whole.startsWith('-') ? -1n : 1n);
+  const power = Number(exponent) - decimals.length;
+  if (digits === 0n) return { numerator: 0n, denominator: 1n };
+  // All doubles lie between 10^-400 and 10^400, so no literal need be carried further out than that.
+  const magnitude = digits.toString().length + power;
+  const sign = digits < 0n ? -1n : 1n;
+  if (magnitude > 400) return { numerator: sign * 10n ** 400n, denominator: 1n };
+  if (magnitude < -400) return { numerator: sign, denominator: 10n ** 400n };
+  return power < 0
+    ? { numerator: digits, denominator: 10n ** BigInt(-power) }
+    : { numerator: digits * 10n ** BigInt(power), denominator: 1n };
+}
+
+// ---------------------------------------------------------------- operands
+
+function scalar(operand: CheckedOperand, world: Bound): Maybe {
+  switch (operand.kind) {
+    case 'column':
+      return columnValue(operand, world);
+    case 'request':
+      return requestValue(operand, world.request);
+    case 'literal':
+      return literalValues(operand)[0];
+    case 'now':
+      return shifted(world.request.now, operand.seconds);
+  }
+}
+
+/** `undefined`: the list itself is absent. An element that cannot be read is an absent element. */
+function list(operand: CheckedOperand, world: Bound): readonly Maybe[] | undefined {
+  if (operand.kind === 'literal') return literalValues(operand);
+  if (operand.kind === 'request') return requestList(operand, world.request);
+  throw new TypeError(`a ${operand.kind} is no list`);
+}
+
+function literalValues({ value, exact }: LiteralOperand): readonly Value[] {
+  const values: readonly (string | number | boolean)[] = typeof value === 'object' ? value : [value];
+  const sources: readonly string[] = exact === undefined ? [] : typeof exact === 'string' ? [exact] : exact;
+  return values.map((each, i) => (sources[i] ? { decimal: sources[i] } : each));
+}
+
+function placeOf(scope: Scope, world: Bound): Place {
+  switch (scope.kind) {
+    case 'record':
+      return { row: world.record, related: world.related };
+    case 'next':
+      return { row: world.next!, related: world.nextRelated ?? world.related };
+    case 'variable':
+      return world.variables.get(scope.name)!;
+  }
+}
+
+/** The row behind the steps; undefined when a step is absent. */
+function walk(start: Place, steps: readonly ToOneStep[]): Place | undefined {
+  let row: Row | undefined = start.row;
+  for (const { from, relation } of steps) {
+    if (relation.kind === 'belongs_to') {
+      const id = own(row, relation.name);
+      row = id === undefined ? undefined : start.related.one(relation.collection, String(id));
+    } else {
+      row = start.related.many(from, relation.name, String(row.id))[0];
+    }
+    if (row === undefined) return undefined;
+  }
+  return { row, related: start.related };
+}
+
+function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): Maybe {
+  const end = walk(placeOf(scope, world), steps);
+  if (end === undefined) return undefined;
+  switch (column.kind) {
+    case 'id':
+      return own(end.row, 'id') as Maybe;
+    case 'field':
+      return own(end.row, column.field.name) as Maybe;
+    case 'belongs_to':
+      return own(end.row, column.relation.name) as Maybe;
+  }
+}
+
+/** A missing key, null and undefined are one absence. */
+function own(row: Readonly<Record<string, unknown>> | null | undefined, key: string): unknown {
+  return row && Object.hasOwn(row, key) ? (row[key] ?? undefined) : undefined;
+}
+
+// ---------------------------------------------------------------- what the request says
+
+function requestValue({ source, name, type }: RequestOperand, request: PolicyRequest): Maybe {
+  switch (source) {
+    case 'auth':
+      return fromJson(own(request.auth, name), type);
+    case 'data':
+      return fromJson(own(request.data, name), type);
+    case 'query': {
+      const given = own(request.query, name);
+      return typeof given === 'string' ? fromText(given, type) : undefined;
+    }
+  }
+}
+
+function requestList({ source, name, type }: RequestOperand, request: PolicyRequest): readonly Maybe[] | undefined {
+  const given = own(source === 'query' ? request.query : source === 'auth' ? request.auth : request.data, name);
+  if (given === undefined) return undefined;
+  // One value of a query parameter is a list of one.
+  const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : given;
+  if (!Array.isArray(elements)) return undefined;
+  return elements.map((element: unknown) =>
+    source === 'query' ? fromText(String(element), type) : fromJson(element, type),
+  );
+}
+
+/** A value of JSON is of its own type already: `"5"` is no number. */
+function fromJson(value: unknown, type: ValueType): Maybe {
+  if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
+  if (typeof value === 'number') {
+    if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
+    return type === 'float' && Number.isFinite(value) ? value : undefined;
+  }
+  const isWritten = type === 'string' || type === 'datetime' || typeof type === 'object';
+  return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
+}
+
+function fromText(text: string, type: ValueType): Maybe {
+  if (typeof type === 'object') {
+    const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+    return isUuid ? text.toLowerCase() : undefined;
+  }
+  switch (type) {
+    case 'string':
+      return text.includes('\0') || /\p{Surrogate}/u.test(text) ? undefined : text;
+    case 'bool':
+      return text === 'true' ? true : text === 'false' ? false : undefined;
+    case 'int':
+      return /^-?(0|[1-9][0-9]*)$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+    case 'float':
+      return jsonNumber(text);
+    case 'datetime':
+      return instant(text);
+  }
+}
+
+function jsonNumber(text: string): number | undefined {
+  if (/\s/.test(text)) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** RFC 3339 → `YYYY-MM-DDTHH:MM:SS.ffffffZ`. */
+function instant(text: string): string | undefined {
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/.exec(text);
+  if (!match) return undefined;
+  const [, civil, fractionDigits = '', sign = '+', hours = '0', minutes = '0'] = match;
+  const asIfUtc = new Date(`${civil}Z`);
+  // Date carries over what does not exist (30 February, 24:00); a civil time that comes back changed is not one.
+  if (Number.isNaN(asIfUtc.getTime()) || asIfUtc.toISOString() !== `${civil}.000Z`) return undefined;
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === '-' ? -1 : 1);
+  const utc = new Date(asIfUtc.getTime() - offset).toISOString();
+  if (utc.length !== 24 || utc < '0001') return undefined;
+  return `${utc.slice(0, 19)}.${fractionDigits.padEnd(6, '0')}Z`;
+}
+
+/** What would leave the years 0001 to 9999 stops at their end. */
+function shifted(now: string, seconds: number): string {
+  const moved = new Date(Date.parse(`${now.slice(0, 19)}Z`) + seconds * 1000);
+  const utc = Number.isNaN(moved.getTime()) ? (seconds < 0 ? '-' : '+') : moved.toISOString();
+  if (utc.startsWith('+')) return '9999-12-31T23:59:59.999999Z';
+  if (utc.startsWith('-') || utc < '0001') return '0001-01-01T00:00:00.000000Z';
+  return `${utc.slice(0, 19)}${now.slice(19)}`;
+}
