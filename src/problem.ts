@@ -1,45 +1,48 @@
-/** A refusal that the caller is told of: RFC 9457 problem details. Thrown anywhere, written by the one error door in http/. A leaf. */
+/** Errors reported to the caller as problem details (RFC 9457). Thrown anywhere, written by the one error door in http/. A leaf. */
+
+/** Every code that a client can receive. The OpenAPI document and the error door read this table. */
 export const PROBLEMS = {
-  malformed_request: 400,
-  malformed_json: 400,
-  malformed_multipart: 400,
-  filter_unknown_key: 400,
-  filter_invalid_value: 400,
-  filter_duplicate_key: 400,
-  invalid_parameter: 400,
-  unknown_expand: 400,
-  patch_empty: 400,
-  oauth_failed: 400,
-  unauthenticated: 401,
-  invalid_token: 401,
-  invalid_credentials: 401,
-  refresh_reused: 401,
-  forbidden: 403,
-  cross_origin: 403,
-  oauth_denied: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  not_acceptable: 406,
-  request_timeout: 408,
-  unique_violation: 409,
-  email_taken: 409,
-  still_referenced: 409,
-  account_exists: 409,
-  changed: 412,
-  too_large: 413,
-  unsupported_media_type: 415,
-  range_not_satisfiable: 416,
-  expectation_failed: 417,
-  validation_failed: 422,
-  idempotency_mismatch: 422,
-  rate_limited: 429,
-  headers_too_large: 431,
-  internal: 500,
-  unavailable: 503,
-} as const;
+  malformed_request: { status: 400, title: 'The request is not valid HTTP' },
+  malformed_json: { status: 400, title: 'The body is not valid JSON' },
+  malformed_multipart: { status: 400, title: 'The body is not valid multipart/form-data' },
+  filter_unknown_key: { status: 400, title: 'A filter names an unknown key' },
+  filter_invalid_value: { status: 400, title: 'The value of a filter does not fit its field' },
+  filter_duplicate_key: { status: 400, title: 'A filter is given twice' },
+  invalid_parameter: { status: 400, title: 'A parameter is not valid' },
+  unknown_expand: { status: 400, title: '`expand` names an unknown relation' },
+  patch_empty: { status: 400, title: 'A patch needs at least one field' },
+  oauth_failed: { status: 400, title: 'The sign-in at the provider failed' },
+  unauthenticated: { status: 401, title: 'Sign in first' },
+  invalid_token: { status: 401, title: 'The token is not valid' },
+  invalid_credentials: { status: 401, title: 'The email or the password is wrong' },
+  refresh_reused: { status: 401, title: 'The refresh token was used before' },
+  forbidden: { status: 403, title: 'Not allowed' },
+  cross_origin: { status: 403, title: 'The request comes from another site' },
+  oauth_denied: { status: 403, title: 'The sign-in was declined' },
+  not_found: { status: 404, title: 'Not found' },
+  method_not_allowed: { status: 405, title: 'The method is not allowed here' },
+  not_acceptable: { status: 406, title: 'No format that Accept allows is available' },
+  request_timeout: { status: 408, title: 'The request took too long to arrive' },
+  unique_violation: { status: 409, title: 'The value is taken' },
+  email_taken: { status: 409, title: 'The email is taken' },
+  still_referenced: { status: 409, title: 'The record is still referenced' },
+  account_exists: { status: 409, title: 'An account with this email exists' },
+  changed: { status: 412, title: 'The record has changed' },
+  too_large: { status: 413, title: 'The body is too large' },
+  unsupported_media_type: { status: 415, title: 'The body has an unsupported media type' },
+  range_not_satisfiable: { status: 416, title: 'The range lies outside the content' },
+  expectation_failed: { status: 417, title: 'The expectation cannot be met' },
+  validation_failed: { status: 422, title: 'The body is not valid' },
+  idempotency_mismatch: { status: 422, title: 'The idempotency key was used for another request' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  headers_too_large: { status: 431, title: 'The request headers are too large' },
+  internal: { status: 500, title: 'Internal server error' },
+  unavailable: { status: 503, title: 'The service is temporarily unavailable' },
+} as const satisfies Readonly<Record<string, { readonly status: number; readonly title: string }>>;
+
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One fault: where (`pointer` into the body, or `parameter`), what, and what to do. */
+/** One entry of `errors`: where (`pointer` into the body, or `parameter`), what is wrong, and what to do. */
 export interface Fault {
   readonly pointer?: string;
   readonly parameter?: string;
@@ -64,7 +67,7 @@ export class Problem extends Error {
     super(detail, { cause: more.cause });
     this.name = 'Problem';
     this.code = code;
-    this.status = PROBLEMS[code];
+    this.status = PROBLEMS[code].status;
     this.errors = more.errors ?? [];
     this.headers = more.headers ?? {};
   }

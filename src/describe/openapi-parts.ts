@@ -8,7 +8,7 @@ export const json = (schema: Json): Json => ({ content: { 'application/json': { 
 
 /** `success`: responses by status. `problems`: what may be refused, answered by the shared problem responses. */
 export function operation({ success, problems, ...rest }: Json): Json {
-  const statuses = [...new Set(((problems ?? []) as readonly ProblemCode[]).map((code) => PROBLEMS[code]))].sort(
+  const statuses = [...new Set(((problems ?? []) as readonly ProblemCode[]).map((code) => PROBLEMS[code].status))].sort(
     (a, b) => a - b,
   );
   const refused = Object.fromEntries(

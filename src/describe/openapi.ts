@@ -366,11 +366,11 @@ function contentPaths(): Json {
 }
 
 function problemResponses(): Json {
-  const statuses = [...new Set(Object.values(PROBLEMS))];
+  const statuses = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))];
   return Object.fromEntries(
     statuses.map((status) => {
       const codes = Object.entries(PROBLEMS)
-        .filter(([, value]) => value === status)
+        .filter(([, problem]) => problem.status === status)
         .map(([code]) => `\`${code}\``);
       return [
         `Problem${status}`,

@@ -1,51 +1,12 @@
-/** The one error door: whatever was thrown becomes problem details (RFC 9457), and nothing of the inside gets out. */
+/** The one error door: turns everything thrown into problem details (RFC 9457) without leaking internals. */
 import type { Context, Next } from 'koa';
 import type { Logger } from 'pino';
-import { Problem, type ProblemCode } from '../problem.ts';
+import { PROBLEMS, Problem } from '../problem.ts';
 import { requestIdOf } from './request-id.ts';
-
-const TITLES: Readonly<Record<ProblemCode, string>> = {
-  malformed_request: 'The request is not HTTP as this service reads it',
-  malformed_json: 'The body is not JSON as this service reads it',
-  malformed_multipart: 'The body is not multipart/form-data as this service reads it',
-  filter_unknown_key: 'A filter names what the collection does not have',
-  filter_invalid_value: 'A filter has a value that its field cannot have',
-  filter_duplicate_key: 'A filter is given twice',
-  invalid_parameter: 'A parameter is not valid',
-  unknown_expand: 'What is to be expanded does not exist',
-  patch_empty: 'A patch needs at least one field',
-  oauth_failed: 'The sign-in at the provider failed',
-  unauthenticated: 'Sign in first',
-  invalid_token: 'The access token is not valid',
-  invalid_credentials: 'The email or the password is wrong',
-  refresh_reused: 'The refresh token was used before',
-  forbidden: 'Not allowed',
-  cross_origin: 'The request comes from another site',
-  oauth_denied: 'The sign-in was declined',
-  not_found: 'Not found',
-  method_not_allowed: 'The method is not allowed here',
-  not_acceptable: 'The answer cannot be what Accept asks for',
-  request_timeout: 'The request took too long to arrive',
-  unique_violation: 'The value is taken',
-  email_taken: 'The email is taken',
-  still_referenced: 'The record is still referenced',
-  account_exists: 'An account with this email exists',
-  changed: 'The record has changed',
-  too_large: 'The body is too large',
-  unsupported_media_type: 'The body has another type than expected',
-  range_not_satisfiable: 'The range is outside the content',
-  expectation_failed: 'What Expect asks for cannot be met',
-  validation_failed: 'The body is not valid',
-  idempotency_mismatch: 'The idempotency key was used for another request',
-  rate_limited: 'Too many requests',
-  headers_too_large: 'The head of the request is too large',
-  internal: 'An error of the server',
-  unavailable: 'The service cannot answer now',
-};
 
 export interface ErrorDoorOptions {
   readonly log: Logger;
-  /** What a thrown thing of another room means, e.g. an unreachable database; undefined: a defect. */
+  /** Maps errors of other rooms (an unreachable database) to problems; undefined means a defect. */
   readonly translate: (error: unknown) => Problem | undefined;
 }
 
@@ -72,9 +33,9 @@ function logDefect(log: Logger, ctx: Context, error: unknown): void {
   log.error({ request_id: requestIdOf(ctx), error: { name, message, stack, code } }, 'defect');
 }
 
-/** The body is the same, byte for byte but the request id, for equal problems. */
+/** Equal problems give byte-identical bodies, except for the request id. */
 export function writeProblem(ctx: Context, problem: Problem): void {
-  // What a handler had set for an answer that does not go out.
+  // Headers that a handler set for the response it could not finish.
   for (const name of [
     'ETag',
     'Location',
@@ -95,11 +56,11 @@ export function writeProblem(ctx: Context, problem: Problem): void {
   ctx.body = detailsOf(problem, requestIdOf(ctx));
 }
 
-/** The body of the answer. */
+/** The response body. */
 export function detailsOf({ code, status, message, errors }: Problem, requestId: string): string {
   return JSON.stringify({
     type: `urn:bylaw:${code}`,
-    title: TITLES[code],
+    title: PROBLEMS[code].title,
     status,
     detail: message,
     code,
