@@ -23,6 +23,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   http: ['config', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
   routes: ['http', 'store', 'auth', 'files', 'describe', 'schema', 'policy', ...LEAVES],
   cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'describe', 'schema', 'policy', 'grammar', ...LEAVES],
+  client: [],
   main: ['config', 'cli', ...LEAVES],
 };
 

@@ -1,0 +1,98 @@
+/** The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types come from `bylaw types`. */
+import { Collection, type CollectionTypes } from './collection.ts';
+import { type UploadOptions, upload } from './files.ts';
+import type { Tokens } from './session.ts';
+import { type ClientOptions, Transport } from './transport.ts';
+
+export { Collection, type CollectionTypes, etagOf, type Page, Pages, type Paging, type Written } from './collection.ts';
+export type { Progress, UploadOptions } from './files.ts';
+export { BylawError, type Fault, type ProblemDocument } from './problem.ts';
+export type { TokenStorage } from './session.ts';
+export type { ClientOptions } from './transport.ts';
+
+export interface Credentials {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** Without `bylaw types`: any collection, any field. */
+export interface AnyTypes extends CollectionTypes {
+  // biome-ignore lint/suspicious/noExplicitAny: nothing is known of the schema.
+  readonly record: any;
+  readonly create: Readonly<Record<string, unknown>>;
+  readonly update: Readonly<Record<string, unknown>>;
+  readonly filters: Readonly<Record<string, unknown>>;
+}
+export type AnyCollections = Readonly<Record<string, AnyTypes>>;
+type CollectionsLike<C> = { readonly [name in keyof C]: CollectionTypes };
+type RecordOf<C, K extends string> = K extends keyof C
+  ? C[K] extends CollectionTypes
+    ? C[K]['record']
+    : never
+  : never;
+
+/** `baseUrl`: such as `https://api.example.com`, without `/api`. */
+export function createClient<C extends CollectionsLike<C> = AnyCollections>(
+  baseUrl: string,
+  options: ClientOptions = {},
+): Client<C> {
+  return new Client<C>(new Transport(baseUrl, options));
+}
+
+export class Client<C extends CollectionsLike<C> = AnyCollections> {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  collection<K extends keyof C & string>(name: K): Collection<C[K]> {
+    return new Collection<C[K]>(this.#transport, name);
+  }
+
+  async register(credentials: Credentials): Promise<RecordOf<C, 'users'>> {
+    return this.#user('/api/auth/register', credentials);
+  }
+
+  /** Starts a session: later calls are made as this user. → the user. */
+  async login(credentials: Credentials): Promise<RecordOf<C, 'users'>> {
+    const { user, ...tokens } = await this.#transport.json<Tokens & { readonly user: RecordOf<C, 'users'> }>(
+      '/api/auth/login',
+      { method: 'POST', body: credentials, anonymous: true },
+    );
+    if (!this.#transport.cookie) this.#transport.session.keep(tokens);
+    return user;
+  }
+
+  /** Ends the session; here at once, and on the service where it can be reached. */
+  async logout(): Promise<void> {
+    try {
+      await this.#transport.send('/api/auth/logout', { method: 'POST' });
+    } finally {
+      this.#transport.session.keep(undefined);
+    }
+  }
+
+  async me(): Promise<RecordOf<C, 'users'>> {
+    return (await this.#transport.json<{ readonly user: RecordOf<C, 'users'> }>('/api/auth/me')).user;
+  }
+
+  async upload(file: Blob, options: UploadOptions = {}): Promise<RecordOf<C, 'files'>> {
+    return upload<RecordOf<C, 'files'> & object>(this.#transport, file, options);
+  }
+
+  /** An address of a file's content that needs no header, for `<img src>`; good for minutes. */
+  async link(fileId: string): Promise<{ readonly url: string; readonly expires_at: string }> {
+    const path = `/api/files/${encodeURIComponent(fileId)}/link`;
+    return this.#transport.json(path, { method: 'POST' });
+  }
+
+  async #user(path: string, credentials: Credentials): Promise<RecordOf<C, 'users'>> {
+    const body = await this.#transport.json<{ readonly user: RecordOf<C, 'users'> }>(path, {
+      method: 'POST',
+      body: credentials,
+      anonymous: true,
+    });
+    return body.user;
+  }
+}

@@ -1,0 +1,93 @@
+import { recordOf } from './collection.ts';
+import { BylawError, type ProblemDocument } from './problem.ts';
+import type { Transport } from './transport.ts';
+
+/** As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of this project. */
+interface UploadRequest {
+  readonly upload: { onprogress: ((event: { readonly loaded: number; readonly total: number }) => void) | null };
+  readonly status: number;
+  readonly statusText: string;
+  readonly response: unknown;
+  withCredentials: boolean;
+  responseType: string;
+  onload: (() => void) | null;
+  onerror: (() => void) | null;
+  onabort: (() => void) | null;
+  open(method: string, url: string): void;
+  setRequestHeader(name: string, value: string): void;
+  send(body: FormData): void;
+  abort(): void;
+}
+const uploadRequest = (globalThis as { readonly XMLHttpRequest?: new () => UploadRequest }).XMLHttpRequest;
+
+export interface Progress {
+  readonly sent: number;
+  readonly total: number;
+}
+export interface UploadOptions {
+  /** Values of the fields that the schema adds to `files`. */
+  readonly data?: object;
+  /** Default: the file's own, else `file`. */
+  readonly name?: string;
+  /** Called while bytes are sent, where the platform reports it (browsers), and once at the end. */
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal?: AbortSignal;
+}
+
+export async function upload<R extends object>(transport: Transport, file: Blob, options: UploadOptions): Promise<R> {
+  const form = new FormData();
+  if (options.data !== undefined) form.append('data', JSON.stringify(options.data));
+  form.append('file', file, options.name ?? (file as Partial<File>).name ?? 'file');
+  const headers = { 'idempotency-key': crypto.randomUUID() };
+  if (options.onProgress !== undefined && uploadRequest !== undefined) {
+    // fetch reports no progress of what it sends. A refresh happens before, because an upload is not sent twice for nothing.
+    await transport.send('/api/auth/me');
+    return sendWithProgress(transport, form, { ...options, headers, size: file.size, request: new uploadRequest() });
+  }
+  const response = await transport.send('/api/files', {
+    method: 'POST',
+    body: form,
+    headers,
+    repeatable: true,
+    signal: options.signal,
+  });
+  options.onProgress?.({ sent: file.size, total: file.size });
+  return recordOf(response);
+}
+
+interface ProgressUpload extends UploadOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly size: number;
+  readonly request: UploadRequest;
+}
+
+function sendWithProgress<R>(transport: Transport, form: FormData, options: ProgressUpload): Promise<R> {
+  const { request } = options;
+  request.open('POST', transport.urlOf('/api/files'));
+  request.withCredentials = transport.cookie;
+  request.responseType = 'json';
+  const token = transport.cookie ? undefined : transport.session.tokens?.access_token;
+  if (token !== undefined) request.setRequestHeader('authorization', `Bearer ${token}`);
+  for (const [name, value] of Object.entries(options.headers)) request.setRequestHeader(name, value);
+  return new Promise((resolve, reject) => {
+    request.upload.onprogress = ({ loaded, total }) => options.onProgress?.({ sent: loaded, total });
+    request.onerror = () => reject(new TypeError('the upload failed: the network did not carry it'));
+    request.onabort = () => reject(options.signal?.reason);
+    request.onload = () => {
+      if (request.status === 201) {
+        options.onProgress?.({ sent: options.size, total: options.size });
+        resolve((request.response as { data: R }).data);
+      } else {
+        reject(new BylawError(problemOf(request)));
+      }
+    };
+    options.signal?.addEventListener('abort', () => request.abort(), { once: true });
+    request.send(form);
+  });
+}
+
+function problemOf({ status, statusText, response }: UploadRequest): ProblemDocument {
+  const body = response as Partial<ProblemDocument> | null;
+  const fallback = { type: 'about:blank', title: statusText || `HTTP ${status}`, status, code: 'http_error' };
+  return typeof body?.code === 'string' ? { ...fallback, ...body } : fallback;
+}

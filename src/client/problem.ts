@@ -1,0 +1,66 @@
+/** One fault of a request, as the service reports it: a place in the body, or a parameter of the query. */
+export interface Fault {
+  /** A JSON pointer into the body: `/data/title`. */
+  readonly pointer?: string;
+  readonly parameter?: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** The body of an error (RFC 9457). */
+export interface ProblemDocument {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail?: string;
+  readonly code: string;
+  readonly request_id?: string;
+  readonly errors?: readonly Fault[];
+}
+
+/** What the service rejected. `code` is stable and documented; `message` is for people. */
+export class BylawError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly errors: readonly Fault[];
+  readonly requestId: string | undefined;
+  /** Seconds to wait before trying again, where the service said so. */
+  readonly retryAfter: number | undefined;
+
+  constructor(problem: ProblemDocument, retryAfter?: number) {
+    super(problem.detail ?? problem.title);
+    this.name = 'BylawError';
+    this.status = problem.status;
+    this.code = problem.code;
+    this.errors = problem.errors ?? [];
+    this.requestId = problem.request_id;
+    this.retryAfter = retryAfter;
+  }
+
+  /** For forms: the first message for each field of `data`, by the field's name. */
+  get fields(): Readonly<Record<string, string>> {
+    const fields: Record<string, string> = Object.create(null);
+    for (const { pointer, detail } of this.errors) {
+      const name = pointer
+        ?.match(/^\/data\/([^/]+)/)?.[1]
+        ?.replaceAll('~1', '/')
+        .replaceAll('~0', '~');
+      if (name !== undefined) fields[name] ??= detail;
+    }
+    return fields;
+  }
+}
+
+/** An answer that is not 2xx → the error. A body that is no problem document (a proxy's page) still gives a status. */
+export async function errorOf(response: Response): Promise<BylawError> {
+  const after = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const fallback: ProblemDocument = {
+    type: 'about:blank',
+    title: response.statusText || `HTTP ${response.status}`,
+    status: response.status,
+    code: 'http_error',
+  };
+  const body = (await response.json().catch(() => undefined)) as Partial<ProblemDocument> | null | undefined;
+  const problem = typeof body?.code === 'string' ? { ...fallback, ...body } : fallback;
+  return new BylawError(problem, Number.isFinite(after) ? after : undefined);
+}

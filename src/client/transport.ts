@@ -1,0 +1,145 @@
+import { errorOf } from './problem.ts';
+import { Session, type TokenStorage, type Tokens } from './session.ts';
+
+export interface ClientOptions {
+  /** `bearer` (default) keeps tokens; `cookie` leaves the session to the browser. */
+  readonly auth?: 'bearer' | 'cookie';
+  /** Where `bearer` keeps its tokens. Default: in memory, so that a reload logs out. */
+  readonly storage?: TokenStorage;
+  /** How often a request that may be repeated is tried again. Default 2. */
+  readonly retries?: number;
+  /** Called once when the service has ended the session. */
+  readonly onSessionEnd?: () => void;
+  /** Default: the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** Sent as JSON, but for a FormData. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly signal?: AbortSignal;
+  /** Repeating it changes nothing: a read, or a write that carries an idempotency key. Default: of a GET. */
+  readonly repeatable?: boolean;
+  /** Sent without credentials, and not refreshed. */
+  readonly anonymous?: boolean;
+}
+
+const UNAVAILABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const FIRST_PAUSE_MS = 200;
+/** A service that asks for more patience than this gets its error reported instead. */
+const LONGEST_PAUSE_MS = 10_000;
+
+/** Sends requests: credentials, one refresh after a 401, retries where they are safe, errors as exceptions. */
+export class Transport {
+  readonly baseUrl: string;
+  readonly session: Session;
+  readonly cookie: boolean;
+  readonly #retries: number;
+  readonly #fetch: typeof fetch;
+  readonly #onSessionEnd: (() => void) | undefined;
+
+  constructor(baseUrl: string, options: ClientOptions) {
+    this.baseUrl = baseUrl.replace(/\/+$/, '');
+    this.session = new Session(this.baseUrl, options.storage);
+    this.cookie = options.auth === 'cookie';
+    this.#retries = options.retries ?? 2;
+    // Browsers want their own fetch called on the window.
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    this.#onSessionEnd = options.onSessionEnd;
+  }
+
+  /** The answer to a 2xx or 304. Throws BylawError for any other status, TypeError where the network fails. */
+  async send(path: string, call: Call = {}): Promise<Response> {
+    const tokens = this.cookie || call.anonymous === true ? undefined : this.session.tokens;
+    const response = await this.#tried(path, call, tokens?.access_token);
+    if (response.ok || response.status === 304) return response;
+    if (response.status !== 401 || tokens === undefined) throw await errorOf(response);
+    const next = await this.session.refresh(tokens.access_token, (token) => this.#exchange(token));
+    if (next === undefined) {
+      this.#onSessionEnd?.();
+      throw await errorOf(response);
+    }
+    await response.body?.cancel();
+    const again = await this.#tried(path, call, next.access_token);
+    if (!again.ok && again.status !== 304) throw await errorOf(again);
+    return again;
+  }
+
+  async json<T>(path: string, call?: Call): Promise<T> {
+    return (await (await this.send(path, call)).json()) as T;
+  }
+
+  urlOf(path: string, query: Readonly<Record<string, unknown>> = {}): string {
+    const search = new URLSearchParams();
+    for (const [key, value] of Object.entries(query)) {
+      if (value === undefined) continue;
+      search.append(key, Array.isArray(value) ? value.join(',') : String(value));
+    }
+    const text = search.toString();
+    return `${this.baseUrl}${path}${text === '' ? '' : `?${text}`}`;
+  }
+
+  /** A spent token of the last 10 s gives a further successor, so that a refresh whose answer was lost may be repeated. */
+  async #exchange(refreshToken: string): Promise<Tokens | undefined> {
+    const call: Call = { method: 'POST', body: { refresh_token: refreshToken }, repeatable: true, anonymous: true };
+    const response = await this.#tried('/api/auth/token/refresh', call, undefined);
+    if (response.ok) return (await response.json()) as Tokens;
+    if (response.status === 401) return undefined;
+    throw await errorOf(response);
+  }
+
+  async #tried(path: string, call: Call, accessToken: string | undefined): Promise<Response> {
+    const tries = (call.repeatable ?? (call.method ?? 'GET') === 'GET') ? this.#retries : 0;
+    for (let attempt = 0; ; attempt++) {
+      const last = attempt >= tries;
+      try {
+        const response = await this.#fetch(this.urlOf(path, call.query), this.#init(call, accessToken));
+        const pause = pauseOf(response, attempt);
+        if (last || !UNAVAILABLE.has(response.status) || pause > LONGEST_PAUSE_MS) return response;
+        await response.body?.cancel();
+        await sleep(pause, call.signal);
+      } catch (error) {
+        if (last || call.signal?.aborted === true) throw error;
+        await sleep(FIRST_PAUSE_MS * 2 ** attempt, call.signal);
+      }
+    }
+  }
+
+  #init({ method = 'GET', body, headers = {}, signal }: Call, accessToken: string | undefined): RequestInit {
+    const sent = new Headers({ accept: 'application/json' });
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
+    if (accessToken !== undefined) sent.set('authorization', `Bearer ${accessToken}`);
+    const isForm = body instanceof FormData;
+    if (body !== undefined && !isForm) sent.set('content-type', 'application/json');
+    return {
+      method,
+      headers: sent,
+      body: body === undefined ? undefined : isForm ? body : JSON.stringify(body),
+      credentials: this.cookie ? 'include' : 'omit',
+      signal,
+    };
+  }
+}
+
+function pauseOf(response: Response, attempt: number): number {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : FIRST_PAUSE_MS * 2 ** attempt;
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', aborted, { once: true });
+    function done(): void {
+      signal?.removeEventListener('abort', aborted);
+      resolve();
+    }
+    function aborted(): void {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    }
+  });
+}

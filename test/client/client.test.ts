@@ -1,0 +1,207 @@
+/** The client against the running service, on both databases. */
+import { describe, expect, test } from 'vitest';
+import { BylawError, createClient, etagOf, type TokenStorage } from '../../src/client/client.ts';
+import { bundleForBrowser, compressedSize } from '../support/bundle.ts';
+import { describeOnBoth, type TestService } from '../support/service.ts';
+
+interface Document {
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'draft' | 'published';
+  readonly expand?: { readonly owner?: { readonly id: string } | null };
+}
+interface Collections {
+  readonly documents: {
+    readonly record: Document;
+    readonly create: { title: string; status?: Document['status'] };
+    readonly update: { title?: string; status?: Document['status'] };
+    readonly filters: { title?: string; status?: Document['status'] };
+  };
+  readonly users: { readonly record: { id: string; email: string }; create: never; update: object; filters: object };
+  readonly files: {
+    readonly record: { id: string; name: string; size: number };
+    create: object;
+    update: object;
+    filters: object;
+  };
+}
+
+class MemoryStorage implements TokenStorage {
+  readonly #items = new Map<string, string>();
+  getItem = (key: string): string | null => this.#items.get(key) ?? null;
+  setItem = (key: string, value: string): void => void this.#items.set(key, value);
+  removeItem = (key: string): void => void this.#items.delete(key);
+  keys = (): string[] => [...this.#items.keys()];
+}
+
+type Fetch = typeof fetch;
+const clientOf = (service: TestService, options: Parameters<typeof createClient>[1] = {}) =>
+  createClient<Collections>(service.url, options);
+
+async function signedIn(service: TestService, options: Parameters<typeof createClient>[1] = {}) {
+  const { id, email, password } = await service.user();
+  const client = clientOf(service, options);
+  await client.login({ email, password });
+  return { id, email, password, client };
+}
+
+/** Counts what passes, and lets a test answer in the service's place. */
+function spied(answer?: (url: string, init: RequestInit) => Promise<Response> | undefined) {
+  const sent: string[] = [];
+  const spy: Fetch = (input, init) => {
+    sent.push(`${init?.method} ${new URL(String(input)).pathname}`);
+    return answer?.(String(input), init!) ?? fetch(input, init);
+  };
+  return { sent, fetch: spy };
+}
+
+describeOnBoth('the client', (service) => {
+  test('registers, logs in, reads itself, and logs out', async () => {
+    const client = clientOf(service);
+    const credentials = { email: `new.${Date.now()}@example.org`, password: 'lovelace and babbage' };
+    const registered = await client.register(credentials);
+    const user = await client.login(credentials);
+    expect([user.id, (await client.me()).email]).toEqual([registered.id, credentials.email]);
+    await client.logout();
+    await expect(client.me()).rejects.toMatchObject({ status: 401, code: 'unauthenticated' });
+  });
+
+  test('creates, reads with expand, updates under If-Match, and deletes', async () => {
+    const { id: owner, client } = await signedIn(service);
+    const documents = client.collection('documents');
+    const { id } = await documents.create({ title: 'One' });
+    const read = await documents.read(id, { expand: ['owner'] });
+    expect([read.title, read.expand?.owner?.id]).toEqual(['One', owner]);
+    expect(etagOf(read)).toMatch(/^"/);
+    expect(await documents.update(id, { title: 'Two' }, { ifMatch: read })).toMatchObject({ id, title: 'Two' });
+    await expect(documents.update(id, { title: 'Three' }, { ifMatch: read })).rejects.toMatchObject({
+      code: 'changed',
+    });
+    await documents.delete(id);
+    await expect(documents.read(id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  test('reports what is wrong with each field', async () => {
+    const { client } = await signedIn(service);
+    const error = await client
+      .collection('documents')
+      .create({ title: 'x'.repeat(201), status: 'lost' as 'draft' })
+      .then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+    expect(error).toBeInstanceOf(BylawError);
+    expect(Object.keys((error as BylawError).fields).sort()).toEqual(['status', 'title']);
+    expect((error as BylawError).requestId).toBeTypeOf('string');
+  });
+
+  test('walks the pages of a list once, and gives the first one when awaited', async () => {
+    const { client } = await signedIn(service);
+    const documents = client.collection('documents');
+    const titles = ['a', 'b', 'c', 'd', 'e'].map((letter) => `${letter} of pages`);
+    for (const title of titles) await documents.create({ title });
+    const mine = documents.list({ status: 'draft', limit: 2 }, { count: 'exact' });
+    const first = await mine;
+    expect([first.data.map(({ title }) => title), first.page]).toEqual([
+      titles.slice(0, 2),
+      { limit: 2, offset: 0, has_more: true, total: 5 },
+    ]);
+    const met: string[] = [];
+    for await (const { title } of mine.records()) met.push(title);
+    expect(met).toEqual(titles);
+  });
+
+  test('uploads with progress, and links', async () => {
+    const { client } = await signedIn(service);
+    const progress: number[] = [];
+    const file = await client.upload(new File(['hello'], 'hello.txt', { type: 'text/plain' }), {
+      onProgress: ({ sent }) => progress.push(sent),
+    });
+    expect([file.name, file.size, progress]).toEqual(['hello.txt', 5, [5]]);
+    const { url } = await client.link(file.id);
+    expect(await (await fetch(new URL(url, service.url))).text()).toBe('hello');
+  });
+
+  test('refreshes once for all calls that a 401 meets, and goes on', async () => {
+    const storage = new MemoryStorage();
+    const { sent, fetch: spy } = spied();
+    const { client } = await signedIn(service, { storage, fetch: spy });
+    expire(storage);
+    const answers = await Promise.all([client.me(), client.me(), client.collection('documents').list({ limit: 1 })]);
+    expect(answers).toHaveLength(3);
+    expect(sent.filter((call) => call.endsWith('/token/refresh'))).toHaveLength(1);
+  });
+
+  test('takes over what another tab refreshed meanwhile', async () => {
+    const storage = new MemoryStorage();
+    const { email, client: first } = await signedIn(service, { storage });
+    expire(storage);
+    let refreshed: Promise<unknown> | undefined;
+    const { sent, fetch: spy } = spied((url, init) => {
+      if (refreshed !== undefined) return undefined;
+      refreshed = first.me();
+      return Promise.all([fetch(url, init), refreshed]).then(([rejected]) => rejected);
+    });
+    const second = clientOf(service, { storage, fetch: spy });
+    expect((await second.me()).email).toBe(email);
+    expect(sent).toEqual(['GET /api/auth/me', 'GET /api/auth/me']);
+  });
+
+  test('says once that the session has ended', async () => {
+    const storage = new MemoryStorage();
+    let ended = 0;
+    const { client } = await signedIn(service, { storage, onSessionEnd: () => ended++ });
+    expire(storage, { refresh_token: 'spent' });
+    await expect(client.me()).rejects.toMatchObject({ status: 401 });
+    expect([ended, storage.getItem(`bylaw:${service.url}`)]).toEqual([1, null]);
+  });
+
+  test('repeats a create whose answer was lost without making two records, and never repeats an update', async () => {
+    let lose = true;
+    const { sent, fetch: spy } = spied((url, init) => {
+      if (!lose || init.method === 'GET' || url.includes('/auth/')) return undefined;
+      lose = false;
+      return fetch(url, init).then(() => Promise.reject(new TypeError('the connection was reset')));
+    });
+    const { client } = await signedIn(service, { fetch: spy });
+    const documents = client.collection('documents');
+    const { id } = await documents.create({ title: 'Once only' });
+    expect((await documents.list({ title: 'Once only' })).data.map((each) => each.id)).toEqual([id]);
+    lose = true;
+    sent.length = 0;
+    await expect(documents.update(id, { title: 'Lost' })).rejects.toThrow('the connection was reset');
+    expect(sent).toEqual([`PATCH /api/documents/${id}`]);
+  });
+
+  test('reads again after a 503, at most as often as it was told', async () => {
+    const busy = async (): Promise<Response> => new Response('busy', { status: 503, headers: { 'retry-after': '0' } });
+    const { sent, fetch: spy } = spied((url) => (url.includes('/auth/') ? undefined : busy()));
+    const { client } = await signedIn(service, { fetch: spy, retries: 1 });
+    sent.length = 0;
+    await expect(client.collection('documents').list()).rejects.toMatchObject({ status: 503, code: 'http_error' });
+    expect(sent).toHaveLength(2);
+  });
+
+  test('a conditional write needs a record that came with an ETag', async () => {
+    const { client } = await signedIn(service);
+    const documents = client.collection('documents');
+    const { id } = await documents.create({ title: 'Listed' });
+    const [listed] = (await documents.list({ title: 'Listed' })).data;
+    await expect(documents.update(id, { title: 'x' }, { ifMatch: listed })).rejects.toThrow(/no ETag/);
+  });
+});
+
+/** Spoils the access token, as time does. */
+function expire(storage: MemoryStorage, change: object = {}): void {
+  const key = storage.keys()[0]!;
+  const kept = JSON.parse(storage.getItem(key)!) as object;
+  storage.setItem(key, JSON.stringify({ ...kept, access_token: 'expired', ...change }));
+}
+
+describe('its size', () => {
+  test('is at most 6 KB compressed', async () => {
+    const size = compressedSize(await bundleForBrowser('src/client/client.ts'));
+    expect(size).toBeGreaterThan(1024);
+    expect(size).toBeLessThanOrEqual(6 * 1024);
+  });
+});
