@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { freeBuffer } from './free-buffer.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
@@ -20,6 +20,12 @@ export function localStorage(root: string): Storage {
     const hash = createHash('sha256').update(idOfKey(key)).digest('hex');
     return join(root, hash.slice(0, 2), hash.slice(2, 4), key);
   };
+  /** Of a file and its variants. */
+  const placesOf = async (id: string): Promise<readonly string[]> => {
+    const folder = dirname(placeOf(id));
+    const names = await namesIn(folder);
+    return names.filter((name) => idOfKey(name) === id).map((name) => join(folder, name));
+  };
   return {
     async incoming(key) {
       const folder = join(root, INCOMING);
@@ -31,12 +37,15 @@ export function localStorage(root: string): Storage {
     async size(key) {
       return (await unlessMissing(stat(placeOf(key))))?.size;
     },
-    async remove(id) {
-      const folder = dirname(placeOf(id));
-      const names = (await unlessMissing(readdir(folder))) ?? [];
-      await Promise.all(
-        names.filter((name) => idOfKey(name) === id).map((name) => unlessMissing(unlink(join(folder, name)))),
+    async sizes(id) {
+      const places = await placesOf(id);
+      const sizes = await Promise.all(
+        places.map(async (place) => [basename(place), (await unlessMissing(stat(place)))?.size ?? 0] as const),
       );
+      return new Map(sizes);
+    },
+    async remove(id) {
+      await Promise.all((await placesOf(id)).map((place) => unlessMissing(unlink(place))));
     },
     redirect: async () => undefined,
     sweep: (order) => sweep(root, order),

@@ -90,13 +90,12 @@ const statusOf = (error: unknown): number | undefined =>
 export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): Storage {
   const { bucket, prefix, redirects } = place;
   const at = (key: Key) => ({ Bucket: bucket, Key: `${prefix}${key}` });
-  const keysUnder = async function* (
-    start: string,
-  ): AsyncIterable<readonly { readonly key: Key; readonly modified: Date }[]> {
+  const keysUnder = async function* (start: string): AsyncIterable<readonly StoredObject[]> {
     for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: `${prefix}${start}` })) {
-      yield (page.Contents ?? []).map(({ Key: key, LastModified }) => ({
+      yield (page.Contents ?? []).map(({ Key: key, LastModified, Size }) => ({
         key: key!.slice(prefix.length),
         modified: LastModified!,
+        size: Size ?? 0,
       }));
     }
   };
@@ -110,9 +109,8 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
     );
     if (Errors.length > 0) throw new Error(`the bucket kept ${Errors.length} objects: ${Errors[0]!.Code}`);
   };
-  const remove = async (id: string): Promise<void> => {
-    for await (const page of keysUnder(id))
-      await removeAll(page.map(({ key }) => key).filter((key) => idOfKey(key) === id));
+  const objectsOf = async function* (id: string): AsyncIterable<readonly StoredObject[]> {
+    for await (const page of keysUnder(id)) yield page.filter(({ key }) => idOfKey(key) === id);
   };
   return {
     async incoming(key) {
@@ -129,7 +127,14 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         return Body as Readable;
       }),
     size: (key) => unlessMissing(async () => (await client.send(new HeadObjectCommand(at(key)))).ContentLength),
-    remove,
+    async sizes(id) {
+      const sizes = new Map<Key, number>();
+      for await (const page of objectsOf(id)) for (const { key, size } of page) sizes.set(key, size);
+      return sizes;
+    },
+    async remove(id) {
+      for await (const page of objectsOf(id)) await removeAll(page.map(({ key }) => key));
+    },
     async redirect(key, { contentType, disposition }) {
       if (!redirects) return undefined;
       const command = new GetObjectCommand({
@@ -164,6 +169,12 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
   };
 }
 const DAY = 86_400_000;
+
+interface StoredObject {
+  readonly key: Key;
+  readonly modified: Date;
+  readonly size: number;
+}
 
 interface Target {
   readonly target: { readonly Bucket: string; readonly Key: string };

@@ -24,6 +24,8 @@ export interface Storage {
   open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** Bytes under the key; undefined where there are none. */
   size(key: Key): Promise<number | undefined>;
+  /** Bytes of a file and of each of its variants, by key. */
+  sizes(id: string): Promise<ReadonlyMap<Key, number>>;
   /** With all variants. */
   remove(id: string): Promise<void>;
   /** An address where the client itself may get the bytes for a short while; undefined where they come through this service. */

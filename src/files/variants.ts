@@ -1,11 +1,17 @@
-/** Images in the sizes that the schema lists, made when first asked for and kept beside the original. */
-import sharp from 'sharp';
+/**
+ * Images in the sizes that the schema lists. A size is rendered when it is first requested, and kept beside the
+ * original while the kept sizes of a file together take no more bytes than the file itself: storage never exceeds
+ * twice the quota.
+ */
+import sharp, { type Sharp } from 'sharp';
 import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
-import type { Key, Storage } from './storage.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { ByteRange, Key, Storage } from './storage.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
 export type Fit = (typeof FITS)[number];
+type Format = 'jpeg' | 'png' | 'webp';
 
 export interface VariantRequest {
   readonly id: string;
@@ -13,23 +19,32 @@ export interface VariantRequest {
   readonly width: number | undefined;
   readonly height: number | undefined;
   readonly fit: Fit;
+  /** Who waits for it: users take turns. */
+  readonly userId: string;
 }
 export interface Variant {
-  readonly key: Key;
   readonly contentType: string;
   readonly size: number;
+  /** The key under which the storage keeps it; undefined if it is in memory only. */
+  readonly key: Key | undefined;
+  /** Undefined: it was deleted in the meantime. */
+  open(range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
+  /** Frees the memory of a variant that is not kept. Call it once, when the response has ended. */
+  release(): void;
 }
 
-/** What is read, and what it becomes. Nothing that is markup, and nothing that needs a further program. */
-const OUTPUT: Readonly<Record<string, 'jpeg' | 'png' | 'webp'>> = {
+/** Which formats can be read, and what they become. No markup, and nothing that needs another program. */
+const OUTPUT: Readonly<Record<string, Format>> = {
   'image/jpeg': 'jpeg',
   'image/png': 'png',
   'image/webp': 'webp',
   'image/gif': 'png',
   'image/avif': 'webp',
 };
-/** Images that are made at once: each holds its pixels in memory. */
-const AT_ONCE = 2;
+/** Each running render holds the pixels of its image in memory. */
+const QUEUE = { atOnce: 2, perUser: 1, waitingPerUser: 100, waiting: 1_000 };
+/** Bytes of variants that are not kept, over all responses that are being sent. */
+const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
 
 sharp.cache(false);
@@ -38,62 +53,84 @@ sharp.concurrency(1);
 export class Variants {
   readonly #storage: Storage;
   readonly #maxPixels: number;
-  readonly #making = new Map<Key, Promise<Variant>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #queue = new FairQueue(QUEUE);
+  #unkept = 0;
 
   constructor(storage: Storage, { maxPixels }: Uploads['images']) {
     this.#storage = storage;
     this.#maxPixels = maxPixels;
   }
 
-  static keyOf({ id, width, height, fit }: VariantRequest): Key {
+  static keyOf({ id, width, height, fit }: Omit<VariantRequest, 'userId'>): Key {
     return `${id}.w${width ?? ''}h${height ?? ''}${fit}`;
   }
 
-  /** Throws `validation_failed` where the bytes are no image, or one with too many pixels. Undefined: the original is gone. */
+  /**
+   * Undefined: the original is gone. Throws `validation_failed` if the bytes are not an image or have too many pixels,
+   * and `unavailable` if too many renders are waiting.
+   */
   async of(request: VariantRequest): Promise<Variant | undefined> {
-    const key = Variants.keyOf(request);
-    const output = OUTPUT[request.contentType];
-    if (output === undefined) throw notResizable(`a file of the type ${request.contentType} has no other sizes`);
-    const contentType = `image/${output}`;
-    const size = await this.#storage.size(key);
-    if (size !== undefined) return { key, contentType, size };
-    if ((await this.#storage.size(request.id)) === undefined) return undefined;
-    const making =
-      this.#making.get(key) ?? this.#make(request, { key, output }).finally(() => this.#making.delete(key));
-    this.#making.set(key, making);
-    return making;
+    const format = OUTPUT[request.contentType];
+    if (format === undefined) throw notResizable(`files of the type ${request.contentType} cannot be resized`);
+    const kept = await this.#kept(request, format);
+    if (kept !== undefined) return kept;
+    return this.#queue.run(request.userId, async () => {
+      // Another request may have made it while this one waited.
+      return (await this.#kept(request, format)) ?? this.#make(request, format);
+    });
   }
 
-  async #make(
-    request: VariantRequest,
-    { key, output }: { readonly key: Key; readonly output: 'jpeg' | 'png' | 'webp' },
-  ): Promise<Variant> {
-    await this.#turn();
+  async #kept(request: VariantRequest, format: Format): Promise<Variant | undefined> {
+    const key = Variants.keyOf(request);
+    const size = await this.#storage.size(key);
+    return size === undefined ? undefined : this.#stored(key, format, size);
+  }
+
+  #stored(key: Key, format: Format, size: number): Variant {
+    const open = (range?: ByteRange) => this.#storage.open(key, range);
+    return { contentType: `image/${format}`, size, key, open, release: () => undefined };
+  }
+
+  async #make(request: VariantRequest, format: Format): Promise<Variant | undefined> {
+    const original = await this.#storage.size(request.id);
+    if (original === undefined) return undefined;
+    const bytes = await this.#render(request, format);
+    const key = Variants.keyOf(request);
+    const sizes = await this.#storage.sizes(request.id);
+    const kept = [...sizes].reduce((sum, [of, size]) => (of === key || of === request.id ? sum : sum + size), 0);
+    if (kept + bytes.length > original) return this.#inMemory(bytes, format);
+    await this.#keep(key, bytes);
+    return this.#stored(key, format, bytes.length);
+  }
+
+  async #keep(key: Key, bytes: Buffer): Promise<void> {
+    const incoming = await this.#storage.incoming(key);
     try {
-      const bytes = await this.#render(request, output);
-      const incoming = await this.#storage.incoming(key);
-      try {
-        await incoming.write(bytes);
-        await incoming.publish();
-      } catch (error) {
-        await incoming.discard();
-        throw error;
-      }
-      return { key, contentType: `image/${output}`, size: bytes.length };
-    } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
+      await incoming.write(bytes);
+      await incoming.publish();
+    } catch (error) {
+      await incoming.discard();
+      throw error;
     }
   }
 
-  async #turn(): Promise<void> {
-    while (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running++;
+  #inMemory(bytes: Buffer, format: Format): Variant {
+    const size = bytes.length;
+    if (this.#unkept + size > MAX_UNKEPT)
+      throw new Problem('unavailable', 'too many resized images are being sent; try again in a moment');
+    this.#unkept += size;
+    return {
+      contentType: `image/${format}`,
+      size,
+      key: undefined,
+      open: async ({ start, end }: ByteRange = { start: 0, end: size }) => chunk(bytes.subarray(start, end + 1)),
+      release: () => {
+        this.#unkept -= size;
+      },
+    };
   }
 
-  async #render({ id, width, height, fit }: VariantRequest, output: 'jpeg' | 'png' | 'webp'): Promise<Buffer> {
+  async #render({ id, width, height, fit }: VariantRequest, format: Format): Promise<Buffer> {
     const original = await this.#storage.open(id);
     if (original === undefined) throw new Problem('not_found', 'there is no such record');
     const image = sharp({
@@ -105,21 +142,45 @@ export class Variants {
     for await (const chunk of original) image.write(Buffer.from(chunk));
     image.end();
     try {
+      const box = smaller({ width, height }, await pictureOf(image), fit);
       return await image
         .autoOrient()
-        .resize({
-          ...(width === undefined ? {} : { width }),
-          ...(height === undefined ? {} : { height }),
-          fit,
-          withoutEnlargement: fit === 'inside',
-        })
+        .resize({ ...box, fit })
         .timeout({ seconds: TIMEOUT_SECONDS })
-        .toFormat(output)
+        .toFormat(format)
         .toBuffer();
     } catch (error) {
       throw (error as NodeJS.ErrnoException).code === undefined ? notAnImage(error) : error;
     }
   }
+}
+
+interface Picture {
+  readonly width: number;
+  readonly height: number;
+}
+type Box = { readonly [side in keyof Picture]: number | undefined };
+
+/** The right way up, as its EXIF data says. */
+async function pictureOf(image: Sharp): Promise<Picture> {
+  const { autoOrient, width, height } = await image.metadata();
+  return { width: autoOrient.width ?? width, height: autoOrient.height ?? height };
+}
+
+/** The box in its own shape, but no larger than the picture fills it: an image is never enlarged. */
+function smaller(box: Box, picture: Picture, fit: Fit): Box {
+  const scales = (['width', 'height'] as const).flatMap((side) => {
+    const wanted = box[side];
+    return wanted === undefined ? [] : [wanted / picture[side]];
+  });
+  const scale = fit === 'cover' ? Math.max(...scales) : Math.min(...scales);
+  if (scale <= 1) return box;
+  const shrunk = (length: number | undefined) => length && Math.max(1, Math.round(length / scale));
+  return { width: shrunk(box.width), height: shrunk(box.height) };
+}
+
+async function* chunk(bytes: Buffer): AsyncIterable<Buffer> {
+  yield bytes;
 }
 
 function notResizable(detail: string, cause?: unknown): Problem {
@@ -130,4 +191,4 @@ function notResizable(detail: string, cause?: unknown): Problem {
 }
 
 const notAnImage = (cause: unknown): Problem =>
-  notResizable('the image cannot be read: it is damaged, or holds more pixels than are allowed', cause);
+  notResizable('the image cannot be read: it is damaged, or has more pixels than are allowed', cause);

@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import { isInline } from '../../files/media-types.ts';
 import { dispositionOf } from '../../files/names.ts';
 import { lengthOf, readRange } from '../../files/ranges.ts';
-import type { ByteRange, Key, Storage } from '../../files/storage.ts';
-import { Variants } from '../../files/variants.ts';
+import type { ByteRange, Storage } from '../../files/storage.ts';
+import { type Variant, Variants } from '../../files/variants.ts';
 import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
@@ -25,14 +25,16 @@ export const readContent: Route = {
   async handle(ctx, app) {
     const sizes = readSizes(queryOf(ctx), app.schema.uploads.images);
     const id = idOf(ctx);
-    const { json } = await app.records.read(admissionOf(ctx).ask(), { id, expand: [] });
-    const content = await contentOf(JSON.parse(json) as FileRecord, sizes, app);
-    setHeaders(ctx, content);
-    if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) {
-      ctx.status = 304;
-      return;
+    const { ask, caller } = admissionOf(ctx);
+    const { json } = await app.records.read(ask(), { id, expand: [] });
+    const content = await contentOf(JSON.parse(json) as FileRecord, { sizes, userId: caller.id }, app);
+    try {
+      setHeaders(ctx, content);
+      if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) ctx.status = 304;
+      else await answer(ctx, content, app.files.storage);
+    } finally {
+      content.release();
     }
-    await answer(ctx, content, app.files.storage);
   },
 };
 
@@ -43,23 +45,27 @@ interface FileRecord {
   readonly size: number;
   readonly sha256: string;
 }
-interface Content {
-  readonly key: Key;
-  readonly contentType: string;
-  readonly size: number;
+/** The bytes themselves, or an image in another size. */
+interface Content extends Variant {
   readonly etag: string;
   readonly disposition: string;
 }
 
-async function contentOf(
-  { id, name, content_type: contentType, size, sha256 }: FileRecord,
-  sizes: Sizes | undefined,
-  app: App,
-): Promise<Content> {
+interface ContentRequest {
+  readonly sizes: Sizes | undefined;
+  readonly userId: string;
+}
+
+async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, app: App): Promise<Content> {
+  const { id, name, content_type: contentType, size, sha256 } = record;
+  const { storage, variants } = app.files;
   const disposition = dispositionOf(isInline(contentType) ? 'inline' : 'attachment', name);
-  if (sizes === undefined) return { key: id, contentType, size, etag: `"${sha256}"`, disposition };
-  const request = { id, contentType, ...sizes };
-  const variant = await app.files.variants.of(request);
+  if (sizes === undefined) {
+    const open = (range?: ByteRange) => storage.open(id, range);
+    return { key: id, contentType, size, etag: `"${sha256}"`, disposition, open, release: () => undefined };
+  }
+  const request = { id, contentType, userId, ...sizes };
+  const variant = await variants.of(request);
   if (variant === undefined) throw notFound();
   return { ...variant, etag: `"${sha256}${Variants.keyOf(request).slice(id.length)}"`, disposition };
 }
@@ -76,7 +82,8 @@ function setHeaders(ctx: Context, { contentType, etag, disposition }: Content): 
 
 async function answer(ctx: Context, content: Content, storage: Storage): Promise<void> {
   const { key, size, contentType, disposition } = content;
-  const elsewhere = ctx.method === 'GET' ? await storage.redirect(key, { contentType, disposition }) : undefined;
+  const mayRedirect = ctx.method === 'GET' && key !== undefined;
+  const elsewhere = mayRedirect ? await storage.redirect(key, { contentType, disposition }) : undefined;
   if (elsewhere !== undefined) {
     ctx.redirect(elsewhere);
     ctx.body = null;
@@ -92,29 +99,22 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
       headers: { 'Content-Range': `bytes */${size}` },
     });
   }
-  if (ranges === 'whole') await send(ctx, { storage, key, length: size });
-  else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, { storage, content });
-  else await sendRanges(ctx, ranges, { storage, content });
+  if (ranges === 'whole') await send(ctx, content, size);
+  else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, content);
+  else await sendRanges(ctx, ranges, content);
 }
 
 /** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */
 const isSameFor = (ifRange: string | undefined, { etag }: Content): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
-interface Sending {
-  readonly storage: Storage;
-  readonly key: Key;
-  readonly length: number;
-  readonly range?: ByteRange;
-}
-
-async function send(ctx: Context, { storage, key, length, range }: Sending): Promise<void> {
+async function send(ctx: Context, { open }: Content, length: number, range?: ByteRange): Promise<void> {
   if (ctx.method === 'HEAD') {
     ctx.status = 200;
     ctx.length = length;
     return;
   }
-  const chunks = await storage.open(key, range);
+  const chunks = await open(range);
   // Deleted since the record was read.
   if (chunks === undefined) throw notFound();
   ctx.status = range === undefined ? 200 : 206;
@@ -122,20 +122,15 @@ async function send(ctx: Context, { storage, key, length, range }: Sending): Pro
   await sendChunks(ctx, chunks);
 }
 
-interface Ranged {
-  readonly storage: Storage;
-  readonly content: Content;
-}
-
-async function sendRange(ctx: Context, range: ByteRange, { storage, content: { key, size } }: Ranged): Promise<void> {
-  ctx.set('Content-Range', contentRange(range, size));
-  await send(ctx, { storage, key, range, length: lengthOf(range) });
+async function sendRange(ctx: Context, range: ByteRange, content: Content): Promise<void> {
+  ctx.set('Content-Range', contentRange(range, content.size));
+  await send(ctx, content, lengthOf(range), range);
 }
 
 async function sendRanges(
   ctx: Context,
   ranges: readonly ByteRange[],
-  { storage, content: { key, size, contentType } }: Ranged,
+  { open, size, contentType }: Content,
 ): Promise<void> {
   const boundary = randomBytes(18).toString('hex');
   const heads = ranges.map(
@@ -146,7 +141,7 @@ async function sendRanges(
   async function* parts(): AsyncIterable<Buffer> {
     for (const [i, range] of ranges.entries()) {
       yield Buffer.from(heads[i]!, 'latin1');
-      const chunks = await storage.open(key, range);
+      const chunks = await open(range);
       if (chunks === undefined) throw notFound();
       yield* chunks;
     }
