@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of a schema: what interface.md says, for these collections. */
 import { PROBLEMS, type ProblemCode } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
-import type { Collection, Field, Schema } from '../schema/model.ts';
+import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
 import { authPaths, authSchemas, systemPaths } from './openapi-auth.ts';
 import { type Json, json, operation, ref } from './openapi-parts.ts';
 import { filterKeysOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
@@ -135,14 +135,21 @@ function recordSchema(collection: Collection, names: Names): Json {
     const record = ref(names.get(target)!);
     return [
       name,
-      kind === 'has_many' || kind === 'many_to_many'
-        ? { type: 'array', items: record }
-        : { oneOf: [record, { type: 'null' }] },
+      isToMany({ kind }) ? { type: 'array', items: record, maxItems: 100 } : { oneOf: [record, { type: 'null' }] },
     ] as const;
   });
   if (relations.length > 0) properties.expand = { type: 'object', properties: Object.fromEntries(relations) };
+  const cuttable = [...collection.relations.values()].filter(isToMany).map(({ name }) => name);
+  if (cuttable.length > 0)
+    properties.expand_more = {
+      type: 'array',
+      items: { type: 'string', enum: cuttable },
+      description: 'The relations in `expand` that have more records than the 100 that are shown.',
+    };
   return { type: 'object', required, properties };
 }
+
+const isToMany = ({ kind }: Pick<Relation, 'kind'>): boolean => kind === 'has_many' || kind === 'many_to_many';
 
 function bodySchema(
   writables: readonly Writable[],

@@ -84,7 +84,12 @@ function expandLine({ relations }: Collection, names: Names): readonly string[] 
     const type = names.get(collection)!;
     return `${name}?: ${kind === 'has_many' || kind === 'many_to_many' ? `${type}[]` : `${type} | null`}`;
   });
-  return parts.length === 0 ? [] : [`expand?: { ${parts.join('; ')} };`];
+  const cuttable = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');
+  const more = cuttable.map(({ name }) => JSON.stringify(name)).join(' | ');
+  return [
+    ...(parts.length === 0 ? [] : [`expand?: { ${parts.join('; ')} };`]),
+    ...(cuttable.length === 0 ? [] : [`expand_more?: (${more})[];`]),
+  ];
 }
 
 type Valued = Extract<Writable, { kind: 'field' }>['field'];

@@ -111,5 +111,13 @@ export interface Uploads {
   };
 }
 
-export const RESERVED_NAMES: readonly string[] = ['id', 'created_at', 'updated_at', 'expand', 'limit', 'offset'];
+export const RESERVED_NAMES: readonly string[] = [
+  'id',
+  'created_at',
+  'updated_at',
+  'expand',
+  'expand_more',
+  'limit',
+  'offset',
+];
 export const BUILT_IN: readonly string[] = ['users', 'files'];

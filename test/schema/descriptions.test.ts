@@ -80,8 +80,13 @@ describe('the OpenAPI document', () => {
           type: 'object',
           properties: {
             owner: { oneOf: [{ $ref: '#/components/schemas/Users' }, { type: 'null' }] },
-            tags: { type: 'array', items: { $ref: '#/components/schemas/Members2' } },
+            tags: { type: 'array', items: { $ref: '#/components/schemas/Members2' }, maxItems: 100 },
           },
+        },
+        expand_more: {
+          type: 'array',
+          items: { type: 'string', enum: ['tags'] },
+          description: 'The relations in `expand` that have more records than the 100 that are shown.',
         },
       },
     });
@@ -152,6 +157,7 @@ describe('the TypeScript types', () => {
   score: number | null;
   owner: Id;
   expand?: { owner?: Users | null; tags?: Members2[] };
+  expand_more?: ("tags")[];
 }
 
 export interface PostsCreate {

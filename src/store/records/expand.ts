@@ -1,11 +1,14 @@
-/** Related records of a page of records: one statement a relation, and only what the caller may read. */
+/** Related records of a page: one statement per relation, only what the caller may read, at most 100 per record. */
 
 import { Problem } from '../../problem.ts';
-import type { ManyToMany, Relation } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
+import { constant, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { type AccessContext, type Reading, readable } from './access-context.ts';
 import { recordColumns } from './select.ts';
+
+/** How many records a has_many or many_to_many shows; a record that has more says so in `expand_more`. */
+const MOST_EXPANDED = 100;
 
 /** The relations that `expand` names, in its order. */
 export function expanded(ask: AccessContext, names: readonly string[]): readonly Relation[] {
@@ -27,72 +30,112 @@ interface Page {
   readonly relations: readonly Relation[];
 }
 
-/** JSON text of each record of the page. */
+/** The JSON text of each record of the page. */
 export async function toJson(reading: Reading, { rows, from, relations }: Page): Promise<readonly string[]> {
   const shape = reading.store.shape(reading.ask.collection.name);
   if (relations.length === 0) return rows.map((cells) => shape.json(cells, from));
   if (rows.length === 0) return [];
-  const found = await Promise.all(relations.map((relation) => expandOne(reading, { rows, from, relation })));
-  return rows.map((cells) => {
-    const parts = relations.map((relation, i) => `${JSON.stringify(relation.name)}:${found[i]!(cells)}`);
-    return `${shape.open(cells, from)},"expand":{${parts.join(',')}}}`;
+  const records = rows.map((cells) => cells.slice(from));
+  const lookups = await Promise.all(relations.map((relation) => expandOne(reading, relation, records)));
+  return records.map((record) => {
+    const found = lookups.map((lookup) => lookup(record));
+    const members = relations.map(({ name }, i) => `${JSON.stringify(name)}:${found[i]!.json}`);
+    const cut = relations.filter((_, i) => found[i]!.isCut).map(({ name }) => name);
+    const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
+    return `${shape.open(record)},"expand":{${members.join(',')}}${more}}`;
   });
 }
 
-/** The JSON text of a record's related ones, given the record's cells. */
-type Lookup = (cells: Cells) => string;
+interface Expanded {
+  readonly json: string;
+  /** The record has more of them than are shown. */
+  readonly isCut: boolean;
+}
+/** What a record's relation shows, given the record's cells. */
+type Lookup = (record: Cells) => Expanded;
 
-async function expandOne(
-  reading: Reading,
-  { rows, from, relation }: { readonly rows: readonly Cells[]; readonly from: number; readonly relation: Relation },
-): Promise<Lookup> {
-  const shape = reading.store.shape(reading.ask.collection.name);
+function expandOne(reading: Reading, relation: Relation, records: readonly Cells[]): Promise<Lookup> {
   switch (relation.kind) {
     case 'belongs_to':
-    case 'has_one': {
-      const own =
-        relation.kind === 'belongs_to'
-          ? shape.place(relation.name)
-          : shape.width + shape.hasOnes.findIndex(({ name }) => name === relation.name);
-      const ids = new Set(rows.flatMap((cells) => cells[from + own] ?? []));
-      const byId = await group(reading, relation, { key: sql`x.id`, among: [...ids] });
-      return (cells) => byId.get(cells[from + own] ?? '')?.[0] ?? 'null';
-    }
+    case 'has_one':
+      return expandToOne(reading, relation, records);
     case 'has_many':
-    case 'many_to_many': {
-      const key =
-        relation.kind === 'has_many' ? sql`x.${ident(relation.viaColumn)}` : sql`l.${ident(relation.sourceColumn)}`;
-      const byOwner = await group(reading, relation, { key, among: rows.map((cells) => cells[from]!) });
-      return (cells) => `[${byOwner.get(cells[from]!)?.join(',') ?? ''}]`;
-    }
+    case 'many_to_many':
+      return expandToMany(reading, relation, records);
   }
 }
 
-/** JSON texts of the target's readable records, in the order of their ids, by the value of `key`. */
-async function group(
-  { store, q, ask }: Reading,
-  relation: Relation,
-  { key, among }: { readonly key: Sql; readonly among: readonly string[] },
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const groups = new Map<string, string[]>();
-  if (among.length === 0 || ask.permit(relation.collection, 'read').verdict === 'deny') return groups;
-  const columns = recordColumns(store, ask, { collection: relation.collection, alias: 'x' });
-  const source =
-    relation.kind === 'many_to_many'
-      ? linked(store.from(relation.collection, raw('x')), relation)
-      : store.from(relation.collection, raw('x'));
-  const rows = await q.rows(
-    sql`SELECT ${key}, ${columns} FROM ${source} WHERE ${key} = ANY(${param('uuid[]', among)}) AND ${readable(ask, relation.collection, 'x')} ORDER BY x.id`,
-  );
-  const shape = store.shape(relation.collection);
+const mayReadNone = ({ ask }: Reading, { collection }: Relation): boolean =>
+  ask.permit(collection, 'read').verdict === 'deny';
+
+async function expandToOne(reading: Reading, relation: BelongsTo | HasOne, records: readonly Cells[]): Promise<Lookup> {
+  const { store, q, ask } = reading;
+  const own = store.shape(ask.collection.name);
+  const place =
+    relation.kind === 'belongs_to'
+      ? own.place(relation.name)
+      : own.width + own.hasOnes.findIndex(({ name }) => name === relation.name);
+  const ids = [...new Set(records.flatMap((record) => record[place] ?? []))];
+  if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
+  const { collection } = relation;
+  const rows = await q.rows(sql`
+    SELECT ${recordColumns(store, ask, { collection, alias: 'x' })}
+      FROM ${store.from(collection, raw('x'))}
+     WHERE x.id = ANY(${param('uuid[]', ids)})
+       AND ${readable(ask, collection, 'x')}`);
+  const shape = store.shape(collection);
+  const byId = new Map(rows.map((cells) => [cells[0], shape.json(cells)]));
+  return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
+}
+
+/** For each record the database reads one related row more than is shown: it tells whether there are more. */
+async function expandToMany(
+  reading: Reading,
+  relation: HasMany | ManyToMany,
+  records: readonly Cells[],
+): Promise<Lookup> {
+  if (mayReadNone(reading, relation)) return () => ({ json: '[]', isCut: false });
+  const { store, q, ask } = reading;
+  const { collection } = relation;
+  const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
+  const rows = await q.rows(sql`
+    SELECT record.id, ${recordColumns(store, ask, { collection, alias: 'x' })}
+      FROM unnest(${param(
+        'uuid[]',
+        records.map((record) => record[0]),
+      )}) AS record (id)
+     CROSS JOIN LATERAL (
+           SELECT x.*
+             FROM ${source}
+            WHERE ${key} = record.id
+              AND ${readable(ask, collection, 'x')}
+            ORDER BY x.id
+            LIMIT ${constant('int8', MOST_EXPANDED + 1)}) AS x
+     ORDER BY x.id`);
+  const shape = store.shape(collection);
+  const byRecord = new Map<string | null, string[]>();
   for (const cells of rows) {
-    const json = shape.json(cells, 1);
-    const group = groups.get(cells[0]!);
-    if (group) group.push(json);
-    else groups.set(cells[0]!, [json]);
+    const group = byRecord.get(cells[0]!);
+    if (group === undefined) byRecord.set(cells[0]!, [shape.json(cells, 1)]);
+    else group.push(shape.json(cells, 1));
   }
-  return groups;
+  return (record) => {
+    const all = byRecord.get(record[0]!) ?? [];
+    return { json: `[${all.slice(0, MOST_EXPANDED).join(',')}]`, isCut: all.length > MOST_EXPANDED };
+  };
 }
 
-const linked = (target: Sql, { linkTable, targetColumn }: ManyToMany): Sql =>
-  join([sql`${ident(linkTable)} AS l`, sql`${target} ON x.id = l.${ident(targetColumn)}`], ' JOIN ');
+interface RelatedSource {
+  readonly source: Sql;
+  /** Equals the identifier of the record that the row is related to. */
+  readonly key: Sql;
+}
+
+function relatedBy(relation: HasMany | ManyToMany, target: Sql): RelatedSource {
+  if (relation.kind === 'has_many') return { source: target, key: sql`x.${ident(relation.viaColumn)}` };
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  return {
+    source: sql`${ident(linkTable)} AS l JOIN ${target} ON x.id = l.${ident(targetColumn)}`,
+    key: sql`l.${ident(sourceColumn)}`,
+  };
+}
