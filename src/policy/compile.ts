@@ -23,6 +23,8 @@ export interface CompileOptions {
 export interface CheckedPolicy {
   readonly checked: Checked;
   readonly text: string;
+  /** Default: `text`. */
+  readonly source?: string;
   readonly catalog: Catalog;
   readonly action?: Action;
 }
@@ -41,7 +43,7 @@ const isError = ({ severity }: PolicyIssue): boolean => severity === 'error';
 
 /** The rest of the pipeline, for a tree that was checked already. */
 export function compileChecked(
-  { checked, text, catalog, action }: CheckedPolicy,
+  { checked, text, source = text, catalog, action }: CheckedPolicy,
   { codegen = true }: CompileOptions = {},
 ): Policy {
   const plan = planOf(checked);
@@ -54,6 +56,7 @@ export function compileChecked(
   });
   return {
     text,
+    source,
     checked,
     namesNext,
     specialise(request: PolicyRequest): PolicyResidual {

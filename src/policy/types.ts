@@ -226,7 +226,10 @@ export interface Residual {
   readonly needs: { readonly record: readonly Need[]; readonly next: readonly Need[] };
 }
 export interface Policy {
+  /** The whole rule as one expression. */
   readonly text: string;
+  /** What the spans of `checked` point into: it begins with the text that the author wrote. */
+  readonly source: string;
   readonly checked: Checked;
   readonly namesNext: boolean;
   specialise(request: PolicyRequest): Residual;

@@ -1,14 +1,14 @@
 /** The rules of the file → compiled policies. Faults are placed at their characters in the file. */
 import type { PolicyIssue } from '../../grammar/errors.ts';
-import { PolicyError } from '../../grammar/errors.ts';
 import { subsumes } from '../policy/analyse/subsumes.ts';
 import { examine } from '../policy/check/check.ts';
-import { compile, compileChecked } from '../policy/compile.ts';
-import { ACTIONS, type Action, type Catalog, type Policy } from '../policy/types.ts';
+import { hasAnyRole } from '../policy/check/roles.ts';
+import { compileChecked } from '../policy/compile.ts';
+import { ACTIONS, type Action, type Catalog, type Checked, type Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
 import { missingIndexes } from './indexes.ts';
-import { type Path, pathText } from './issue.ts';
+import { cutByComment, type Path, pathText } from './issue.ts';
 import type { Collection } from './model.ts';
 import { knownRole } from './settings.ts';
 import type { CollectionShape, RuleShape, RulesShape } from './shape.ts';
@@ -89,9 +89,7 @@ function warnOfIndexes(
 
 function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {
   const rules = builtInAccess(kind)[place.action] ?? [];
-  return rules.flatMap(
-    ({ roles = [], when }) => policyOf({ roles, when: when === undefined ? undefined : String(when) }, place) ?? [],
-  );
+  return rules.flatMap((rule) => readRule(rule, place) ?? []);
 }
 
 export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
@@ -104,17 +102,7 @@ export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
 const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path =>
   Array.isArray(rules) ? [...path, i] : path;
 
-/** Where the text of a rule's policy stands. */
-export const whenPath = (rules: RulesShape | undefined, path: Path): Path =>
-  typeof rules === 'object' ? [...path, 'when'] : path;
-
-const quoted = (name: string): string => JSON.stringify(name);
-
-/** `roles` is any of them; without `roles` or `when`, that part is not there. */
-function rolesText(roles: readonly string[]): string {
-  return roles.map((role) => `@request.auth.roles contains ${quoted(role)}`).join(' or ');
-}
-
+/** A rule without `roles` or without `when` has no condition of that kind. */
 function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
   const { source, path, catalog } = place;
   const { roles, when } = rule;
@@ -127,23 +115,42 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
     knownRole(role, { path: [...path, 'roles', i], roles: catalog.roles, report }),
   );
   const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
-  const text = String(when ?? true);
-  const valid = checkWhen(text, { ...place, path: at });
-  if (!valid || known.length < (roles?.length ?? 0)) return undefined;
-  return policyOf({ roles: known, when: when === undefined ? undefined : text }, place);
+  const condition = when === undefined ? undefined : readWhen(String(when), { ...place, path: at });
+  if (known.length < (roles?.length ?? 0) || (when !== undefined && condition === undefined)) return undefined;
+  return policyOf([...new Set(known)], condition, place);
 }
 
-/** `true` where the text compiles. */
-function checkWhen(text: string, place: RulePlace): boolean {
+/** The text of `when` and its checked tree. */
+interface Condition {
+  readonly text: string;
+  readonly checked: Checked;
+}
+
+function readWhen(text: string, place: RulePlace): Condition | undefined {
   const { source, path } = place;
   if (source.cutByComment(path)) {
-    const message = 'YAML ends this text at ` #`, so the policy is not what it seems; put it into quotes';
-    source.reportCut({ code: 'yaml_comment', message, path });
-    return false;
+    source.reportCut(cutByComment(path));
+    return undefined;
   }
   const { checked, issues } = examine(text, place);
   for (const issue of issues) if (!speaksOfBroken(issue, text, place.broken)) reportPolicy(issue, place);
-  return checked !== undefined && !issues.some(({ severity }) => severity === 'error');
+  const failed = issues.some(({ severity }) => severity === 'error');
+  return checked === undefined || failed ? undefined : { text, checked };
+}
+
+/** `roles` and `when` are joined as trees, so that spans point into the text that the author wrote. */
+function policyOf(roles: readonly string[], when: Condition | undefined, { catalog, action }: RulePlace): Policy {
+  if (when === undefined) return compileChecked({ ...hasAnyRole(roles), catalog, action });
+  if (roles.length === 0) return compileChecked({ ...when, catalog, action });
+  const before = `${when.text}\nand (`;
+  const any = hasAnyRole(roles, before.length);
+  const source = `${before}${any.text})`;
+  const checked: Checked = {
+    kind: 'and',
+    items: [any.checked, when.checked],
+    span: { start: 0, end: source.length },
+  };
+  return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, catalog, action });
 }
 
 /** What the fault is about was declared wrongly, which is reported where it is declared. */
@@ -157,43 +164,4 @@ function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet
 
 function reportPolicy({ code, severity, message, span, fix }: PolicyIssue, { source, path }: RulePlace): void {
   source.reportWithin({ code, severity, message, path }, span, fix);
-}
-
-interface Rule {
-  readonly roles: readonly string[];
-  readonly when: string | undefined;
-}
-
-/** One expression: `roles` are comparisons like any other. */
-function policyOf({ roles, when }: Rule, place: RulePlace): Policy | undefined {
-  if (when !== undefined && roles.length === 0) return compile(when, place);
-  const text = when === undefined ? rolesText(roles) : `(${rolesText(roles)}) and (${when})`;
-  try {
-    return compile(text, place);
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error;
-    return when === undefined ? overLimits(error, place) : joined({ roles, when }, place);
-  }
-}
-
-function overLimits(error: PolicyError, { source, path }: RulePlace): undefined {
-  for (const { code, message } of error.issues) source.report({ code, message, path: [...path, 'roles'] });
-}
-
-/** Limits hold for each `when`, so the two parts may be within them and their text not. */
-function joined(
-  { roles, when }: { readonly roles: readonly string[]; readonly when: string },
-  place: RulePlace,
-): Policy | undefined {
-  const parts = [rolesText(roles), when].map((text) => ({ text, checked: examine(text, place).checked }));
-  const items = parts.flatMap(({ checked }) => (checked === undefined ? [] : [checked]));
-  if (items.length < parts.length) return undefined;
-  const text = parts.map((part) => `(${part.text})`).join(' and ');
-  const { catalog, action } = place;
-  return compileChecked({
-    checked: { kind: 'and', items, span: { start: 0, end: text.length } },
-    text,
-    catalog,
-    action,
-  });
 }

@@ -5,7 +5,7 @@ import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
 import { invariant } from '../policy/condition.ts';
 import { ACTIONS } from '../policy/types.ts';
-import { type Path, pathText, type SchemaIssue } from './issue.ts';
+import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
 import { SchemaSource } from './source.ts';
 import { valueAt } from './validate.ts';
@@ -72,11 +72,7 @@ function editOf(path: Path, source: SchemaSource): Edit | undefined {
   const value = String(scalar.value);
   // YAML lost a part of it: what is left must not be made to look right.
   if (source.cutByComment(path)) {
-    source.reportCut({
-      code: 'yaml_comment',
-      message: 'YAML ends this text at ` #`, so the policy is not what it seems; put it into quotes',
-      path,
-    });
+    source.reportCut(cutByComment(path));
     return undefined;
   }
   const { expr, issues } = parse(value);

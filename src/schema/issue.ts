@@ -34,6 +34,13 @@ export interface Finding {
 }
 export type Report = (finding: Finding) => void;
 
+/** YAML took the rest of a policy for a comment: what is left must not be compiled. */
+export const cutByComment = (path: Path): Finding => ({
+  code: 'yaml_comment',
+  message: 'YAML reads ` #` as the start of a comment, so the policy ends there; put the whole policy in quotes',
+  path,
+});
+
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function pathText(path: Path): string {

@@ -138,7 +138,8 @@ class Evaluation {
   }
 
   #text({ start, end }: { readonly start: number; readonly end: number }): string {
-    return this.#situation.policy.text.slice(start, end);
+    const { source, text } = this.#situation.policy;
+    return start === 0 && end === source.length ? text : source.slice(start, end);
   }
 
   #quantified(

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { type Clause, explain } from '../../src/policy/analyse/explain.ts';
+import { examine } from '../../src/policy/check/check.ts';
+import { hasAnyRole } from '../../src/policy/check/roles.ts';
+import { NO_RELATED } from '../../src/policy/types.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { SAMPLE } from '../policy/sample-catalog.ts';
+
+describe('the roles of a rule', () => {
+  it.each([[['admin']], [['admin', 'editor', 'member']]])('%j: the tree is the one of the text', (roles) => {
+    const catalog = { ...SAMPLE, roles: new Map(roles.map((role) => [role, {}])) };
+    const { text, checked } = hasAnyRole(roles);
+    expect(examine(text, { catalog, collection: 'documents', action: 'list' })).toEqual({ checked, issues: [] });
+  });
+
+  const WHEN = '@record.n = 1  or\n  @record.n = 2';
+  const { schema } = parseSchema(`roles: [a, b]
+collections:
+  posts:
+    fields: { n: int }
+    access: { read: [{ roles: [a, b], when: ${JSON.stringify(WHEN)} }] }
+`);
+  const [policy] = schema!.collections.get('posts')!.access.read;
+  const clauseFor = (roles: readonly string[], n: number): Clause => {
+    const request = { auth: { id: 'x', roles }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
+    return explain({ policy: policy!, request, record: { id: 'r', n }, related: NO_RELATED }).clause;
+  };
+
+  it('are joined with the condition as trees: its spans point into the text of the author', () => {
+    const { source, checked } = policy!;
+    expect(source.startsWith(WHEN)).toBe(true);
+    const spans = checked.kind === 'and' ? checked.items.map(({ span }) => source.slice(span.start, span.end)) : [];
+    expect(spans).toEqual(['@request.auth.roles contains "a" or @request.auth.roles contains "b"', WHEN]);
+  });
+
+  it('and an explanation shows the whole rule, then its parts as they were written', () => {
+    const shown = ({ text, value, parts }: Clause): unknown => [text, value, ...parts.map(shown)];
+    expect(shown(clauseFor(['b'], 3))).toEqual([
+      `(@request.auth.roles contains "a" or @request.auth.roles contains "b") and (${WHEN})`,
+      false,
+      [
+        '@request.auth.roles contains "a" or @request.auth.roles contains "b"',
+        true,
+        ['@request.auth.roles contains "a"', false],
+        ['@request.auth.roles contains "b"', true],
+      ],
+      [WHEN, false, ['@record.n = 1', false], ['@record.n = 2', false]],
+    ]);
+  });
+});
