@@ -158,9 +158,8 @@ function checkVerdict(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }
 
-export const forbidden = (): Problem => new Problem('forbidden', 'the rules of this collection do not allow that');
-export const notFound = (): Problem =>
-  new Problem('not_found', 'there is nothing at this address, or nothing that you may see');
+export const forbidden = (): Problem => new Problem('forbidden', 'the access rules do not allow this');
+export const notFound = (): Problem => new Problem('not_found', 'there is nothing here, or nothing that you may see');
 
 function nowMicros(): string {
   return new Date().toISOString().replace('Z', '000Z');

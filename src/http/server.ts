@@ -7,9 +7,10 @@ import Koa, { type Context, type Next } from 'koa';
 import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
 import { StoreError } from '../store/database/contract.ts';
+import { Refusal } from '../store/refusal.ts';
 import type { App } from './app.ts';
 import { errorDoor } from './errors.ts';
-import { authorize } from './gate.ts';
+import { authorize, forbidden, notFound } from './gate.ts';
 import { logRequests } from './log.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 import { answerOrigins } from './origins.ts';
@@ -83,14 +84,32 @@ async function secure(ctx: Context, next: Next): Promise<void> {
   await next();
 }
 
-/** What other rooms throw, as a client is told. */
+/** Errors of other rooms as problems. */
 function translate(error: unknown): Problem | undefined {
+  if (error instanceof Refusal) return problemOf(error);
   if (error instanceof StoreError && error.kind === 'unavailable') {
     return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
   }
   if (error instanceof StorageUnavailable) {
     return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
   }
-  if (error instanceof URIError) return new Problem('not_found', 'there is nothing at this address');
+  if (error instanceof URIError) return notFound();
   return undefined;
+}
+
+function problemOf({ code, message, errors }: Refusal): Problem {
+  switch (code) {
+    case 'not_found':
+      return notFound();
+    case 'forbidden':
+      return forbidden();
+    case 'idempotency_lost':
+      return new Problem('unavailable', message);
+    case 'validation_failed':
+    case 'unique_violation':
+    case 'still_referenced':
+    case 'changed':
+    case 'idempotency_mismatch':
+      return new Problem(code, message, { errors });
+  }
 }

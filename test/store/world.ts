@@ -66,7 +66,7 @@ export class World {
 interface More {
   readonly query?: Readonly<Record<string, string>>;
   readonly expand?: readonly string[];
-  readonly ifMatch?: string;
+  readonly ifVersion?: readonly string[];
   readonly now?: string;
 }
 
@@ -125,18 +125,18 @@ export class Caller {
     return JSON.parse(json);
   }
 
-  async etag(collection: string, id: string): Promise<string> {
-    return (await this.#world.records.read(this.ask(collection), { id, expand: [] })).etag;
+  async version(collection: string, id: string): Promise<string> {
+    return (await this.#world.records.read(this.ask(collection), { id, expand: [] })).version;
   }
 
   async update(collection: string, id: string, data: unknown, more: More = {}): Promise<Json> {
-    const request = { id, data, expand: more.expand ?? [], ifMatch: more.ifMatch };
+    const request = { id, data, expand: more.expand ?? [], ifVersion: more.ifVersion };
     const written = await this.#world.records.update(this.ask(collection, { ...more, data }), request);
     return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
   }
 
-  async remove(collection: string, id: string, ifMatch?: string): Promise<void> {
-    await this.#world.records.remove(this.ask(collection), { id, ifMatch });
+  async remove(collection: string, id: string, ifVersion?: readonly string[]): Promise<void> {
+    await this.#world.records.remove(this.ask(collection), { id, ifVersion });
   }
 }
 

@@ -6,13 +6,12 @@ import { lengthOf, readRange } from '../../files/ranges.ts';
 import type { ByteRange, Storage } from '../../files/storage.ts';
 import { type Variant, Variants } from '../../files/variants.ts';
 import type { App } from '../../http/app.ts';
-import { admissionOf } from '../../http/gate.ts';
+import { isUnchanged } from '../../http/etag.ts';
+import { admissionOf, notFound } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { sendChunks } from '../../http/stream.ts';
 import { Problem } from '../../problem.ts';
-import { notFound } from '../../store/records/access-context.ts';
-import { isUnchanged } from '../../store/records/etag.ts';
 import { headerOf, idOf } from '../records/request.ts';
 import { readSizes, type Sizes } from './sizes.ts';
 

@@ -12,7 +12,9 @@ import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
 
 import { StoreError, type Transaction } from '../../store/database/contract.ts';
-import { answerOf, idempotencyKeyOf, withIdempotencyKey } from '../records/idempotent.ts';
+import { Refusal } from '../../store/refusal.ts';
+import { answerCreated, send } from '../records/answer.ts';
+import { idempotencyKeyOf, withIdempotencyKey } from '../records/idempotent.ts';
 import { expandOf } from '../records/request.ts';
 import { drain } from './drain.ts';
 
@@ -54,18 +56,15 @@ async function upload(ctx: Context, app: App): Promise<void> {
     const create = async (tx: Transaction) => {
       if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
       const written = await app.records.create(asked, { data, expand, given: givenOf(id, received) }, tx);
-      return answerOf(ctx, written);
+      return answerCreated(ctx.path, written);
     };
     const answer =
       key === undefined
         ? await app.db.transaction(create)
-        : await withIdempotencyKey({ userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, app, create);
+        : await withIdempotencyKey(app, { userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, create);
     // The first request under this key has a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
-    ctx.status = answer.status;
-    ctx.set(answer.headers);
-    ctx.type = 'application/json';
-    ctx.body = answer.body;
+    send(ctx, answer);
   } catch (error) {
     await undo(incoming, { error, published: published.done });
     throw error;
@@ -77,7 +76,10 @@ async function undo(
   incoming: Incoming,
   { error, published }: { readonly error: unknown; readonly published: boolean },
 ): Promise<void> {
-  const isSettled = error instanceof Problem || (error instanceof StoreError && error.kind !== 'unavailable');
+  const isSettled =
+    error instanceof Problem ||
+    error instanceof Refusal ||
+    (error instanceof StoreError && error.kind !== 'unavailable');
   if (!published || isSettled) await incoming.discard();
 }
 

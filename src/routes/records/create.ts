@@ -2,7 +2,8 @@ import { bodyHashOf, dataOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 import type { Transaction } from '../../store/database/contract.ts';
-import { answerOf, idempotencyKeyOf, withIdempotencyKey } from './idempotent.ts';
+import { answerCreated, send } from './answer.ts';
+import { idempotencyKeyOf, withIdempotencyKey } from './idempotent.ts';
 import { expandOf } from './request.ts';
 
 export const createRecord: Route = {
@@ -19,14 +20,11 @@ export const createRecord: Route = {
     const data = dataOf(body);
     const asked = ask(data);
     const create = (tx?: Transaction) =>
-      app.records.create(asked, { data, expand }, tx).then((written) => answerOf(ctx, written));
+      app.records.create(asked, { data, expand }, tx).then((written) => answerCreated(ctx.path, written));
     const answer =
       key === undefined
         ? await create()
-        : await withIdempotencyKey({ userId: caller.id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) }, app, create);
-    ctx.status = answer.status;
-    ctx.set(answer.headers);
-    ctx.type = 'application/json';
-    ctx.body = answer.body;
+        : await withIdempotencyKey(app, { userId: caller.id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) }, create);
+    send(ctx, answer);
   },
 };

@@ -1,6 +1,6 @@
+import { etagOf, isUnchanged } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import { isUnchanged } from '../../store/records/etag.ts';
 import { expandOf, headerOf, idOf } from './request.ts';
 
 export const readRecord: Route = {
@@ -11,7 +11,8 @@ export const readRecord: Route = {
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const expand = expandOf(ctx, admission.collection);
-    const { json, etag } = await records.read(admission.ask(), { id: idOf(ctx), expand });
+    const { json, version } = await records.read(admission.ask(), { id: idOf(ctx), expand });
+    const etag = etagOf(version, json);
     ctx.set('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {
       ctx.status = 304;

@@ -1,3 +1,4 @@
+import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 import { announceUserChange, headerOf, idOf } from './request.ts';
@@ -10,7 +11,7 @@ export const removeRecord: Route = {
   async handle(ctx, app) {
     const { collection, ask } = admissionOf(ctx);
     const id = idOf(ctx);
-    await app.records.remove(ask(), { id, ifMatch: headerOf(ctx, 'If-Match') });
+    await app.records.remove(ask(), { id, ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
     if (collection.kind === 'users') await announceUserChange(ctx, app, id);
     ctx.status = 204;
   },

@@ -2,17 +2,16 @@
 import type { Context } from 'koa';
 
 import type { App } from '../../http/app.ts';
-import { callerOf } from '../../http/gate.ts';
+import { callerOf, notFound } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import { parseUuid } from '../../policy/values.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { notFound } from '../../store/records/access-context.ts';
 import { clientOf } from '../auth/answer.ts';
 import { readExpand } from './expand.ts';
 import { throwFaults } from './list-query.ts';
 
-/** What is no UUID is the identifier of nothing. */
+/** Text that is not a UUID identifies no record. */
 export function idOf(ctx: Context): string {
   const id = parseUuid(ctx.params.id as string);
   if (id === undefined) throw notFound();

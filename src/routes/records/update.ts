@@ -1,7 +1,10 @@
 import { dataOf } from '../../http/body.ts';
+import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
+import { Refusal } from '../../store/refusal.ts';
+import { answerWritten, send } from './answer.ts';
 import { announceUserChange, expandOf, headerOf, idOf } from './request.ts';
 
 export const updateRecord: Route = {
@@ -18,22 +21,20 @@ export const updateRecord: Route = {
     const { data, fault } = envelopeOf(body);
     if (data !== undefined && Object.keys(data).length === 0)
       throw new Problem('patch_empty', 'a patch changes one field at least');
-    const ifMatch = headerOf(ctx, 'If-Match');
+    const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
     const asked = ask(data);
-    const written = await records.update(asked, { id: idOf(ctx), data, expand, ifMatch }).catch((error: unknown) => {
+    const written = await records.update(asked, { id: idOf(ctx), data, expand, ifVersion }).catch((error: unknown) => {
       // A fault of the envelope is told only about a record that the caller may change.
       throw fault !== undefined && isInvalid(error) ? fault : error;
     });
     if (collection.kind === 'users') await announceUserChange(ctx, app, written.id);
-    if (written.etag !== undefined) ctx.set('ETag', written.etag);
-    ctx.type = 'application/json';
-    ctx.body = written.json === undefined ? JSON.stringify({ data: { id: written.id } }) : `{"data":${written.json}}`;
+    send(ctx, answerWritten(written));
   },
 };
 
 interface Envelope {
   readonly data?: Readonly<Record<string, unknown>>;
-  readonly fault?: Problem;
+  readonly fault?: Problem | Refusal;
 }
 
 function envelopeOf(body: unknown): Envelope {
@@ -45,4 +46,5 @@ function envelopeOf(body: unknown): Envelope {
   }
 }
 
-const isInvalid = (error: unknown): error is Problem => error instanceof Problem && error.code === 'validation_failed';
+const isInvalid = (error: unknown): error is Problem | Refusal =>
+  (error instanceof Problem || error instanceof Refusal) && error.code === 'validation_failed';

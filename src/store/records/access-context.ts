@@ -1,10 +1,10 @@
 /** Who asks for what: every function on records takes it, and none can reach a record around its permits. */
 import type { Permit } from '../../policy/access.ts';
 import type { Action, Row } from '../../policy/types.ts';
-import { Problem } from '../../problem.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { forbidden } from '../refusal.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
 import { UniqueQueue } from './unique-queue.ts';
 
@@ -70,6 +70,3 @@ export function requirePermit(ask: AccessContext, action: Action): Permit {
   if (permit.verdict === 'deny') throw forbidden();
   return permit;
 }
-
-export const forbidden = (): Problem => new Problem('forbidden', 'you may not do this');
-export const notFound = (): Problem => new Problem('not_found', 'there is no such record');

@@ -1,14 +1,12 @@
-/** Refusals of a write that the database makes, told in the body's terms. */
-import { type Fault, Problem } from '../../problem.ts';
+/** Translates constraint errors of the database into refusals that name members of the body. */
+import type { Fault } from '../../problem.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
 import { param, raw, sql } from '../../sql.ts';
 import { StoreError } from '../database/contract.ts';
 import { nameOf } from '../migrations/tables.ts';
+import { invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
 import { pointerTo, type ReferencedId } from './input.ts';
-
-export const invalid = (faults: readonly Fault[]): Problem =>
-  new Problem('validation_failed', 'the data is not valid', { errors: faults });
 
 const missing = ({ collection, pointer }: ReferencedId): Fault => ({
   pointer,
@@ -35,27 +33,24 @@ export async function unreadableMentions(
   return faults.flat();
 }
 
-/** A constraint that refused a write → the problem that the caller is told of. */
-export function toProblem(error: unknown, collection: Collection): unknown {
+/** The refusal for a violated constraint; any other error unchanged. */
+export function toRefusal(error: unknown, collection: Collection): unknown {
   if (!(error instanceof StoreError)) return error;
   if (error.kind === 'unique') return uniqueViolation(collection, error.constraint);
   if (error.kind === 'foreign_key') return lostReference(collection, error.constraint);
   return error;
 }
 
-function uniqueViolation(collection: Collection, constraint: string | undefined): Problem {
+function uniqueViolation(collection: Collection, constraint: string | undefined): Refusal {
   const name = memberOf(collection, constraint, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
-  return new Problem('unique_violation', detail, {
-    errors: [
-      { ...(name === undefined ? {} : { pointer: pointerTo('/data', name) }), code: 'unique_violation', detail },
-    ],
-  });
+  const place = name === undefined ? {} : { pointer: pointerTo('/data', name) };
+  return new Refusal('unique_violation', detail, [{ ...place, code: 'unique_violation', detail }]);
 }
 
 /** The related record went while the write was under way. */
-function lostReference(collection: Collection, constraint: string | undefined): Problem {
+function lostReference(collection: Collection, constraint: string | undefined): Refusal {
   const name = memberOf(collection, constraint, 'fkey');
   const detail = 'there is no such record any more';
   return invalid([{ pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'not_found', detail }]);
@@ -72,6 +67,4 @@ function constraintsOf(collection: Collection, member: Field | Relation, suffix:
   return member.kind === 'many_to_many' ? [nameOf(member.linkTable, [member.targetColumn], suffix)] : [];
 }
 
-export function stillReferenced(): Problem {
-  return new Problem('still_referenced', 'other records refer to this one');
-}
+export const stillReferenced = (): Refusal => new Refusal('still_referenced', 'other records still reference this one');

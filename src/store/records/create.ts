@@ -5,8 +5,9 @@ import { NO_RELATED, type Row } from '../../policy/types.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Transaction } from '../database/contract.ts';
-import { type AccessContext, forbidden, type Reading, requirePermit, type Store } from './access-context.ts';
-import { invalid, toProblem, unreadableMentions } from './constraint-errors.ts';
+import { forbidden, invalid } from '../refusal.ts';
+import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
+import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import { expanded } from './expand.ts';
 import { setHasOne } from './has-one.ts';
 import { type Given, type Input, readInput, type Value } from './input.ts';
@@ -24,7 +25,7 @@ export interface CreateRequest {
   /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
   readonly given?: Given;
 }
-/** Without json and etag where the caller may not read what was written. */
+/** Only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function create(
@@ -47,7 +48,7 @@ export async function create(
       isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
     );
   } catch (error) {
-    throw toProblem(error, ask.collection);
+    throw toRefusal(error, ask.collection);
   }
 }
 

@@ -2,11 +2,10 @@
  * Setting a has_one moves the unique reference of the other side: the record that held the place lets go, the named one points here.
  * Both are updates of records of the other collection, under its update rules.
  */
-import { Problem } from '../../problem.ts';
 import type { BelongsTo, HasOne } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
-import { forbidden, type Reading } from './access-context.ts';
-import { invalid } from './constraint-errors.ts';
+import { forbidden, invalid, Refusal } from '../refusal.ts';
+import type { Reading } from './access-context.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
 
@@ -76,13 +75,13 @@ function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
   return store.shape(relation.collection).collection.relations.get(relation.via) as BelongsTo;
 }
 
-function cannotLetGo({ name, collection, via }: HasOne, pointer: string): Problem {
+function cannotLetGo({ name, collection, via }: HasOne, pointer: string): Refusal {
   const detail = `the record in \`${collection}\` that is \`${name}\` now must have a \`${via}\`; give it another one first`;
   return invalid([{ pointer, code: 'required', detail }]);
 }
 
 /** That there is one may be told: a place can be held once. */
-function heldByHidden(pointer: string): Problem {
+function heldByHidden(pointer: string): Refusal {
   const detail = 'the place is held by another record';
-  return new Problem('unique_violation', detail, { errors: [{ pointer, code: 'unique_violation', detail }] });
+  return new Refusal('unique_violation', detail, [{ pointer, code: 'unique_violation', detail }]);
 }

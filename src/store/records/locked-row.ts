@@ -3,13 +3,13 @@ import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
 import { join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
+import { Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
-import type { Version } from './etag.ts';
-import { recordColumns, VERSION_WIDTH, versionColumns } from './select.ts';
+import { recordColumns, VERSION_WIDTH, versionColumns, versionOf } from './select.ts';
 
 export interface Locked {
   readonly row: Row;
-  readonly version: Version;
+  readonly version: string;
   readonly isReadable: boolean;
   /** In the order of `conditions`; NULL is not true. */
   readonly holds: readonly boolean[];
@@ -72,10 +72,17 @@ async function look(
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {
-    version: { row: cells[0]!, members: cells[1]! },
+    version: versionOf(cells),
     isReadable: isReadable!,
     holds,
     row: store.shape(collection).row(cells, VERSION_WIDTH),
     cells,
   };
+}
+
+/** `allowed`: see `UpdateRequest.ifVersion`. */
+export function assertVersion(version: string, allowed: readonly string[] | undefined): void {
+  if (allowed !== undefined && !allowed.includes(version)) {
+    throw new Refusal('changed', 'the record has changed since it was read; read it again');
+  }
 }

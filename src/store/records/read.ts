@@ -1,11 +1,10 @@
-/** One record. What is hidden and what does not exist are one and the same answer. */
-
+/** Reads one record. Hidden and missing records are indistinguishable. */
 import type { Relation } from '../../schema/model.ts';
 import type { Cells } from '../database/contract.ts';
-import { type AccessContext, notFound, type Reading, requirePermit, type Store } from './access-context.ts';
-import { etagOf } from './etag.ts';
+import { notFound } from '../refusal.ts';
+import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
 import { expanded, toJson } from './expand.ts';
-import { selectReadable, VERSION_WIDTH } from './select.ts';
+import { selectReadable, VERSION_WIDTH, versionOf } from './select.ts';
 
 export interface ReadRequest {
   readonly id: string;
@@ -14,7 +13,8 @@ export interface ReadRequest {
 export interface Answer {
   /** The text of the record. */
   readonly json: string;
-  readonly etag: string;
+  /** Opaque; changes with the record. */
+  readonly version: string;
 }
 
 export async function read(store: Store, ask: AccessContext, { id, expand }: ReadRequest): Promise<Answer> {
@@ -29,5 +29,5 @@ export async function read(store: Store, ask: AccessContext, { id, expand }: Rea
 /** `cells`: the version, then the record. */
 export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
   const [json] = await toJson(reading, { rows: [cells], from: VERSION_WIDTH, relations });
-  return { json: json!, etag: etagOf({ row: cells[0]!, members: cells[1]! }, json!) };
+  return { json: json!, version: versionOf(cells) };
 }

@@ -2,17 +2,17 @@
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
 import { ident, param, type Sql, sql } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
-import { type AccessContext, forbidden, notFound, type Reading, requirePermit, type Store } from './access-context.ts';
+import { forbidden, notFound } from '../refusal.ts';
+import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
 import { filesGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
-import { assertIfMatch } from './etag.ts';
-import { consultsOthers, lockRow } from './locked-row.ts';
+import { assertVersion, consultsOthers, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
 
 export interface RemoveRequest {
   readonly id: string;
-  /** The header If-Match. */
-  readonly ifMatch?: string | undefined;
+  /** The versions of the record that may be deleted; undefined: any. */
+  readonly ifVersion?: readonly string[] | undefined;
 }
 
 export async function remove(store: Store, ask: AccessContext, request: RemoveRequest): Promise<void> {
@@ -30,7 +30,11 @@ async function removed(store: Store, ask: AccessContext, request: RemoveRequest)
   }
 }
 
-async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: RemoveRequest): Promise<readonly string[]> {
+async function removeIn(
+  reading: Reading,
+  tx: Transaction,
+  { id, ifVersion }: RemoveRequest,
+): Promise<readonly string[]> {
   const { store, ask } = reading;
   const { name, kind } = ask.collection;
   const permit = ask.permit(name, 'delete');
@@ -44,7 +48,7 @@ async function removeIn(reading: Reading, tx: Transaction, { id, ifMatch }: Remo
   });
   if (locked === undefined) throw notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
-  assertIfMatch(ifMatch, locked.version);
+  assertVersion(locked.version, ifVersion);
   if (kind === 'users') await store.hooks.onUserChanged?.(id, tx);
   const files = await filesGoingWith(reading, { collection: name, id });
   for (const statement of touches(store, ask, id)) await tx.run(statement);

@@ -4,8 +4,8 @@ import type { Fault } from '../../problem.ts';
 import type { Schema } from '../../schema/model.ts';
 import { param, sql } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
+import { forbidden } from '../refusal.ts';
 import type { AccessContext } from './access-context.ts';
-import { forbidden } from './access-context.ts';
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;

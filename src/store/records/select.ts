@@ -52,6 +52,9 @@ export function versionColumns(
 }
 export const VERSION_WIDTH = 2;
 
+/** The record's version as an opaque text, from the cells of `versionColumns`. */
+export const versionOf = ([row, members]: Cells): string => `${row}.${members!.slice(0, 12)}`;
+
 /** The version, its digest, and the record, where `condition` holds. */
 export async function selectOne(
   { store, q, ask }: Reading,

@@ -1,18 +1,18 @@
 /** Changes to a record, in one transaction on the locked row: what may not be is undone. */
 import type { Fault } from '../../problem.ts';
-import { Problem } from '../../problem.ts';
 import type { Relation } from '../../schema/model.ts';
 import { ident, join, param, raw, sql } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
-import { type AccessContext, forbidden, notFound, type Reading, type Store } from './access-context.ts';
-import { invalid, toProblem, unreadableMentions } from './constraint-errors.ts';
+import { forbidden, invalid, notFound } from '../refusal.ts';
+import type { AccessContext, Reading, Store } from './access-context.ts';
+import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import type { Written } from './create.ts';
-import { assertIfMatch } from './etag.ts';
 import { expanded } from './expand.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { setHasOne } from './has-one.ts';
 import { type Input, isObject, readInput, type Value } from './input.ts';
 import { changeLinks } from './links.ts';
+import { assertVersion } from './locked-row.ts';
 import { answerOf } from './read.ts';
 import { tableOf } from './record-shape.ts';
 import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
@@ -22,8 +22,8 @@ export interface UpdateRequest {
   readonly id: string;
   readonly data: unknown;
   readonly expand: readonly string[];
-  /** The header If-Match. */
-  readonly ifMatch?: string | undefined;
+  /** The versions of the record that may be changed; undefined: any. */
+  readonly ifVersion?: readonly string[] | undefined;
 }
 
 export async function update(store: Store, ask: AccessContext, request: UpdateRequest): Promise<Written> {
@@ -32,7 +32,6 @@ export async function update(store: Store, ask: AccessContext, request: UpdateRe
   const isRolesAlone = isAboutRoles && Object.keys(data as object).length === 1;
   requireUpdatePermit(store, ask, { isAboutRoles, isRolesAlone });
   const relations = expanded(ask, request.expand);
-  if (isObject(data) && Object.keys(data).length === 0) throw new Problem('patch_empty', '`data` has no fields');
   const input = readInput(ask, data, 'update');
   // Of the request and the related records alone, so that the row is locked for as short as can be; told in its turn.
   const faults = [...input.faults, ...(await unreadableMentions({ store, q: store.db, ask }, input.mentions))];
@@ -43,7 +42,7 @@ export async function update(store: Store, ask: AccessContext, request: UpdateRe
       store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
     );
   } catch (error) {
-    throw toProblem(error, ask.collection);
+    throw toRefusal(error, ask.collection);
   }
 }
 
@@ -83,7 +82,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   }
   const after = await guarded.after(reading);
   if (!isRolesAlone && !(await guarded.allows(reading, after))) throw refused();
-  assertIfMatch(change.ifMatch, version);
+  assertVersion(version, change.ifVersion);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
   if (kind === 'users') await reading.store.hooks.onUserChanged?.(id, tx);
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };

@@ -1,0 +1,31 @@
+/** Why the store declined a read or a write. It knows no HTTP: the error door in http/ maps each code to a problem. */
+import type { Fault } from '../problem.ts';
+
+export type RefusalCode =
+  | 'not_found'
+  | 'forbidden'
+  | 'validation_failed'
+  | 'unique_violation'
+  | 'still_referenced'
+  | 'changed'
+  | 'idempotency_mismatch'
+  /** The first request under an idempotency key ended without an answer; a retry can succeed. */
+  | 'idempotency_lost';
+
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly errors: readonly Fault[];
+
+  constructor(code: RefusalCode, detail: string, errors: readonly Fault[] = []) {
+    super(detail);
+    this.name = 'Refusal';
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+export const forbidden = (): Refusal => new Refusal('forbidden', 'the policies deny this');
+/** Hidden and missing records are indistinguishable. */
+export const notFound = (): Refusal => new Refusal('not_found', 'no such record');
+export const invalid = (faults: readonly Fault[]): Refusal =>
+  new Refusal('validation_failed', 'the data is not valid', faults);
