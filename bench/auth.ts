@@ -11,7 +11,7 @@ import { v7 } from 'uuid';
 import { createAuth } from '../src/auth/auth.ts';
 import { authTables } from '../src/auth/tables.ts';
 import { createTokens } from '../src/auth/tokens.ts';
-import { loadSchema } from '../src/schema/load.ts';
+import { loadSchema } from '../src/schema/load-file.ts';
 import { raw } from '../src/sql.ts';
 import { openDatabase } from '../src/store/database/open.ts';
 import { applyMigration } from '../src/store/migrations/migrate.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { decide } from '../src/policy/access.ts';
-import { loadSchema } from '../src/schema/load.ts';
+import { loadSchema } from '../src/schema/load-file.ts';
 import { describeOnBoth } from './support/service.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, readArguments } from '../config.ts';
 import { type SchemaIssue, underlineIssue } from '../schema/issue.ts';
-import { loadSchema } from '../schema/load.ts';
+import { loadSchema } from '../schema/load-file.ts';
 import { formatSchema } from '../schema/shape.ts';
 import { type Io, reportingConfigErrors } from './command.ts';
 

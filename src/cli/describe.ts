@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, readArguments } from '../config.ts';
 import { underlineIssue } from '../schema/issue.ts';
-import { loadSchema } from '../schema/load.ts';
+import { loadSchema } from '../schema/load-file.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Io } from './command.ts';
 

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { resolve } from 'node:path';
 import { type Auth, createAuth } from '../auth/auth.ts';
 import { type Arguments, type Config, ConfigError, type FlagSpec, readConfig } from '../config.ts';
-import { loadSchema } from '../schema/load.ts';
+import { loadSchema } from '../schema/load-file.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { openDatabase } from '../store/database/open.ts';

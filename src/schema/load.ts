@@ -1,5 +1,4 @@
-/** A schema file → the schema, or every fault of the file at once, each at its place. */
-import { readFileSync } from 'node:fs';
+/** The text of a schema file → the schema, or every fault of the file at once, each at its place. Runs without Node. */
 import type { Catalog } from '../policy/types.ts';
 import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
@@ -27,21 +26,6 @@ export interface Loaded {
   readonly schema?: Schema;
   /** In the order of the file. */
   readonly issues: readonly SchemaIssue[];
-}
-
-export function loadSchema({ file, env }: { readonly file: string; readonly env: Environment }): Loaded {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const reason =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
-    const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
-    return {
-      issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],
-    };
-  }
-  return parseSchema(text, file, env);
 }
 
 /** `file` is for messages only. */
@@ -77,12 +61,19 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
 }
 
-/** The names that policies may use, without looking at the policies. Faults are left to `parseSchema`. */
-export function catalogOf(text: string): Catalog {
-  const source = new SchemaSource(text, 'bylaw.yaml');
-  const ignore = () => {};
-  const { file, broken } = readShape(source.value() ?? {}, ignore);
-  return { collections: declareCollections(file, { report: ignore, broken }), roles: readRoles(file, ignore) };
+/** The names that policies may use, without looking at the policies. `catalog` is given where no issue is an error. */
+export function readCatalog(
+  text: string,
+  file = 'bylaw.yaml',
+): { readonly catalog?: Catalog; readonly issues: readonly SchemaIssue[] } {
+  const source = new SchemaSource(text, file);
+  const report = source.report.bind(source);
+  const raw = source.value();
+  if (raw === undefined) return { issues: inOrder(source.issues) };
+  const { file: shape, broken } = readShape(raw, report);
+  const catalog = { collections: declareCollections(shape, { report, broken }), roles: readRoles(shape, report) };
+  const issues = inOrder(source.issues);
+  return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
 }
 
 function inOrder(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {

@@ -1,5 +1,5 @@
 /** Everything of the file but its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
-import { isIP } from 'node:net';
+import { z } from 'zod';
 import { nearest } from '../../grammar/suggest.ts';
 import type { Path, Report } from './issue.ts';
 import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
@@ -199,7 +199,7 @@ export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings):
   return proxies.filter((proxy, i) => {
     if (proxy === '') return false;
     const [address = '', bits, ...rest] = proxy.split('/');
-    const most = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
+    const most = z.ipv4().safeParse(address).success ? 32 : z.ipv6().safeParse(address).success ? 128 : -1;
     const valid =
       most !== -1 &&
       rest.length === 0 &&

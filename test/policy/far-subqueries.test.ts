@@ -8,14 +8,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { compile } from '../../src/policy/compile.ts';
 import type { Catalog, Row } from '../../src/policy/types.ts';
-import { catalogOf } from '../../src/schema/load.ts';
+import { readCatalog } from '../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../src/sql.ts';
 import { createTables, type Database } from '../fuzz/tables.ts';
 import { type Data, relatedOf } from '../fuzz/world.ts';
 import { emptySnapshot } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
-const declared = catalogOf(`
+const { catalog: declared } = readCatalog(`
 collections:
   projects:
     fields: { level: { type: int, required: true } }
@@ -33,8 +33,8 @@ collections:
 `);
 const NAMES = ['projects', 'people', 'desks', 'ranks'];
 const catalog: Catalog = {
-  ...declared,
-  collections: new Map([...declared.collections].filter(([name]) => NAMES.includes(name))),
+  ...declared!,
+  collections: new Map([...declared!.collections].filter(([name]) => NAMES.includes(name))),
 };
 const POLICY =
   '@record.level < 0 or any(@record.members as m, m.rank.level != @record.level or m.desk.code = m.code and m.rank.level > 0)';

@@ -1,0 +1,236 @@
+/**
+ * `bylaw/policy`: policies without the service, in Node and in a browser. A text is compiled once; the policy is then asked about records in
+ * memory (`test`) or turned into a SQL condition (`where`). Both say the same, as they do in the service.
+ */
+import { PolicyError, type PolicyIssue, placeOf } from '../../grammar/errors.ts';
+import { parse } from '../../grammar/parser.ts';
+import { print } from '../../grammar/printer.ts';
+import { examine } from '../policy/check/check.ts';
+import { compileChecked, compile as compilePolicy } from '../policy/compile.ts';
+import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
+import { parseDatetime } from '../policy/values.ts';
+import type { SchemaIssue } from '../schema/issue.ts';
+import { readCatalog } from '../schema/load.ts';
+import { recordGraph } from './record-graph.ts';
+
+export { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
+export type { Action } from '../policy/types.ts';
+export type { SchemaIssue } from '../schema/issue.ts';
+
+/** bylaw.yaml as text (YAML or JSON), or what it parses to. */
+export type SchemaSource = string | object;
+
+export interface PolicyPlace {
+  readonly schema: SchemaSource;
+  readonly collection: string;
+  readonly action: Action;
+}
+export interface CompileOptions extends PolicyPlace {
+  /** Default true. False where `new Function` is forbidden, as under a strict Content-Security-Policy. */
+  readonly codegen?: boolean;
+}
+
+/** The request as a policy sees it. What is left out is absent. */
+export interface Request {
+  /** The caller: `id`, `roles`, and the fields that the schema gives to users. */
+  readonly auth?: Readonly<Record<string, unknown>> | null;
+  readonly query?: Readonly<Record<string, string | readonly string[]>>;
+  /** The `data` of a body, for create and update. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** RFC 3339, or a Date. Default: now. */
+  readonly now?: string | Date;
+}
+
+/** A record as the API prints it, with related records in the place of their ids where a policy walks to them. */
+export type PolicyRecord = Readonly<Record<string, unknown>>;
+
+/** The schema has errors. */
+export class SchemaError extends Error {
+  readonly issues: readonly SchemaIssue[];
+  constructor(issues: readonly SchemaIssue[]) {
+    super(issues.map(({ line, column, message }) => `${line}:${column}: ${message}`).join('\n'));
+    this.name = 'SchemaError';
+    this.issues = issues;
+  }
+}
+
+/** A compiled policy. Made by `compile`; immutable, and good for any number of requests. */
+export class Policy {
+  /** In canonical form. */
+  readonly text: string;
+  readonly collection: string;
+  readonly action: Action;
+  readonly #catalog: Catalog;
+  readonly #options: { readonly codegen: boolean };
+  readonly #stored: CompiledPolicy;
+  #inMemory: { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } | undefined;
+
+  /** INVARIANT: `text` was checked against `catalog` without an error. */
+  constructor(text: string, place: CatalogPlace, options: { readonly codegen: boolean }) {
+    this.#stored = compilePolicy(text, place, options);
+    this.text = format(text);
+    this.collection = place.collection;
+    this.action = place.action;
+    this.#catalog = place.catalog;
+    this.#options = options;
+  }
+
+  /** About stored records, which have what the schema requires. */
+  get stored(): CompiledPolicy {
+    return this.#stored;
+  }
+
+  get catalog(): Catalog {
+    return this.#catalog;
+  }
+
+  /**
+   * About records as a caller gives them, where any value may be missing. `fails` is true where the policy is definitely false, so that
+   * unknown can be told from false.
+   */
+  get inMemory(): { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } {
+    this.#inMemory ??= this.#compileInMemory();
+    return this.#inMemory;
+  }
+
+  #compileInMemory() {
+    const { text, collection, action } = this;
+    const catalog = withoutRequired(this.#catalog);
+    const holds = compilePolicy(text, { catalog, collection, action }, this.#options);
+    const { checked } = holds;
+    const negated = { kind: 'not', item: checked, span: checked.span } as const;
+    return { holds, fails: compileChecked({ checked: negated, text, catalog, action }, this.#options) };
+  }
+}
+
+interface CatalogPlace {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+}
+
+function withoutRequired(catalog: Catalog): Catalog {
+  const collections = [...catalog.collections].map(([name, collection]) => {
+    const fields = [...collection.fields].map(([key, field]) => [key, { ...field, required: false }] as const);
+    const relations = [...collection.relations].map(
+      ([key, relation]) => [key, relation.kind === 'belongs_to' ? { ...relation, required: false } : relation] as const,
+    );
+    return [name, { ...collection, fields: new Map(fields), relations: new Map(relations) }] as const;
+  });
+  return { ...catalog, collections: new Map(collections) };
+}
+
+/** Throws PolicyError with every fault of the text, SchemaError for a schema with errors, TypeError for an unknown collection. */
+export function compile(text: string, { schema, collection, action, codegen = true }: CompileOptions): Policy {
+  return new Policy(text, { catalog: catalogFor(schema, collection), collection, action }, { codegen });
+}
+
+export interface TestInput {
+  readonly record: PolicyRecord;
+  readonly request?: Request;
+  /** For update: the record as it would be afterwards. Default: unchanged. */
+  readonly next?: PolicyRecord;
+}
+
+/**
+ * true, false, or null where the policy is unknown; only true allows. Throws TypeError for a value that is not of its field's type, and for a
+ * related record that the policy reads and that `record` only names by its id.
+ */
+export function test(policy: Policy, { record, request, next }: TestInput): boolean | null {
+  const { catalog, collection } = policy;
+  const asked = requestOf(request);
+  const [stored, resulting] = [
+    recordGraph(catalog, collection, record),
+    recordGraph(catalog, collection, next ?? record),
+  ];
+  const isTrue = (residual: Residual): boolean =>
+    residual.verdict === 'depends'
+      ? residual.test(stored.row, stored.related, resulting.row, resulting.related)
+      : residual.verdict === 'allow';
+  const { holds, fails } = policy.inMemory;
+  if (isTrue(holds.specialise(asked))) return true;
+  return isTrue(fails.specialise(asked)) ? false : null;
+}
+
+export interface Where {
+  /** A boolean expression for PostgreSQL, with `$1::uuid`-like placeholders. */
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+export interface WhereInput {
+  readonly request?: Request;
+  /** The table's alias in the statement. Default `t`. */
+  readonly alias?: string;
+}
+
+/** The stored records for which the policy is true. Throws TypeError for a policy that names `@next`: it is not about stored records. */
+export function where(policy: Policy, input: WhereInput = {}): Where {
+  return specialise(policy, input).where(input.alias);
+}
+
+/** What a request leaves of a policy. */
+export interface Specialised {
+  /** `allow` and `deny` hold for every record. */
+  readonly verdict: 'allow' | 'deny' | 'depends';
+  where(alias?: string): Where;
+}
+
+export function specialise(policy: Policy, { request }: { readonly request?: Request } = {}): Specialised {
+  const residual = policy.stored.specialise(requestOf(request));
+  return {
+    verdict: residual.verdict,
+    where(alias = 't') {
+      if (policy.stored.namesNext)
+        throw new TypeError('a policy that names `@next` has no condition over stored records');
+      const { text, values } = residual.where(alias);
+      return { sql: text, params: values };
+    },
+  };
+}
+
+/** An issue at its place: `line` and `column` count from 1, in UTF-16 units. */
+export interface PlacedIssue extends PolicyIssue {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Every error and warning about the text, in its order. Throws SchemaError and TypeError as `compile` does. */
+export function check(text: string, { schema, collection, action }: PolicyPlace): readonly PlacedIssue[] {
+  const { issues } = examine(text, { catalog: catalogFor(schema, collection), collection, action });
+  return issues.map((issue) => ({ ...issue, ...placeOf(text, issue.span.start) }));
+}
+
+/** The canonical form, without comments. Throws PolicyError where the text cannot be parsed. */
+export function format(text: string): string {
+  const { expr, issues } = parse(text);
+  if (expr === undefined) throw new PolicyError(text, issues);
+  return print(expr);
+}
+
+const catalogs = new WeakMap<object, Catalog>();
+
+function catalogFor(schema: SchemaSource, collection: string): Catalog {
+  const catalog = typeof schema === 'string' ? readSchema(schema) : (catalogs.get(schema) ?? rememberSchema(schema));
+  if (catalog.collections.has(collection)) return catalog;
+  throw new TypeError(
+    `unknown collection ${JSON.stringify(collection)}; there are ${[...catalog.collections.keys()].join(', ')}`,
+  );
+}
+
+function rememberSchema(schema: object): Catalog {
+  const catalog = readSchema(JSON.stringify(schema));
+  catalogs.set(schema, catalog);
+  return catalog;
+}
+
+function readSchema(text: string): Catalog {
+  const { catalog, issues } = readCatalog(text);
+  if (catalog === undefined) throw new SchemaError(issues.filter(({ severity }) => severity === 'error'));
+  return catalog;
+}
+
+function requestOf({ auth = null, query = {}, data, now = new Date() }: Request = {}): PolicyRequest {
+  const instant = parseDatetime(typeof now === 'string' ? now : now.toISOString());
+  if (instant === undefined) throw new TypeError(`request.now: expected an RFC 3339 datetime, found ${String(now)}`);
+  return { auth, query, ...(data === undefined ? {} : { data }), now: instant };
+}

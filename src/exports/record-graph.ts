@@ -1,0 +1,113 @@
+/** A record with its related records inside it → what predicates read: a flat row, and rows to walk to. */
+import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';
+import { parseUuid, readJson } from '../policy/values.ts';
+
+export interface RecordGraph {
+  readonly row: Row;
+  readonly related: Related;
+}
+
+/** Throws TypeError for a value that is not of its field's type. Names that the collection does not have are ignored. */
+export function recordGraph(catalog: Catalog, collection: string, record: object): RecordGraph {
+  const graph = new Graph(catalog);
+  const row = graph.add(collection, record, '');
+  return { row, related: graph };
+}
+
+class Graph implements Related {
+  readonly #catalog: Catalog;
+  /** By collection and id. */
+  readonly #rows = new Map<string, Row>();
+  /** By collection, id and relation. */
+  readonly #elements = new Map<string, readonly Row[]>();
+  /** Related records that were given as an id alone. */
+  readonly #named = new Map<string, string>();
+  #made = 0;
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  add(name: string, record: object, path: string): Row {
+    const collection = this.#catalog.collections.get(name)!;
+    const given = new Map(Object.entries(record));
+    const id = given.has('id') ? idOf(given.get('id'), `${path}/id`) : this.#newId();
+    const row: Record<string, unknown> = Object.create(null);
+    row.id = id;
+    for (const { name: field, type } of collection.fields.values()) {
+      const value = given.get(field);
+      if (value === undefined || value === null) continue;
+      row[field] = readJson(type, value);
+      if (row[field] === undefined)
+        throw new TypeError(`${path}/${field}: expected ${type}, found ${JSON.stringify(value)}`);
+    }
+    for (const relation of collection.relations.values()) {
+      this.#addRelation(collection, row, relation, given.get(relation.name), `${path}/${relation.name}`);
+    }
+    this.#rows.set(keyOf(name, id), row);
+    return row;
+  }
+
+  one(collection: string, id: string): Row | undefined {
+    const row = this.#rows.get(keyOf(collection, id));
+    const path = this.#named.get(keyOf(collection, id));
+    if (row === undefined && path !== undefined) {
+      throw new TypeError(
+        `${path}: the policy reads this record of ${collection}; give the record in the place of its id`,
+      );
+    }
+    return row;
+  }
+
+  many(collection: string, relation: string, id: string): readonly Row[] {
+    return this.#elements.get(keyOf(collection, id, relation)) ?? [];
+  }
+
+  #addRelation(
+    from: CatalogCollection,
+    row: Record<string, unknown>,
+    relation: CatalogRelation,
+    value: unknown,
+    path: string,
+  ): void {
+    const { kind, name, collection } = relation;
+    if (value === undefined || value === null) return;
+    if (kind === 'belongs_to') {
+      row[name] = this.#reference(collection, value, path);
+      return;
+    }
+    const values = kind === 'has_one' ? [value] : value;
+    if (!Array.isArray(values)) throw new TypeError(`${path}: expected a list of records`);
+    const rows = values.map((element, i) =>
+      this.#element(collection, element, kind === 'has_one' ? path : `${path}/${i}`),
+    );
+    this.#elements.set(keyOf(from.name, row.id as string, name), rows);
+  }
+
+  /** → the id. */
+  #reference(collection: string, value: unknown, path: string): string {
+    if (typeof value === 'object') return this.add(collection, value!, path).id as string;
+    const id = idOf(value, path);
+    this.#named.set(keyOf(collection, id), path);
+    return id;
+  }
+
+  #element(collection: string, value: unknown, path: string): Row {
+    if (typeof value === 'object' && value !== null) return this.add(collection, value, path);
+    // An element that is only named: enough for `contains`.
+    return { id: idOf(value, path) };
+  }
+
+  /** A record without an id is nobody else's: it gets one that no other record of this graph has. */
+  #newId(): string {
+    return `00000000-0000-4000-8000-${(++this.#made).toString(16).padStart(12, '0')}`;
+  }
+}
+
+const keyOf = (...parts: readonly string[]): string => parts.join('\u0000');
+
+function idOf(value: unknown, path: string): string {
+  const id = typeof value === 'string' ? parseUuid(value) : undefined;
+  if (id === undefined) throw new TypeError(`${path}: expected a UUID, found ${JSON.stringify(value)}`);
+  return id;
+}

@@ -1,0 +1,141 @@
+/** `bylaw/policy`: what the package promises to those who use policies without the service. */
+import { describe, expect, test as it } from 'vitest';
+import { check, compile, format, PolicyError, SchemaError, specialise, test, where } from '../../src/exports/policy.ts';
+
+const schema = `
+roles: [member, admin]
+collections:
+  teams:
+    fields: { name: { type: string, required: true } }
+    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+  memberships:
+    fields: { role: { type: string, required: true } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true }
+  documents:
+    fields: { status: { type: string, required: true }, score: int, due_at: datetime }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      team: { kind: belongs_to, collection: teams }
+      tags: { kind: many_to_many, collection: tags }
+  tags:
+    fields: { name: string }
+`;
+const ADA = '0190b0a0-0000-7000-8000-000000000001';
+const BEN = '0190b0a0-0000-7000-8000-000000000002';
+const TEAM = '0190b0a0-0000-7000-8000-000000000003';
+const place = { schema, collection: 'documents', action: 'list' } as const;
+const MEMBER = 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])';
+
+const cases: readonly (readonly [text: string, record: object, request: object, expected: boolean | null])[] = [
+  ['@record.owner = @request.auth.id', { owner: ADA }, { auth: { id: ADA } }, true],
+  ['@record.owner = @request.auth.id', { owner: BEN }, { auth: { id: ADA } }, false],
+  ['@record.owner = @request.auth.id', { owner: null }, { auth: { id: ADA } }, null],
+  ['@record.owner = @request.auth.id', { owner: ADA }, {}, null],
+  // A required field that the record leaves out is absent, not "something else".
+  ['@record.status != "draft"', {}, {}, null],
+  ['not (@record.status = "draft")', {}, {}, null],
+  ['@request.auth.roles contains "admin"', {}, { auth: { id: ADA, roles: ['admin'] } }, true],
+  ['@record.score > 3 or @record.status = "x"', { score: 4 }, {}, true],
+  ['@record.due_at < @now', { due_at: '2026-01-01T01:00:00+01:00' }, { now: '2026-01-01T00:00:01Z' }, true],
+  ['@record.status = @request.query.status', { status: 'open' }, { query: { status: 'open' } }, true],
+  ['@record.tags contains @request.query.tag', { tags: [TEAM] }, { query: { tag: TEAM } }, true],
+  [
+    MEMBER,
+    {
+      team: {
+        memberships: [
+          { user: BEN, role: 'owner' },
+          { user: ADA, role: 'editor' },
+        ],
+      },
+    },
+    { auth: { id: ADA } },
+    true,
+  ],
+  [MEMBER, { team: { memberships: [{ user: ADA, role: 'reader' }] } }, { auth: { id: ADA } }, false],
+  [MEMBER, { team: null }, { auth: { id: ADA } }, null],
+];
+
+describe('test', () => {
+  for (const codegen of [true, false]) {
+    it.each(cases)(`%s over %j under %j is %s (codegen: ${codegen})`, (text, record, request, expected) => {
+      expect(test(compile(text, { ...place, codegen }), { record: record as Record<string, unknown>, request })).toBe(
+        expected,
+      );
+    });
+  }
+
+  it('looks at the resulting record of an update', () => {
+    const policy = compile('@next.owner = @record.owner', { ...place, action: 'update' });
+    expect(test(policy, { record: { owner: ADA }, next: { owner: BEN } })).toBe(false);
+    expect(test(policy, { record: { owner: ADA } })).toBe(true);
+  });
+
+  it('rejects what is not of its type, and a related record that is only named', () => {
+    const named = compile('@record.team.name = "x"', place);
+    expect(() => test(named, { record: { team: TEAM } })).toThrow('/team: the policy reads this record of teams');
+    expect(() => test(named, { record: { score: '4' } })).toThrow('/score: expected int, found "4"');
+    expect(() => test(named, { record: { owner: 'ada' } })).toThrow('/owner: expected a UUID, found "ada"');
+  });
+});
+
+describe('where', () => {
+  it('is a condition with typed parameters', () => {
+    const policy = compile('@record.status = "published" or @record.owner = @request.auth.id', place);
+    expect(where(policy, { request: { auth: { id: ADA } } })).toEqual({
+      sql: `("t"."status" = 'published'::text OR "t"."owner_id" = $1::uuid)`,
+      params: [ADA],
+    });
+    expect(where(policy, { alias: 'd' }).sql).toBe(`"d"."status" = 'published'::text`);
+  });
+
+  it('says what the request alone decided', () => {
+    const policy = compile('@request.auth.roles contains "admin" and true', place);
+    expect(specialise(policy, { request: { auth: { id: ADA, roles: ['admin'] } } }).verdict).toBe('allow');
+    expect(specialise(policy, {}).verdict).toBe('deny');
+  });
+
+  it('is refused for a policy about the resulting record', () => {
+    const policy = compile('@next.score > @record.score', { ...place, action: 'update' });
+    expect(() => where(policy)).toThrow(/@next/);
+  });
+});
+
+describe('texts and schemas', () => {
+  it('a schema may be what its file parses to', () => {
+    const object = { collections: { notes: { fields: { text: 'string' } } } };
+    const policy = compile('@record.text = "x"', { schema: object, collection: 'notes', action: 'read' });
+    expect(test(policy, { record: { text: 'x' } })).toBe(true);
+  });
+
+  it('check reports every fault with its place, format prints the canonical form', () => {
+    const issues = check('@record.ownr = 1 &&\n@record.status = 2', place);
+    expect(issues.map(({ code, line, column }) => [code, line, column])).toEqual([
+      ['name_unknown', 1, 9],
+      ['type_mismatch', 2, 18],
+    ]);
+    expect(format('@record.a="x"&&!@record.b')).toBe('@record.a = "x" and not @record.b');
+  });
+
+  it('a faulty text, schema or collection is an error that says which', () => {
+    const fault = (work: () => unknown): unknown => {
+      try {
+        return work();
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(fault(() => compile('@record.ownr = 1', place))).toBeInstanceOf(PolicyError);
+    expect((fault(() => compile('@record.ownr = 1', place)) as PolicyError).issues[0]).toMatchObject({
+      code: 'name_unknown',
+    });
+    expect(
+      fault(() => compile('true', { ...place, schema: 'collections: { a: { fields: { x: strng } } }' })),
+    ).toBeInstanceOf(SchemaError);
+    expect(() => compile('true', { ...place, collection: 'docs' })).toThrow(
+      'unknown collection "docs"; there are teams',
+    );
+  });
+});
