@@ -1,25 +1,24 @@
-/** What the operator sets: flags first, then the environment, then defaults. Anything unknown is an error. */
+/** The settings of the service. SETTINGS is the only list: `--help`, docs/operations.md and the check of unknown names follow from it. */
 import { z } from 'zod';
 import { nearest } from '../grammar/suggest.ts';
 
 export interface Config {
   readonly schema: string;
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
-  /** Without a slash at its end. Where it is not given, it follows from host and port. */
+  /** Without a trailing slash. Derived from host and port where it is not set. */
   readonly baseUrl: string;
   readonly baseUrlGiven: boolean;
   /** Without one: the embedded database in `data`. */
   readonly databaseUrl?: string;
-  /** Reads that may be stale go there. */
   readonly replicaUrl?: string;
   readonly data: string;
-  /** `s3://…`: where the bytes of files are. Without one: in `data`. */
+  /** `s3://…`. Without one: in `data`. */
   readonly files?: string;
-  /** `smtp://user:password@host:587`, `smtps://…`: where mails go. Without one they are written as files into `data`. */
+  /** `smtp://…` or `smtps://…`. Without one, mails are written as files into `data`. */
   readonly smtpUrl?: string;
-  /** Whom mails come from. Without one: no-reply@ the host of the base URL. */
+  /** Default: no-reply@ the host of the base URL. */
   readonly mailFrom?: string;
   readonly workers: number;
   readonly admin?: { readonly email: string; readonly password: string };
@@ -29,133 +28,49 @@ export interface Config {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Every fault of the command line and of the environment, one a line. */
+/** Flags by name, as given on the command line. */
+export type FlagValues = Readonly<Record<string, string>>;
+
+/** Every error of the command line and of the environment, one a line. */
 export class ConfigError extends Error {
-  readonly faults: readonly string[];
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
+  readonly issues: readonly string[];
+  constructor(issues: readonly string[]) {
+    super(issues.join('\n'));
     this.name = 'ConfigError';
-    this.faults = faults;
+    this.issues = issues;
   }
 }
 
-// ---------------------------------------------------------------- flags
-
-/** `value`: what its value is called in the usage; without one the flag is a switch. */
-export interface FlagSpec {
-  readonly value?: string;
-  readonly repeated?: boolean;
-}
-export interface Arguments {
-  readonly positionals: readonly string[];
-  has(flag: string): boolean;
-  get(flag: string): string | undefined;
-  all(flag: string): readonly string[];
-}
-
-/** `--flag value`, `--flag=value`, `--` before what is no flag. Throws ConfigError. */
-export function readArguments(argv: readonly string[], specs: Readonly<Record<string, FlagSpec>>): Arguments {
-  const { values, positionals, faults } = scan(argv, specs);
-  if (faults.length > 0) throw new ConfigError(faults);
-  return {
-    positionals,
-    has: (flag) => values.has(flag),
-    get: (flag) => values.get(flag)?.at(-1),
-    all: (flag) => values.get(flag) ?? [],
-  };
-}
-
-function scan(argv: readonly string[], specs: Readonly<Record<string, FlagSpec>>) {
-  const values = new Map<string, string[]>();
-  const positionals: string[] = [];
-  const faults: string[] = [];
-  const rest = [...argv];
-  for (let argument = rest.shift(); argument !== undefined; argument = rest.shift()) {
-    if (argument === '--') {
-      positionals.push(...rest.splice(0));
-    } else if (!argument.startsWith('--')) {
-      if (argument.length > 1 && argument.startsWith('-')) faults.push(unknown('flag', argument, flagNames(specs)));
-      else positionals.push(argument);
-    } else {
-      const fault = take(argument, { rest, specs, values });
-      if (fault !== undefined) faults.push(fault);
-    }
-  }
-  return { values, positionals, faults };
-}
-
-interface Scanning {
-  readonly rest: string[];
-  readonly specs: Readonly<Record<string, FlagSpec>>;
-  readonly values: Map<string, string[]>;
-}
-
-/** → what is wrong with it. */
-function take(argument: string, { rest, specs, values }: Scanning): string | undefined {
-  const equals = argument.indexOf('=');
-  const flag = argument.slice(2, equals === -1 ? undefined : equals);
-  if (!Object.hasOwn(specs, flag)) return unknown('flag', `--${flag}`, flagNames(specs));
-  const { value: placeholder, repeated = false } = specs[flag]!;
-  if (placeholder === undefined && equals !== -1) return `--${flag} takes no value`;
-  const follows = equals === -1 ? rest[0] : argument.slice(equals + 1);
-  if (placeholder !== undefined && (follows === undefined || (equals === -1 && follows.startsWith('--'))))
-    return `--${flag} needs a value (${placeholder})`;
-  if (placeholder !== undefined && equals === -1) rest.shift();
-  if (values.has(flag) && !repeated) return `--${flag} is given twice`;
-  values.set(flag, [...(values.get(flag) ?? []), placeholder === undefined ? 'true' : follows!]);
-  return undefined;
-}
-
-const flagNames = (specs: Readonly<Record<string, FlagSpec>>): readonly string[] =>
-  Object.keys(specs).map((name) => `--${name}`);
-
-function unknown(what: string, name: string, known: readonly string[]): string {
+export function unknownName(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
   return `unknown ${what} \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
 }
 
-// ---------------------------------------------------------------- the settings of the service
+// ---------------------------------------------------------------- the settings
 
-export const SERVE_FLAGS = {
-  schema: { value: 'FILE' },
-  port: { value: 'N' },
-  host: { value: 'H' },
-  'database-url': { value: 'URL' },
-  data: { value: 'DIR' },
-  'base-url': { value: 'URL' },
-  workers: { value: 'N' },
-} as const satisfies Readonly<Record<string, FlagSpec>>;
-
-/** Where a setting comes from, and what it is called in messages. */
-interface Source {
-  readonly flag?: keyof typeof SERVE_FLAGS;
+export interface Setting {
   readonly env: string;
+  readonly flag?: string;
+  /** What the value is called in usage lines. */
+  readonly value: string;
+  /** One line for `--help` and the docs. */
+  readonly about: string;
+  readonly default?: string;
+  /** What holds where nothing is set and there is no default value. */
+  readonly otherwise?: string;
+  readonly read: z.ZodType<unknown, string>;
 }
-const SOURCES = {
-  schema: { flag: 'schema', env: 'BYLAW_SCHEMA' },
-  port: { flag: 'port', env: 'PORT' },
-  host: { flag: 'host', env: 'HOST' },
-  databaseUrl: { flag: 'database-url', env: 'DATABASE_URL' },
-  replicaUrl: { env: 'DATABASE_REPLICA_URL' },
-  data: { flag: 'data', env: 'BYLAW_DATA' },
-  baseUrl: { flag: 'base-url', env: 'BASE_URL' },
-  files: { env: 'BYLAW_FILES' },
-  smtpUrl: { env: 'SMTP_URL' },
-  mailFrom: { env: 'MAIL_FROM' },
-  workers: { flag: 'workers', env: 'BYLAW_WORKERS' },
-  adminEmail: { env: 'BYLAW_ADMIN_EMAIL' },
-  adminPassword: { env: 'BYLAW_ADMIN_PASSWORD' },
-  rateLimit: { env: 'BYLAW_RATE_LIMIT' },
-} as const satisfies Readonly<Record<string, Source>>;
-type Setting = keyof typeof SOURCES;
 
-const whole = (least: number, most: number) =>
+const integer = (least: number, most: number) =>
   z
     .string()
-    .regex(/^(?:0|[1-9][0-9]{0,8})$/, `expected a whole number from ${least} to ${most}`)
+    .regex(/^(?:0|[1-9][0-9]{0,8})$/, `expected an int from ${least} to ${most}`)
     .transform(Number)
-    .refine((value) => value >= least && value <= most, `expected a whole number from ${least} to ${most}`);
-/** libpq leaves the host out where a parameter names a socket folder (`postgres://me@/name?host=/run/postgresql`); the URL standard wants one, and drivers let the parameter win. */
+    .refine((value) => value >= least && value <= most, `expected an int from ${least} to ${most}`);
+/**
+ * libpq leaves the host out where a parameter names a socket folder (`postgres://me@/name?host=/run/postgresql`). The URL standard requires a host,
+ * and drivers let the parameter win.
+ */
 const postgresUrl = z
   .string()
   .transform((text) => text.replace(/^(postgres(?:ql)?:\/\/(?:[^/@?]*@)?)(?=\/)/, '$1localhost'))
@@ -163,43 +78,136 @@ const postgresUrl = z
     (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
     'expected a URL such as postgres://user@host:5432/name',
   );
-const text = z.string().min(1, 'expected a text that is not empty');
+const text = z.string().min(1, 'expected a string that is not empty');
 
-const settings = z.object({
-  schema: text.default('bylaw.yaml'),
-  port: whole(0, 65_535).default(8090),
-  host: text.default('127.0.0.1'),
-  databaseUrl: postgresUrl.optional(),
-  replicaUrl: postgresUrl.optional(),
-  data: text.default('./data'),
-  baseUrl: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query').optional(),
-  files: z
-    .string()
-    .regex(
-      /^s3:\/\/[^/?]+(?:\/[^?]*)?(?:\?(?:(?:region|endpoint|redirects)=[^&]*&?)*)?$/,
-      'expected a place such as s3://bucket/prefix?region=eu-central-1',
-    )
-    .optional(),
-  smtpUrl: z.string().refine(isSmtpUrl, 'expected a URL such as smtp://user:password@host:587').optional(),
-  mailFrom: z
-    .string()
-    .regex(
-      /^(?:[^\s@<>]+@[^\s@<>]+|[^<>\r\n]*<[^\s@<>]+@[^\s@<>]+>)$/,
-      'expected an address such as no-reply@example.com or `Example <no-reply@example.com>`',
-    )
-    .optional(),
-  workers: whole(1, 256).default(1),
-  adminEmail: z
-    .string()
-    .regex(/^[^\s@]+@[^\s@]+$/, 'expected an email address')
-    .optional(),
-  adminPassword: z
-    .string()
-    .min(8, 'expected 8 characters or more')
-    .max(256, 'expected 256 characters or less')
-    .optional(),
-  rateLimit: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }).default('on'),
-});
+/** In the order of the manual. */
+export const SETTINGS = {
+  schema: {
+    flag: 'schema',
+    value: 'FILE',
+    env: 'BYLAW_SCHEMA',
+    default: 'bylaw.yaml',
+    about: 'the schema file: collections, roles and policies',
+    read: text,
+  },
+  port: {
+    flag: 'port',
+    value: 'N',
+    env: 'PORT',
+    default: '8090',
+    about: 'the port to listen on; 0 takes a free one and prints it',
+    read: integer(0, 65_535),
+  },
+  host: {
+    flag: 'host',
+    value: 'H',
+    env: 'HOST',
+    default: '127.0.0.1',
+    about: 'the address to listen on; 0.0.0.0 for all interfaces',
+    read: text,
+  },
+  databaseUrl: {
+    flag: 'database-url',
+    value: 'URL',
+    env: 'DATABASE_URL',
+    otherwise: 'the embedded database in the data folder',
+    about: 'the PostgreSQL database (15 or newer)',
+    read: postgresUrl,
+  },
+  replicaUrl: {
+    value: 'URL',
+    env: 'DATABASE_REPLICA_URL',
+    otherwise: 'none',
+    about: 'a read replica, for reads that may lag behind',
+    read: postgresUrl,
+  },
+  data: {
+    flag: 'data',
+    value: 'DIR',
+    env: 'BYLAW_DATA',
+    default: './data',
+    about: 'the data folder: embedded database, local files, mails without an SMTP server',
+    read: text,
+  },
+  files: {
+    value: 'URL',
+    env: 'BYLAW_FILES',
+    otherwise: 'the folder `files` in the data folder',
+    about: 'the bucket for uploaded files, such as s3://bucket/prefix?region=eu-central-1',
+    read: z
+      .string()
+      .regex(
+        /^s3:\/\/[^/?]+(?:\/[^?]*)?(?:\?(?:(?:region|endpoint|redirects)=[^&]*&?)*)?$/,
+        'expected a place such as s3://bucket/prefix?region=eu-central-1',
+      ),
+  },
+  baseUrl: {
+    flag: 'base-url',
+    value: 'URL',
+    env: 'BASE_URL',
+    otherwise: 'from host and port',
+    about: 'the address that clients use, where a proxy stands in front',
+    read: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query'),
+  },
+  workers: {
+    flag: 'workers',
+    value: 'N',
+    env: 'BYLAW_WORKERS',
+    default: '1',
+    about: 'processes that serve one port; more than 1 needs PostgreSQL',
+    read: integer(1, 256),
+  },
+  smtpUrl: {
+    value: 'URL',
+    env: 'SMTP_URL',
+    otherwise: 'mails are written as files into the folder `mail` in the data folder',
+    about: 'the mail server, such as smtp://user:password@host:587',
+    read: z.string().refine(isSmtpUrl, 'expected a URL such as smtp://user:password@host:587'),
+  },
+  mailFrom: {
+    value: 'ADDRESS',
+    env: 'MAIL_FROM',
+    otherwise: 'no-reply@ the host of the base URL',
+    about: 'the sender of mails',
+    read: z
+      .string()
+      .regex(
+        /^(?:[^\s@<>]+@[^\s@<>]+|[^<>\r\n]*<[^\s@<>]+@[^\s@<>]+>)$/,
+        'expected an address such as no-reply@example.com or `Example <no-reply@example.com>`',
+      ),
+  },
+  adminEmail: {
+    value: 'EMAIL',
+    env: 'BYLAW_ADMIN_EMAIL',
+    otherwise: 'none',
+    about: 'creates this user with the role `admin` at a start where it does not exist',
+    read: z.string().regex(/^[^\s@]+@[^\s@]+$/, 'expected an email address'),
+  },
+  adminPassword: {
+    value: 'PASSWORD',
+    env: 'BYLAW_ADMIN_PASSWORD',
+    otherwise: 'none',
+    about: 'the password of that user',
+    read: z.string().min(8, 'expected 8 characters or more').max(256, 'expected 256 characters or less'),
+  },
+  rateLimit: {
+    value: 'on|off',
+    env: 'BYLAW_RATE_LIMIT',
+    default: 'on',
+    about: '`off` lifts the limits against guessing: for load tests only',
+    read: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }) as z.ZodType<'on' | 'off', string>,
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+export type SettingName = keyof typeof SETTINGS;
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
+/** What each setting holds once it is read: undefined only where it has no default. */
+type Settings = {
+  readonly [Name in SettingName]:
+    | z.output<(typeof SETTINGS)[Name]['read']>
+    | ((typeof SETTINGS)[Name] extends { readonly default: string } ? never : undefined);
+};
 
 function isBaseUrl(given: string): boolean {
   if (!URL.canParse(given)) return false;
@@ -213,75 +221,81 @@ function isSmtpUrl(given: string): boolean {
   return /^smtps?:$/.test(protocol) && hostname !== '';
 }
 
-const KNOWN_ENV: readonly string[] = Object.values(SOURCES).map(({ env }) => env);
+// ---------------------------------------------------------------- reading them
 
-/** What is set in the environment but means nothing: most likely a slip of the pen. */
-export function unknownEnvironment(env: Environment): readonly string[] {
+/** Flags first, then the environment, then defaults. Throws ConfigError with every issue. */
+export function readConfig(flags: FlagValues, env: Environment): Config {
+  const { settings, issues } = readSettings(flags, env);
+  if (issues.length > 0) throw new ConfigError(issues);
+  return configOf(settings);
+}
+
+/** What `readConfig` would report. */
+export const configIssues = (flags: FlagValues, env: Environment): readonly string[] => readSettings(flags, env).issues;
+
+/** For commands that read nothing but the schema file. */
+export function schemaFileOf(flags: FlagValues, env: Environment): string {
+  const { value, issue } = readSetting('schema', flags, env);
+  if (issue !== undefined) throw new ConfigError([issue]);
+  return value as string;
+}
+
+interface Read {
+  readonly value?: unknown;
+  readonly issue?: string;
+}
+
+function readSetting(name: SettingName, flags: FlagValues, env: Environment): Read {
+  const setting: Setting = SETTINGS[name];
+  const fromFlag = setting.flag === undefined ? undefined : flags[setting.flag];
+  // An empty variable counts as unset: that is how compose files leave one out.
+  const given = fromFlag ?? (env[setting.env] === '' ? undefined : env[setting.env]) ?? setting.default;
+  if (given === undefined) return {};
+  const read = setting.read.safeParse(given);
+  if (read.success) return { value: read.data };
+  const source = fromFlag === undefined ? setting.env : `--${setting.flag}`;
+  return { issue: `${source}: ${read.error.issues[0]!.message}` };
+}
+
+function readSettings(
+  flags: FlagValues,
+  env: Environment,
+): { readonly settings: Settings; readonly issues: readonly string[] } {
+  const read = SETTING_NAMES.map((name) => [name, readSetting(name, flags, env)] as const);
+  const settings = Object.fromEntries(read.map(([name, { value }]) => [name, value])) as unknown as Settings;
+  const invalid = read.flatMap(([, { issue }]) => (issue === undefined ? [] : [issue]));
+  const issues = [...unknownEnvironment(env), ...(invalid.length > 0 ? invalid : conflicts(settings))];
+  return { settings, issues };
+}
+
+/** Set in the environment, but not a setting: most likely a typing error. */
+function unknownEnvironment(env: Environment): readonly string[] {
+  const known: readonly string[] = Object.values(SETTINGS).map(({ env: name }) => name);
   const ours = Object.keys(env).filter((name) => name.startsWith('BYLAW_') && env[name] !== undefined);
-  return ours.filter((name) => !KNOWN_ENV.includes(name)).map((name) => unknown('environment name', name, KNOWN_ENV));
+  return ours.filter((name) => !known.includes(name)).map((name) => unknownName('environment name', name, known));
 }
-
-/** The flags of `serve` and the environment. Throws ConfigError with every fault. */
-export function readConfig(argv: readonly string[], env: Environment): Config {
-  const { values, positionals, faults } = scan(argv, SERVE_FLAGS);
-  faults.push(...positionals.map((word) => `unexpected argument \`${word}\``), ...unknownEnvironment(env));
-  const given: Partial<Record<Setting, string>> = {};
-  const names = new Map<string, string>();
-  for (const [setting, source] of Object.entries(SOURCES) as [Setting, Source][]) {
-    const fromFlag = source.flag === undefined ? undefined : values.get(source.flag)?.[0];
-    // An empty variable is one that is not set: that is how compose files leave one out.
-    const value = fromFlag ?? (env[source.env] === '' ? undefined : env[source.env]);
-    names.set(setting, fromFlag === undefined ? source.env : `--${source.flag}`);
-    if (value !== undefined) given[setting] = value;
-  }
-  const read = settings.safeParse(given);
-  if (!read.success)
-    faults.push(...read.error.issues.map(({ path, message }) => `${names.get(String(path[0]))}: ${message}`));
-  else faults.push(...conflicts(read.data));
-  if (faults.length > 0 || !read.success) throw new ConfigError(faults);
-  return configOf(read.data);
-}
-
-type Settings = z.infer<typeof settings>;
 
 function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword }: Settings): readonly string[] {
-  const faults: string[] = [];
+  const issues: string[] = [];
   if (workers > 1 && databaseUrl === undefined)
-    faults.push('--workers: more than one needs --database-url (the embedded database serves one process)');
+    issues.push('--workers: more than one needs --database-url (the embedded database serves one process)');
   if (replicaUrl !== undefined && databaseUrl === undefined)
-    faults.push('DATABASE_REPLICA_URL: a replica needs DATABASE_URL');
+    issues.push('DATABASE_REPLICA_URL: a replica needs DATABASE_URL');
   if ((adminEmail === undefined) !== (adminPassword === undefined))
-    faults.push('BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other');
-  return faults;
+    issues.push('BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other');
+  return issues;
 }
 
-function configOf({
-  adminEmail,
-  adminPassword,
-  baseUrl,
-  databaseUrl,
-  replicaUrl,
-  files,
-  smtpUrl,
-  mailFrom,
-  rateLimit,
-  ...rest
-}: Settings): Config {
+function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: Settings): Config {
+  const isAdminGiven = adminEmail !== undefined && adminPassword !== undefined;
   return {
     ...rest,
     baseUrl: (baseUrl ?? urlOf(rest)).replace(/\/+$/, ''),
     baseUrlGiven: baseUrl !== undefined,
     rateLimit: rateLimit === 'on',
-    ...(databaseUrl === undefined ? {} : { databaseUrl }),
-    ...(replicaUrl === undefined ? {} : { replicaUrl }),
-    ...(files === undefined ? {} : { files }),
-    ...(smtpUrl === undefined ? {} : { smtpUrl }),
-    ...(mailFrom === undefined ? {} : { mailFrom }),
-    ...(adminEmail === undefined || adminPassword === undefined
-      ? {}
-      : { admin: { email: adminEmail, password: adminPassword } }),
+    admin: isAdminGiven ? { email: adminEmail, password: adminPassword } : undefined,
   };
 }
 
-const urlOf = ({ host, port }: Pick<Config, 'host' | 'port'>): string =>
+const urlOf = ({ host, port }: Pick<Settings, 'host' | 'port'>): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -3,22 +3,23 @@
 import { messageOf, runCommand } from './cli/index.ts';
 
 const { stdout, stderr, stdin, env } = process;
-/** What a shell says of a program that SIGPIPE ended. */
+/** 128 + SIGPIPE, as a shell reports it. */
 const READER_GONE = 141;
 
-let unsaid: number | undefined;
+/** The exit code once the output cannot be written. */
+let outputError: number | undefined;
 stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `bylaw openapi | head`: a reader that has seen enough is no fault. The command finishes what it does; nobody hears more of it.
+  // `bylaw openapi | head`: a reader that closes early is not an error. The command finishes silently.
   if (error.code !== 'EPIPE') stderr.write(`bylaw: the output cannot be written (${error.code})\n`);
-  unsaid = error.code === 'EPIPE' ? READER_GONE : 1;
-  process.exitCode = unsaid;
+  outputError = error.code === 'EPIPE' ? READER_GONE : 1;
+  process.exitCode = outputError;
 });
-// There is nobody left to tell.
+// There is nowhere left to report it.
 stderr.on('error', () => undefined);
 
 try {
   const code = await runCommand(process.argv.slice(2), { stdout, stderr, stdin, env, cwd: process.cwd() });
-  process.exitCode = unsaid ?? code;
+  process.exitCode = outputError ?? code;
 } catch (error) {
   stderr.write(`bylaw: ${messageOf(error)}\n`);
   if (env.DEBUG !== undefined && error instanceof Error) stderr.write(`${error.stack}\n`);

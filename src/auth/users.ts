@@ -3,6 +3,7 @@ import { v7 } from 'uuid';
 import { Problem } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, Schema } from '../schema/model.ts';
+import { effectiveRoles } from '../schema/roles.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
 import { beginRoleTrail } from './role-history.ts';
@@ -32,7 +33,7 @@ export interface Users {
   /** Throws `email_taken`. Uniqueness is told of at the commit only, so the whole transaction runs in here. */
   insert(db: Database, user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User>;
   setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void>;
-  /** With all that they include; roles that the schema no longer has give nothing. */
+  /** As `schema/roles.ts` has it. */
   effectiveRoles(roles: readonly string[]): readonly string[];
 }
 
@@ -113,16 +114,7 @@ export function createUsers(schema: Schema): Users {
         sql`UPDATE ${table} SET roles = ${param('text[]', roles)}, updated_at = now() WHERE id = ${param('uuid', id)}`,
       );
     },
-    effectiveRoles(roles) {
-      const all = new Set<string>();
-      for (const name of roles) {
-        const role = schema.roles.get(name);
-        if (role === undefined) continue;
-        all.add(name);
-        for (const included of role.includes) all.add(included);
-      }
-      return [...all];
-    },
+    effectiveRoles: (roles) => effectiveRoles(schema, roles),
   };
   return users;
 }

@@ -1,6 +1,6 @@
 /**
- * How a command reaches the server that has the embedded database: a socket in the data folder, which only its owner may open. One line of JSON asks,
- * one answers.
+ * How a command reaches the server that has the embedded database open: a socket in the data folder, which only its owner may open. The call is one line
+ * of JSON, and so is the result.
  */
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ export interface CommandResult {
 
 const MAX_CALL = 1 << 20;
 
-/** The kernel takes about 100 bytes for the name of a socket; from the working folder it may be shorter. */
+/** The kernel limits the path of a socket to about 100 bytes; relative to the working folder it may be shorter. */
 function socketOf(folder: string): string {
   const path = join(folder, 'admin.sock');
   const near = relative(process.cwd(), path);
@@ -31,11 +31,11 @@ export async function listenForCommands(
   run: (call: CommandCall) => Promise<CommandResult>,
 ): Promise<() => Promise<void>> {
   const path = socketOf(folder);
-  // Whoever holds the folder's lock is alone: what lies there is of a server that was killed.
+  // The folder's lock is ours, so a socket that is there was left by a server that was killed.
   await rm(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => socket.destroy());
-    answer(socket, run).catch(() => socket.destroy());
+    serveCall(socket, run).catch(() => socket.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -46,13 +46,13 @@ export async function listenForCommands(
   return () => close(server, path);
 }
 
-async function answer(socket: Socket, run: (call: CommandCall) => Promise<CommandResult>): Promise<void> {
-  let said = '';
+async function serveCall(socket: Socket, run: (call: CommandCall) => Promise<CommandResult>): Promise<void> {
+  let call = '';
   for await (const chunk of socket.setEncoding('utf8')) {
-    said += chunk as string;
-    if (said.length > MAX_CALL) throw new Error('a call is too long');
+    call += chunk as string;
+    if (call.length > MAX_CALL) throw new Error('the call is too long');
   }
-  socket.end(`${JSON.stringify(await run(JSON.parse(said) as CommandCall))}\n`);
+  socket.end(`${JSON.stringify(await run(JSON.parse(call) as CommandCall))}\n`);
 }
 
 async function close(server: Server, path: string): Promise<void> {
@@ -60,10 +60,10 @@ async function close(server: Server, path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-/** Throws where no server listens. */
+/** Throws if no server listens. */
 export async function callServer(folder: string, call: CommandCall): Promise<CommandResult> {
   const socket = connect(socketOf(folder));
-  const answered = text(socket);
+  const result = text(socket);
   socket.end(JSON.stringify(call));
-  return JSON.parse(await answered) as CommandResult;
+  return JSON.parse(await result) as CommandResult;
 }

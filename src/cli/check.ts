@@ -1,61 +1,46 @@
-/** `bylaw check`: the schema and every policy, all faults at once. */
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { ConfigError, readArguments } from '../config.ts';
-import { type SchemaIssue, underlineIssue } from '../schema/issue.ts';
-import { loadSchema } from '../schema/load-file.ts';
+/** `bylaw check`: the schema and every policy, all issues at once. */
+import { schemaFileOf } from '../config.ts';
+import type { SchemaIssue } from '../schema/issue.ts';
 import { formatSchema } from '../schema/shape.ts';
-import { type Io, reportingConfigErrors } from './command.ts';
+import type { Arguments } from './arguments.ts';
+import type { Command, Io } from './command.ts';
+import { readSchemaFile, type SchemaFile } from './schema-file.ts';
 
-const FLAGS = { schema: { value: 'FILE' }, json: {}, strict: {}, 'print-schema': {} } as const;
-
-export const command = reportingConfigErrors({
+export const command: Command = {
   name: 'check',
-  summary: 'check the schema and every policy [--schema FILE] [--json] [--strict] [--print-schema]',
+  summary: 'checks the schema and every policy',
+  settings: ['schema'],
+  flags: {
+    json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
+    strict: { about: 'exits with 1 on warnings, too' },
+    'print-schema': { about: 'prints the JSON Schema of bylaw.yaml, for editors, and checks nothing' },
+  },
   run,
-});
+};
 
-async function run(argv: readonly string[], io: Io): Promise<number> {
-  const flags = readArguments(argv, FLAGS);
-  if (flags.positionals.length > 0) throw new ConfigError([`unexpected argument \`${flags.positionals[0]}\``]);
-  if (flags.has('print-schema')) {
+async function run(args: Arguments, io: Io): Promise<number> {
+  if (args.has('print-schema')) {
     io.stdout.write(formatSchema());
     return 0;
   }
-  const file = flags.get('schema') ?? io.env.BYLAW_SCHEMA ?? 'bylaw.yaml';
-  const issues = loadSchema({ file: resolve(io.cwd, file), env: io.env }).issues.map((issue) => ({ ...issue, file }));
-  if (flags.has('json')) io.stdout.write(`${JSON.stringify(issues.map(inJson), null, 2)}\n`);
-  else io.stdout.write(report(issues, { file: resolve(io.cwd, file), strict: flags.has('strict') }));
-  const failed = issues.some(({ severity }) => severity === 'error' || flags.has('strict'));
-  return failed ? 1 : 0;
+  const isStrict = args.has('strict');
+  const file = readSchemaFile(schemaFileOf(args.flags, io.env), io);
+  if (args.has('json')) io.stdout.write(`${JSON.stringify(file.issues.map(asJson), null, 2)}\n`);
+  else io.stdout.write(summaryOf(file, isStrict));
+  return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
 
-/** In the order of operations.md. */
-function inJson({ code, severity, message, file, line, column, end_line, end_column, path, fix }: SchemaIssue): object {
-  return {
-    code,
-    severity,
-    message,
-    file,
-    line,
-    column,
-    end_line,
-    end_column,
-    path,
-    ...(fix === undefined ? {} : { fix }),
-  };
+/** The order of keys is part of the contract. */
+function asJson({ code, severity, message, file, line, column, end_line, end_column, path, fix }: SchemaIssue): object {
+  return { code, severity, message, file, line, column, end_line, end_column, path, fix };
 }
 
-function report(
-  issues: readonly SchemaIssue[],
-  { file, strict }: { readonly file: string; readonly strict: boolean },
-): string {
+function summaryOf({ issues, report }: SchemaFile, isStrict: boolean): string {
   if (issues.length === 0) return 'no errors, no warnings\n';
-  const text = issues[0]!.code === 'no_file' ? '' : readFileSync(file, 'utf8');
   const errors = issues.filter(({ severity }) => severity === 'error').length;
   const warnings = issues.length - errors;
-  const sum = `${count(errors, 'error')}, ${count(warnings, 'warning')}${strict && warnings > 0 ? ' (an error each under --strict)' : ''}`;
-  return `${issues.map((issue) => underlineIssue(text, issue)).join('\n\n')}\n\n${sum}\n`;
+  const note = isStrict && warnings > 0 ? ' (an error each under --strict)' : '';
+  return `${report}\n${count(errors, 'error')}, ${count(warnings, 'warning')}${note}\n`;
 }
 
 const count = (n: number, what: string): string => `${n === 0 ? 'no' : n} ${what}${n === 1 ? '' : 's'}`;

@@ -1,5 +1,6 @@
-/** What a command is, and what it may touch of the outside. */
-import { ConfigError, type Environment } from '../config.ts';
+/** What a command is, and what it may touch outside the process. */
+import { type Environment, SETTINGS, type Setting, type SettingName } from '../config.ts';
+import type { Arguments } from './arguments.ts';
 
 export interface Io {
   readonly stdout: { write(text: string): unknown };
@@ -8,28 +9,56 @@ export interface Io {
   readonly env: Environment;
   readonly cwd: string;
 }
+
+export interface Flag {
+  /** What its value is called in the usage; a flag without one is a switch. */
+  readonly value?: string;
+  readonly repeated?: boolean;
+  readonly about: string;
+  /** The environment name that means the same. */
+  readonly env?: string;
+  readonly default?: string;
+}
+export type Flags = Readonly<Record<string, Flag>>;
+
 export interface Command {
+  /** As it is typed after `bylaw`: `check`, `user add`. */
+  readonly name: string;
+  /** One line, in the third person: `checks the schema and every policy`. */
+  readonly summary: string;
+  /** Names of required arguments, such as `EMAIL`. */
+  readonly positionals?: readonly string[];
+  readonly settings: readonly SettingName[];
+  readonly flags?: Flags;
+  /** → the exit code: 0, 1 for a negative result, 2 for a wrong call. May throw ConfigError. */
+  run(args: Arguments, io: Io): Promise<number>;
+}
+/** `bylaw user …`: each of its commands is named `user add`, `user roles`, …. */
+export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
-  /** → the exit code: 0, 1 for a result that is a fault, 2 for a wrong call. */
-  run(argv: readonly string[], io: Io): Promise<number>;
+  readonly commands: readonly Command[];
 }
 
-/** The file of a command is read when the command is called: one that has no need of a database does not wait for it. */
-export type LoadCommand = () => Promise<{ readonly command: Command }>;
+/** The file of a command is loaded when the command is called: one that needs no database does not wait for it. */
+export type LoadCommand = () => Promise<{ readonly command: Command | CommandGroup }>;
 
-/** With faults of the command line told on stderr. */
-export function reportingConfigErrors(command: Command): Command {
-  return {
-    ...command,
-    async run(argv, io) {
-      try {
-        return await command.run(argv, io);
-      } catch (error) {
-        if (!(error instanceof ConfigError)) throw error;
-        io.stderr.write(`${error.faults.map((fault) => `bylaw ${command.name}: ${fault}`).join('\n')}\n`);
-        return 2;
-      }
-    },
-  };
+/** The settings of every command that opens the database. */
+export const DATABASE_SETTINGS: readonly SettingName[] = ['schema', 'data', 'databaseUrl'];
+
+/** The settings that have a flag come first. */
+export function flagsOf({ settings, flags }: Command): Flags {
+  const shared = settings.map((name): Setting => SETTINGS[name]).filter(({ flag }) => flag !== undefined);
+  return { ...Object.fromEntries(shared.map((setting) => [setting.flag!, flagOfSetting(setting)])), ...flags };
 }
+
+const flagOfSetting = (setting: Setting): Flag => ({
+  value: setting.value,
+  about: setting.about,
+  env: setting.env,
+  default: setting.default ?? setting.otherwise,
+});
+
+/** The settings that only the environment has. */
+export const environmentOf = ({ settings }: Command): readonly Setting[] =>
+  settings.map((name): Setting => SETTINGS[name]).filter(({ flag }) => flag === undefined);

@@ -1,4 +1,4 @@
-/** The commands that use the database: those that a server with the embedded database runs for others. */
+/** The commands that use the database: a server that has the embedded database open runs them for other processes. */
 import type { LoadCommand } from './command.ts';
 
 export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([

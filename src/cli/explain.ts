@@ -1,39 +1,37 @@
-/** `bylaw explain`: what the rules of an action come to for a caller, as a condition and, given a record, clause by clause. */
-import { type Arguments, ConfigError, readArguments } from '../config.ts';
+/** `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a record, clause by clause. */
+import { ConfigError, unknownName } from '../config.ts';
 import { decide } from '../policy/access.ts';
 import { type Clause, explain } from '../policy/analyse/explain.ts';
 import { needsOf } from '../policy/analyse/needs.ts';
 import { ACTIONS, type Action, type Policy, type PolicyRequest, type Related, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
-import type { Collection, Schema } from '../schema/model.ts';
+import type { Collection } from '../schema/model.ts';
+import { effectiveRoles } from '../schema/roles.ts';
 import { ident, param, type Sql, sql } from '../sql.ts';
-import type { Database } from '../store/database/contract.ts';
 import { Store } from '../store/records/access-context.ts';
 import { loadRelated } from '../store/records/related.ts';
 import { findSystem } from '../store/records/system.ts';
-import type { Command } from './command.ts';
-import { openDatabaseFor, WORKSPACE_FLAGS } from './open.ts';
-
-const FLAGS = {
-  ...WORKSPACE_FLAGS,
-  as: { value: 'EMAIL' },
-  record: { value: 'ID' },
-  query: { value: 'k=v', repeated: true },
-} as const;
+import type { Arguments } from './arguments.ts';
+import { type Command, DATABASE_SETTINGS } from './command.ts';
+import { type OpenDatabase, openDatabaseFor } from './workspace.ts';
 
 export const command: Command = {
   name: 'explain',
-  summary:
-    'COLLECTION ACTION [--as EMAIL] [--record ID] [--query k=v]…: a policy, what a request leaves of it, its SQL and plan, and why it decides as it does',
-  async run(argv, io) {
-    const flags = readArguments(argv, FLAGS);
-    const { db, schema, close } = await openDatabaseFor(io, flags);
+  summary: 'shows what the rules of an action become: residual, SQL, plan, and which clause decides',
+  positionals: ['COLLECTION', 'ACTION'],
+  settings: DATABASE_SETTINGS,
+  flags: {
+    as: { value: 'EMAIL', about: 'the caller', default: 'nobody' },
+    record: { value: 'ID', about: 'also shows which clause decides about this record, and why' },
+    query: { value: 'k=v', repeated: true, about: 'a parameter of the query string' },
+  },
+  async run(args, io) {
+    const opened = await openDatabaseFor(args, io);
     try {
-      const question = await questionOf(flags, { db, schema });
-      io.stdout.write(`${(await answerTo(question)).join('\n')}\n`);
+      io.stdout.write(`${(await explanationOf(await questionOf(args, opened))).join('\n')}\n`);
       return 0;
     } finally {
-      await close();
+      await opened.close();
     }
   },
 };
@@ -46,34 +44,27 @@ interface Question {
   readonly record: Row | undefined;
 }
 
-async function questionOf(
-  flags: Arguments,
-  { db, schema }: { readonly db: Database; readonly schema: Schema },
-): Promise<Question> {
-  const [name = '', action = '', ...more] = flags.positionals;
+async function questionOf(args: Arguments, { db, schema }: OpenDatabase): Promise<Question> {
+  const [name, action] = args.positionals as [string, string];
   const collection = schema.collections.get(name);
-  const faults = [
-    ...(collection === undefined
-      ? [`expected a collection (${[...schema.collections.keys()].join(', ')}), not \`${name}\``]
-      : []),
-    ...(ACTIONS.includes(action as Action) ? [] : [`expected an action (${ACTIONS.join(', ')}), not \`${action}\``]),
-    ...more.map((word) => `unexpected argument \`${word}\``),
+  const isAction = ACTIONS.includes(action as Action);
+  const issues = [
+    ...(collection === undefined ? [unknownOf('collection', name, [...schema.collections.keys()])] : []),
+    ...(isAction ? [] : [unknownOf('action', action, ACTIONS)]),
   ];
-  if (collection === undefined || faults.length > 0) throw new ConfigError(faults);
+  if (collection === undefined || issues.length > 0) throw new ConfigError(issues);
   const store = new Store(db, schema);
   const request: PolicyRequest = {
-    auth: await callerOf(store, flags.get('as')),
-    query: queryOf(flags.all('query')),
+    auth: await callerOf(store, args.get('as')),
+    query: queryOf(args.all('query')),
     now: new Date().toISOString().replace('Z', '000Z'),
   };
-  return {
-    store,
-    collection,
-    action: action as Action,
-    request,
-    record: await recordOf(store, collection, flags.get('record')),
-  };
+  const record = await recordOf(store, collection, args.get('record'));
+  return { store, collection, action: action as Action, request, record };
 }
+
+const unknownOf = (what: string, name: string, known: readonly string[]): string =>
+  `${unknownName(what, name, known)} (expected one of ${known.join(', ')})`;
 
 async function callerOf(store: Store, email: string | undefined): Promise<Row | null> {
   if (email === undefined) return null;
@@ -81,12 +72,9 @@ async function callerOf(store: Store, email: string | undefined): Promise<Row | 
     collection: 'users',
     where: sql`t.email = ${param('text', email.toLowerCase())}`,
   });
-  if (found === undefined) throw new ConfigError([`there is no user with the email \`${email}\``]);
+  if (found === undefined) throw new ConfigError([`--as: there is no user with the email \`${email}\``]);
   const own = found.row.roles as readonly string[];
-  return {
-    ...found.row,
-    roles: [...new Set(own.flatMap((role) => [role, ...(store.schema.roles.get(role)?.includes ?? [])]))],
-  };
+  return { ...found.row, roles: effectiveRoles(store.schema, own) };
 }
 
 async function recordOf(store: Store, { name }: Collection, given: string | undefined): Promise<Row | undefined> {
@@ -112,24 +100,24 @@ function queryOf(pairs: readonly string[]): Record<string, string | string[]> {
   return query;
 }
 
-// ---------------------------------------------------------------- the answer
+// ---------------------------------------------------------------- the explanation
 
-async function answerTo(question: Question): Promise<readonly string[]> {
+async function explanationOf(question: Question): Promise<readonly string[]> {
   const { collection, action, request } = question;
   const rules = collection.access[action];
   const head = `${action} of ${collection.name}, as ${request.auth === null ? 'nobody' : `${request.auth.email} (roles: ${(request.auth.roles as string[]).join(', ') || 'none'})`}`;
-  if (rules.length === 0) return [head, '', 'there is no rule: nobody may'];
+  if (rules.length === 0) return [head, '', 'there is no rule, so nobody may'];
   const permit = decide({ rules, request });
-  const told = await Promise.all(rules.map((rule, i) => ruleLines(question, rule, i)));
+  const explained = await Promise.all(rules.map((rule, i) => ruleLines(question, rule, i)));
   const verdicts = {
-    allow: 'allowed, whatever the record holds',
-    deny: 'denied (403), whatever the record holds',
+    allow: 'allowed for every record',
+    deny: 'denied (403) for every record',
     depends: 'it depends on the record',
   };
   return [
     head,
     `by the request alone: ${verdicts[permit.verdict]}`,
-    ...told.flat(),
+    ...explained.flat(),
     ...(await conditionLines(question)),
   ];
 }
@@ -168,7 +156,7 @@ function clauseLines({ text, value, absent, element, parts }: Clause, depth: num
   ];
 }
 
-/** What a list would run. A rule that names `@next` is no condition over stored records. */
+/** The statement that a list would run. A create has none: its rules are about a record that is not stored yet. */
 async function conditionLines({ store, collection, action, request }: Question): Promise<readonly string[]> {
   const permit = decide({ rules: collection.access[action], request });
   if (permit.verdict !== 'depends' || action === 'create') return [];

@@ -1,23 +1,22 @@
-/** `bylaw fmt`: the policies of the schema file in canonical form, and nothing else in it. */
+/** `bylaw fmt`: rewrites the policies of the schema file in canonical form, and nothing else in it. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ConfigError, readArguments } from '../config.ts';
+import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/format.ts';
 import { underlineIssue } from '../schema/issue.ts';
-import { type Io, reportingConfigErrors } from './command.ts';
+import type { Arguments } from './arguments.ts';
+import type { Command, Io } from './command.ts';
 
-const FLAGS = { schema: { value: 'FILE' }, check: {} } as const;
-
-export const command = reportingConfigErrors({
+export const command: Command = {
   name: 'fmt',
-  summary: 'rewrite the policies of the schema file in canonical form [--schema FILE] [--check]',
+  summary: 'rewrites the policies of the schema file in canonical form',
+  settings: ['schema'],
+  flags: { check: { about: 'writes nothing; exits with 1 if a policy would change' } },
   run,
-});
+};
 
-async function run(argv: readonly string[], io: Io): Promise<number> {
-  const flags = readArguments(argv, FLAGS);
-  if (flags.positionals.length > 0) throw new ConfigError([`unexpected argument \`${flags.positionals[0]}\``]);
-  const name = flags.get('schema') ?? io.env.BYLAW_SCHEMA ?? 'bylaw.yaml';
+async function run(args: Arguments, io: Io): Promise<number> {
+  const name = schemaFileOf(args.flags, io.env);
   const file = resolve(io.cwd, name);
   const before = read(file, name);
   const { text, changed, issues } = formatPolicies(before, name);
@@ -26,7 +25,7 @@ async function run(argv: readonly string[], io: Io): Promise<number> {
     return 1;
   }
   for (const path of changed) io.stdout.write(`${path}\n`);
-  if (flags.has('check')) return changed.length === 0 ? 0 : 1;
+  if (args.has('check')) return changed.length === 0 ? 0 : 1;
   if (changed.length > 0) writeFileSync(file, text);
   return 0;
 }
@@ -35,7 +34,9 @@ function read(file: string, name: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new ConfigError([`${name} cannot be read: ${missing ? 'there is no such file' : (error as Error).message}`]);
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new ConfigError([
+      `${name} cannot be read: ${isMissing ? 'there is no such file' : (error as Error).message}`,
+    ]);
   }
 }

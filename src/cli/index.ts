@@ -1,8 +1,11 @@
-/** The commands, in the order of the manual, and how one is called. */
-import { nearest } from '../../grammar/suggest.ts';
+/** The commands, in the order of the manual. */
+import { readFileSync } from 'node:fs';
+import { unknownName } from '../config.ts';
 import { StoreError } from '../store/database/contract.ts';
-import { type Io, type LoadCommand, reportingConfigErrors } from './command.ts';
+import { callCommand } from './call.ts';
+import type { Command, CommandGroup, Io, LoadCommand } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
+import { overview } from './help.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['serve', () => import('./serve.ts')],
@@ -16,28 +19,29 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
 /** → the exit code. */
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = argv;
+  // `bylaw help user add` is `bylaw user add --help`.
+  if (name === 'help' && rest.length > 0) return runCommand([...rest, '--help'], io);
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
-    io.stdout.write(await usage());
+    io.stdout.write(overview(await loadCommands()));
     return name === undefined ? 2 : 0;
+  }
+  if (name === '--version') {
+    io.stdout.write(`bylaw ${packageVersion()}\n`);
+    return 0;
   }
   const load = commands.get(name);
   if (load === undefined) {
-    const near = nearest(name, [...commands.keys()]);
-    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-    io.stderr.write(`bylaw: unknown command \`${name}\`${hint}\n\n${await usage()}`);
+    const issue = unknownName('command', name, [...commands.keys()]);
+    io.stderr.write(`bylaw: ${issue}\n\n${overview(await loadCommands())}`);
     return 2;
   }
   const { command } = await load();
-  if (rest.includes('--help')) {
-    io.stdout.write(`bylaw ${command.name}: ${command.summary}\n`);
-    return 0;
-  }
-  if (!databaseCommands.has(name)) return reportingConfigErrors(command).run(rest, io);
-  const { runHereOrThere } = await import('./run-command.ts');
-  return runHereOrThere(command, rest, io);
+  if (!databaseCommands.has(name)) return callCommand(command, rest, io);
+  const { runDatabaseCommand } = await import('./run-command.ts');
+  return runDatabaseCommand(command, rest, io);
 }
 
-/** For whoever typed the command. */
+/** The message of an error for the user of a command. */
 export function messageOf(error: unknown): string {
   if (error instanceof StoreError && error.kind === 'unavailable') {
     const { cause } = error;
@@ -46,9 +50,12 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-async function usage(): Promise<string> {
+export async function loadCommands(): Promise<readonly (Command | CommandGroup)[]> {
   const loaded = await Promise.all([...commands.values()].map((load) => load()));
-  const width = Math.max(...loaded.map(({ command }) => command.name.length));
-  const lines = loaded.map(({ command }) => `  ${command.name.padEnd(width)}  ${command.summary}`);
-  return `bylaw: collections of records over HTTP, where policies decide every access\n\n${lines.join('\n')}\n`;
+  return loaded.map(({ command }) => command);
+}
+
+function packageVersion(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
 }

@@ -1,10 +1,11 @@
-/** `bylaw openapi`: the OpenAPI 3.1 document, on stdout. */
+/** `bylaw openapi`. */
 import { openapiOf } from '../describe/openapi.ts';
-import { reportingConfigErrors } from './command.ts';
-import { describeSchema } from './describe.ts';
+import type { Command } from './command.ts';
+import { printSchema } from './print-schema.ts';
 
-export const command = reportingConfigErrors({
+export const command: Command = {
   name: 'openapi',
-  summary: 'print the OpenAPI 3.1 document [--schema FILE]',
-  run: (argv, io) => describeSchema({ argv, io, print: (schema) => `${JSON.stringify(openapiOf(schema), null, 2)}\n` }),
-});
+  summary: 'prints the OpenAPI 3.1 document of the schema',
+  settings: ['schema'],
+  run: async (args, io) => printSchema(args, io, (schema) => `${JSON.stringify(openapiOf(schema), null, 2)}\n`),
+};

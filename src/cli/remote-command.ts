@@ -1,32 +1,30 @@
-/** A command that another process asked for, run by the server with its own database. */
+/** Runs a command that another process sent to this server, with the server's own database. */
 import { Readable } from 'node:stream';
 import type { CommandCall, CommandResult } from './admin-socket.ts';
-import { type Command, type Io, reportingConfigErrors } from './command.ts';
-import { runningService, type Workspace } from './open.ts';
+import { callCommand } from './call.ts';
+import type { Io } from './command.ts';
+import { databaseCommands } from './database-commands.ts';
+import { type LentWorkspace, lentWorkspace } from './workspace.ts';
 
-export type RunInside = (call: CommandCall) => Promise<CommandResult>;
+export type RunRemote = (call: CommandCall) => Promise<CommandResult>;
 
-/** `find` tells the commands that may be run so. */
-export function runInside(
-  workspace: Omit<Workspace, 'close'>,
-  { io, find }: { readonly io: Io; readonly find: (name: string) => Promise<Command | undefined> },
-): RunInside {
+export function remoteRunner(workspace: LentWorkspace, io: Io): RunRemote {
   return async ({ argv, stdin }) => {
     const [name = '', ...rest] = argv;
-    const command = await find(name);
-    const said = { stdout: '', stderr: '' };
-    const own: Io = {
+    const loaded = await databaseCommands.get(name)?.();
+    if (loaded === undefined) return { stdout: '', stderr: `bylaw: the server does not run \`${name}\`\n`, code: 2 };
+    const output = { stdout: '', stderr: '' };
+    const captured: Io = {
       ...io,
       stdin: Readable.from([stdin]),
-      stdout: { write: (text) => (said.stdout += text) },
-      stderr: { write: (text) => (said.stderr += text) },
+      stdout: { write: (text) => (output.stdout += text) },
+      stderr: { write: (text) => (output.stderr += text) },
     };
-    if (command === undefined) return { ...said, code: 2 };
     try {
-      const code = await runningService.run(workspace, () => reportingConfigErrors(command).run(rest, own));
-      return { ...said, code };
+      const code = await lentWorkspace.run(workspace, () => callCommand(loaded.command, rest, captured));
+      return { ...output, code };
     } catch (error) {
-      return { ...said, stderr: `${said.stderr}bylaw ${name}: ${(error as Error).message}\n`, code: 1 };
+      return { ...output, stderr: `${output.stderr}bylaw ${name}: ${(error as Error).message}\n`, code: 1 };
     }
   };
 }

@@ -1,101 +1,88 @@
 /** `bylaw serve`: settings → schema → database and migration → first admin → listen → one line that says so. */
 import cluster from 'node:cluster';
 import { resolve } from 'node:path';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, readConfig, SETTING_NAMES } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
 import { FolderInUse } from '../store/database/folder-lock.ts';
 import { MigrationRefused } from '../store/migrations/migrate.ts';
 import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
-import { databaseCommands } from './database-commands.ts';
-import { openDatabaseOf, schemaFor } from './open.ts';
-import { type RunInside, runInside } from './remote-command.ts';
+import { remoteRunner } from './remote-command.ts';
 import { type Service, startService } from './service.ts';
-import { readMetricsOfAll, serveWithWorkers, tellReady } from './workers.ts';
+import { notifyReady, readMetricsOfAll, serveWithWorkers } from './workers.ts';
+import { openDatabaseOf, requireSchema } from './workspace.ts';
 
 export const command: Command = {
   name: 'serve',
-  summary:
-    'bring the database to the schema and serve it [--schema FILE] [--port N] [--host H] [--database-url URL] [--data DIR] [--base-url URL] [--workers N]',
-  async run(argv, io) {
-    const config = readConfig(argv, io.env);
-    const schema = schemaFor(io, config.schema);
+  summary: 'brings the database to the schema (nothing that loses data) and serves it',
+  settings: SETTING_NAMES,
+  async run(args, io) {
+    const config = readConfig(args.flags, io.env);
+    const schema = requireSchema(config.schema, io);
     try {
       if (config.workers > 1 && cluster.isPrimary)
         return await serveWithWorkers({ config, schema, io, ready: readyLine });
       return await serve(config, schema, io);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      io.stderr.write(`bylaw serve: ${error.message}\n`);
+      const reason = startErrorOf(error, config);
+      if (reason === undefined) throw error;
+      io.stderr.write(`bylaw serve: ${reason}\n`);
       return 1;
     }
   },
 };
 
-/** Until a signal comes. */
+/** Returns after a signal. */
 async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
   const db = await openDatabaseOf(config, io.cwd);
-  const service = await startService({
-    config,
-    schema,
-    db,
-    log,
-    ...(isWorker ? { readMetrics: readMetricsOfAll } : {}),
-  }).catch(async (error: unknown) => {
+  const readMetrics = isWorker ? readMetricsOfAll : undefined;
+  const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
     await db.close();
     throw error;
   });
-  const closeSocket =
-    db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), { service, io }) : undefined;
-  if (isWorker) tellReady(service.url);
+  const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
+  if (isWorker) notifyReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
-  await signal();
+  await stopSignal();
   await closeSocket?.();
   await service.stop();
-  // A worker would wait for messages of the primary for ever.
+  // The channel to the primary would keep a worker alive.
   if (isWorker) process.disconnect?.();
   return 0;
 }
 
-/** A folder that cannot hold a socket (too long a path, a strange file system) is no reason not to serve. */
-async function openSocket(
-  folder: string,
-  { service, io }: { readonly service: Service; readonly io: Io },
-): Promise<(() => Promise<void>) | undefined> {
+/** A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not keep the service from starting. */
+async function openSocket(folder: string, { app }: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
+  const { config, schema, db, auth } = app;
   try {
-    return await listenForCommands(folder, insideOf(service, io));
+    return await listenForCommands(folder, remoteRunner({ config, schema, db, auth }, io));
   } catch (error) {
     const reason = (error as Error).message;
-    io.stderr.write(`bylaw serve: commands cannot reach this server, stop it to run them (${reason})\n`);
+    io.stderr.write(`bylaw serve: commands cannot reach this server; stop it to run them (${reason})\n`);
     return undefined;
   }
 }
 
-function insideOf({ app }: Service, io: Io): RunInside {
-  const { config, schema, db, auth } = app;
-  const find = async (name: string): Promise<Command | undefined> => (await databaseCommands.get(name)?.())?.command;
-  return runInside({ config, schema, db, auth }, { io, find });
-}
-
-/** The first asks to stop; the second does not wait. */
-function signal(): Promise<void> {
-  return new Promise((done) => {
-    let asked = false;
-    const hear = (): void => {
-      if (asked) process.exit(1);
-      asked = true;
-      done();
+/** The first signal asks the service to stop; the second ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const onSignal = (): void => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      resolve();
     };
-    process.on('SIGTERM', hear);
-    process.on('SIGINT', hear);
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
   });
 }
 
 function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
-  const database = databaseUrl === undefined ? `embedded database in ${data}` : `PostgreSQL at ${placeOf(databaseUrl)}`;
+  const database =
+    databaseUrl === undefined ? `embedded database in ${data}` : `PostgreSQL at ${databasePlace(databaseUrl)}`;
   const notes = [
     database,
     ...(workers > 1 ? [`${workers} workers`] : []),
@@ -104,14 +91,19 @@ function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Confi
   return `bylaw listening on ${url} (${notes.join(', ')})`;
 }
 
-/** Without the name and the password. */
-function placeOf(databaseUrl: string): string {
+/** Without user name and password. */
+function databasePlace(databaseUrl: string): string {
   const { host, pathname, searchParams } = new URL(databaseUrl);
   return `${searchParams.get('host') ?? (host === '' ? 'localhost' : host)}${pathname}`;
 }
 
-const isRefusal = (error: unknown): error is Error =>
-  error instanceof MigrationRefused ||
-  error instanceof FolderInUse ||
-  (error as { code?: unknown } | undefined)?.code === 'EADDRINUSE' ||
-  (error as { code?: unknown } | undefined)?.code === 'EACCES';
+/** Why the service cannot start, if the operator can mend it. */
+function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
+  if (error instanceof MigrationRefused || error instanceof FolderInUse) return error.message;
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;
+  if (code === 'EACCES' && (error as NodeJS.ErrnoException).syscall === 'listen')
+    return `this user may not listen on port ${port} of ${host}; choose a port from 1024 up with --port (or PORT)`;
+  return code === 'EACCES' ? (error as Error).message : undefined;
+}

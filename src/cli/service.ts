@@ -1,4 +1,4 @@
-/** The running service: what has to be up is brought up in order, and taken down in the opposite one. */
+/** The running service: its parts start in order and stop in the reverse order. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuth, type PasswordPool } from '../auth/auth.ts';
@@ -28,7 +28,7 @@ export interface ServiceParts {
   /** Open; closed by `stop`. */
   readonly db: Database;
   readonly log: Log;
-  /** Where several workers serve: the metrics of all. */
+  /** With several workers: the metrics of all of them. */
   readonly readMetrics?: () => Promise<string>;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
@@ -36,9 +36,9 @@ export interface ServiceParts {
 
 export interface Service {
   readonly app: App;
-  /** As it listens: with port 0, the port that it was given. */
+  /** With the port it listens on, also where port 0 was asked for. */
   readonly url: string;
-  /** Takes no new connection, finishes what runs (10 s at most), closes the database. */
+  /** Accepts no new connection, finishes running requests (10 s at most), closes the database. */
   stop(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const { schema, db, log, passwords } = parts;
   await applyMigration(db, schema, { systemTables });
   const config = { ...parts.config };
-  const auth = await createAuth({ db, schema, config, ...(passwords === undefined ? {} : { passwords }) });
+  const auth = await createAuth({ db, schema, config, passwords });
   if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
   const files = await createFiles({
     db,
@@ -69,7 +69,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   };
   const server = createServer(app, routes);
   const url = await listen(server, config);
-  // INVARIANT: nobody was answered before this; with port 0 the base URL is known only now.
+  // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
@@ -98,7 +98,7 @@ async function listen(server: Server, { host, port }: Config): Promise<string> {
 
 async function drain(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection that is kept alive is idle as soon as its answer is out.
+  // A kept-alive connection is idle as soon as its response is sent.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
   const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;

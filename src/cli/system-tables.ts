@@ -1,4 +1,4 @@
-/** What the database holds beside the collections. */
+/** The tables of the database that are not collections. */
 import { authTables } from '../auth/tables.ts';
 import { fileTables } from '../files/tables.ts';
 import type { Sql } from '../sql.ts';

@@ -1,10 +1,11 @@
-/** `bylaw types`: TypeScript types of the collections, on stdout. */
+/** `bylaw types`. */
 import { typescriptOf } from '../describe/typescript.ts';
-import { reportingConfigErrors } from './command.ts';
-import { describeSchema } from './describe.ts';
+import type { Command } from './command.ts';
+import { printSchema } from './print-schema.ts';
 
-export const command = reportingConfigErrors({
+export const command: Command = {
   name: 'types',
-  summary: 'print TypeScript types of the collections [--schema FILE]',
-  run: (argv, io) => describeSchema({ argv, io, print: typescriptOf }),
-});
+  summary: 'prints TypeScript types of the collections',
+  settings: ['schema'],
+  run: async (args, io) => printSchema(args, io, typescriptOf),
+};

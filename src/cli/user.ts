@@ -1,80 +1,99 @@
-/** `bylaw user`: make users, give and take roles, shut users out and let them in again. */
+/** `bylaw user add | roles | disable | enable`. */
 import { text } from 'node:stream/consumers';
 import type { Administration, User } from '../auth/auth.ts';
-import { type Arguments, ConfigError, readArguments } from '../config.ts';
+import { ConfigError } from '../config.ts';
 import { Problem } from '../problem.ts';
-import { type Io, reportingConfigErrors } from './command.ts';
-import { openWorkspace, WORKSPACE_FLAGS } from './open.ts';
+import type { Arguments } from './arguments.ts';
+import { type Command, type CommandGroup, DATABASE_SETTINGS, type Flags, type Io } from './command.ts';
+import { openWorkspace } from './workspace.ts';
 
-const FLAGS = {
-  ...WORKSPACE_FLAGS,
-  role: { value: 'ROLE', repeated: true },
-  add: { value: 'ROLE', repeated: true },
-  remove: { value: 'ROLE', repeated: true },
-  'password-stdin': {},
-} as const;
+type Change = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
 
-export const command = reportingConfigErrors({
+interface UserCommand {
+  readonly verb: string;
+  readonly summary: string;
+  readonly flags?: Flags;
+  /** Throws ConfigError, before the database is opened. */
+  readonly validate?: (args: Arguments) => void;
+  readonly change: Change;
+}
+
+export const command: CommandGroup = {
   name: 'user',
-  summary:
-    'user add EMAIL [--role R]… --password-stdin · user roles EMAIL --add R --remove R · user disable EMAIL · user enable EMAIL',
-  run,
-});
+  summary: 'adds users, changes their roles, disables and enables them',
+  commands: [
+    userCommand({
+      verb: 'add',
+      summary: 'adds a user with a verified email address',
+      flags: {
+        role: { value: 'ROLE', repeated: true, about: 'a role of the user' },
+        'password-stdin': { about: 'reads the password from standard input (required)' },
+      },
+      validate: requirePasswordFlag,
+      change: add,
+    }),
+    userCommand({
+      verb: 'roles',
+      summary: 'changes the roles of a user',
+      flags: {
+        add: { value: 'ROLE', repeated: true, about: 'gives this role' },
+        remove: { value: 'ROLE', repeated: true, about: 'takes this role away' },
+      },
+      validate: requireChange,
+      change: (admin, args) => admin.changeRoles(emailOf(args), { add: args.all('add'), remove: args.all('remove') }),
+    }),
+    userCommand({
+      verb: 'disable',
+      summary: 'ends all sessions of a user and rejects new logins',
+      change: (admin, args) => admin.setDisabled(emailOf(args), true),
+    }),
+    userCommand({
+      verb: 'enable',
+      summary: 'lets a disabled user log in again',
+      change: (admin, args) => admin.setDisabled(emailOf(args), false),
+    }),
+  ],
+};
 
-interface Call {
-  readonly email: string;
-  readonly flags: Arguments;
-  readonly io: Io;
+function userCommand({ verb, summary, flags, validate, change }: UserCommand): Command {
+  return {
+    name: `user ${verb}`,
+    summary,
+    positionals: ['EMAIL'],
+    settings: DATABASE_SETTINGS,
+    flags,
+    async run(args, io) {
+      validate?.(args);
+      const workspace = await openWorkspace(args, io);
+      try {
+        const user = await change(workspace.auth.admin, args, io);
+        io.stdout.write(`${JSON.stringify(user)}\n`);
+        return 0;
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        io.stderr.write(`bylaw user ${verb}: ${error.message}\n`);
+        return 1;
+      } finally {
+        await workspace.close();
+      }
+    },
+  };
 }
-interface Verb {
-  /** Beside those of every command with a database. */
-  readonly flags: readonly string[];
-  run(admin: Administration, call: Call): Promise<User>;
-}
 
-const VERBS: ReadonlyMap<string, Verb> = new Map<string, Verb>([
-  ['add', { flags: ['role', 'password-stdin'], run: add }],
-  ['roles', { flags: ['add', 'remove'], run: roles }],
-  ['disable', { flags: [], run: (admin, { email }) => admin.setDisabled(email, true) }],
-  ['enable', { flags: [], run: (admin, { email }) => admin.setDisabled(email, false) }],
-]);
+const emailOf = ({ positionals }: Arguments): string => positionals[0]!;
 
-async function run(argv: readonly string[], io: Io): Promise<number> {
-  const flags = readArguments(argv, FLAGS);
-  const [name = '', email, ...more] = flags.positionals;
-  const verb = VERBS.get(name);
-  if (verb === undefined) throw new ConfigError([`expected one of ${[...VERBS.keys()].join(', ')}, not \`${name}\``]);
-  if (email === undefined || more.length > 0) throw new ConfigError([`expected one email after \`${name}\``]);
-  const strange = ['role', 'add', 'remove', 'password-stdin'].filter(
-    (flag) => flags.has(flag) && !verb.flags.includes(flag),
-  );
-  if (strange.length > 0) throw new ConfigError(strange.map((flag) => `\`user ${name}\` does not take --${flag}`));
-  if (name === 'add' && !flags.has('password-stdin')) {
-    throw new ConfigError([
-      'the password comes on standard input, with --password-stdin: on the command line others could read it',
-    ]);
-  }
-  const workspace = await openWorkspace(io, flags);
-  try {
-    const user = await verb.run(workspace.auth.admin, { email, flags, io });
-    io.stdout.write(`${JSON.stringify(user)}\n`);
-    return 0;
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    io.stderr.write(`bylaw user: ${error.message}\n`);
-    return 1;
-  } finally {
-    await workspace.close();
-  }
-}
-
-async function add(admin: Administration, { email, flags, io }: Call): Promise<User> {
+async function add(admin: Administration, args: Arguments, io: Io): Promise<User> {
   const password = (await text(io.stdin)).replace(/\r?\n$/, '');
-  return admin.addUser({ email, password, roles: flags.all('role') });
+  return admin.addUser({ email: emailOf(args), password, roles: args.all('role') });
 }
 
-function roles(admin: Administration, { email, flags }: Call): Promise<User> {
-  const change = { add: flags.all('add'), remove: flags.all('remove') };
-  if (change.add.length + change.remove.length === 0) throw new ConfigError(['expected --add ROLE or --remove ROLE']);
-  return admin.changeRoles(email, change);
+function requirePasswordFlag(args: Arguments): void {
+  if (args.has('password-stdin')) return;
+  throw new ConfigError([
+    'expected --password-stdin: the password is read from standard input, as other users of the machine could read it from the command line',
+  ]);
+}
+
+function requireChange(args: Arguments): void {
+  if (!args.has('add') && !args.has('remove')) throw new ConfigError(['expected --add ROLE or --remove ROLE']);
 }

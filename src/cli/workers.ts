@@ -1,5 +1,5 @@
 /**
- * Several processes behind one port. The primary brings the database to the schema, starts the workers, and starts a new one where one ends unasked;
+ * Several processes behind one port. The primary brings the database to the schema, starts the workers, and replaces a worker that exits unexpectedly;
  * the workers share nothing but the database.
  */
 import cluster, { type Worker } from 'node:cluster';
@@ -8,8 +8,8 @@ import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
 import { applyMigration } from '../store/migrations/migrate.ts';
 import type { Io } from './command.ts';
-import { openDatabaseOf } from './open.ts';
 import { systemTables } from './system-tables.ts';
+import { openDatabaseOf } from './workspace.ts';
 
 export interface Fleet {
   readonly config: Config;
@@ -27,10 +27,10 @@ interface Message {
 const READY = 'bylaw:ready';
 const METRICS = 'bylaw:metrics';
 
-/** A worker that ends sooner than this after its start is not started again: what ails it would ail the next. */
+/** A worker that exits sooner after its start is not replaced: its replacement would fail, too. */
 const HEALTHY_MS = 5_000;
 
-/** Until a signal comes. */
+/** Returns after a signal. */
 export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Promise<number> {
   const db = await openDatabaseOf(config, io.cwd);
   await applyMigration(db, schema, { systemTables }).finally(() => db.close());
@@ -50,7 +50,7 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
     worker.once('exit', (code) => {
       if (isStopping) return;
       if (Date.now() - began > HEALTHY_MS) return start();
-      io.stderr.write(`bylaw serve: a worker ended at its start (exit code ${code})\n`);
+      io.stderr.write(`bylaw serve: a worker exited at its start (exit code ${code})\n`);
       stop(1);
     });
   };
@@ -58,7 +58,7 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
     if (isStopping) return;
     isStopping = true;
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    void Promise.all(workers.map(ending)).then(() => ended.resolve(code));
+    void Promise.all(workers.map(exitOf)).then(() => ended.resolve(code));
     for (const worker of workers) worker.process.kill('SIGTERM');
   };
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop(0));
@@ -66,7 +66,7 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
   return ended.promise;
 }
 
-const ending = (worker: Worker): Promise<void> =>
+const exitOf = (worker: Worker): Promise<void> =>
   new Promise((resolve) => (worker.isDead() ? resolve() : worker.once('exit', () => resolve())));
 
 async function sendMetrics(
@@ -80,22 +80,22 @@ async function sendMetrics(
 
 // ---------------------------------------------------------------- in a worker
 
-export function tellReady(url: string): void {
+export function notifyReady(url: string): void {
   process.send?.({ type: READY, url } satisfies Message);
 }
 
 let lastRequest = 0;
 
-/** The metrics of all workers, by way of the primary. */
+/** The metrics of all workers, collected by the primary. */
 export function readMetricsOfAll(): Promise<string> {
   const id = ++lastRequest;
   return new Promise((resolve) => {
-    const hear = (message: Message): void => {
+    const onMessage = (message: Message): void => {
       if (message.type !== METRICS || message.id !== id) return;
-      process.off('message', hear);
+      process.off('message', onMessage);
       resolve(message.text ?? '');
     };
-    process.on('message', hear);
+    process.on('message', onMessage);
     process.send?.({ type: METRICS, id } satisfies Message);
   });
 }

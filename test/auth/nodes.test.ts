@@ -36,7 +36,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
   beforeAll(async () => {
     const url = await isolatedUrl(inject('postgresUrl'));
     const start = async (wrap: (db: Database) => Database = (db) => db) => {
-      const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', BASE_URL: 'http://127.0.0.1:8090' });
+      const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BASE_URL: 'http://127.0.0.1:8090' });
       const service = await startService({
         config,
         schema: schemaFrom(SCHEMA),

@@ -1,5 +1,7 @@
 /** `bylaw` as an operator runs it: real processes, on a folder and on PostgreSQL. */
+import { once } from 'node:events';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -41,6 +43,21 @@ describe('what is wrong is told before anything starts', () => {
     expect(ended.code).toBe(code);
     expect(ended.stdout + ended.stderr).toContain(said);
     expect(ended.stderr).not.toMatch(/ {4}at /);
+  });
+
+  test('a port that is in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const ended = await run({
+      args: ['serve', '--schema', SCHEMA, '--data', join(folder, 'unused'), '--port', String(port)],
+    });
+    other.close();
+    expect([ended.code, ended.stdout, ended.stderr]).toEqual([
+      1,
+      '',
+      `bylaw serve: port ${port} of 127.0.0.1 is in use by another program; choose another with --port (or PORT), or a free one with --port 0\n`,
+    ]);
   });
 
   test('a name of the environment that means nothing', async () => {
@@ -110,7 +127,7 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
       args: ['user', 'add', 'cli@example.org', '--password-stdin', '--schema', SCHEMA, ...where],
       stdin: 'another long password',
     });
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('bylaw user:')]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('bylaw user add:')]);
   });
 
   test.skipIf(skip)('migrate plan has nothing to add, and explain says why', async () => {
@@ -125,6 +142,10 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect(stdout).toContain('it depends on the record');
     expect(stdout).toContain('allowed because `@record.author = @request.auth.id` is true');
     expect(stdout).toMatch(/false +@record\.status = "published"/);
+    const wrong = await run({ args: ['explain', 'post', 'reed', '--schema', SCHEMA, ...where] });
+    expect([wrong.code, wrong.stdout]).toEqual([2, '']);
+    expect(wrong.stderr).toContain('unknown collection `post`; did you mean `posts`? (expected one of ');
+    expect(wrong.stderr).toContain('unknown action `reed`; did you mean `read`? (expected one of ');
     expect(stdout).toMatch(/SQL:\n.*SELECT[\s\S]*plan:\n.*(?:Scan|Limit)/);
   });
 

@@ -21,11 +21,14 @@ test.skipIf(skip)(
   async () => {
     const postgres = (await startPostgres())!;
     const password = 'a password of tests';
-    const config = readConfig(['--port', '0', '--database-url', postgres.url], {
-      BYLAW_RATE_LIMIT: 'off',
-      BYLAW_ADMIN_EMAIL: 'admin@example.org',
-      BYLAW_ADMIN_PASSWORD: password,
-    });
+    const config = readConfig(
+      { port: '0', 'database-url': postgres.url },
+      {
+        BYLAW_RATE_LIMIT: 'off',
+        BYLAW_ADMIN_EMAIL: 'admin@example.org',
+        BYLAW_ADMIN_PASSWORD: password,
+      },
+    );
     const db = await openDatabase({ url: postgres.url });
     const service = await startService({ config, schema: schemaFrom(SCHEMA), db, log: openLog('silent') });
     try {

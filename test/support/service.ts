@@ -120,7 +120,7 @@ async function openTestService(
   { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same, passwords = cheapPasswords() }: ServiceOptions,
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
-  const config = readConfig(['--port', '0'], { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
+  const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
   const db = await openKind(kind);
   const service = await startService({
     config,

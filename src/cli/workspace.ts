@@ -1,0 +1,77 @@
+/**
+ * The database for a command. A running server with an embedded database is its only user, so a command that finds the folder in use is run inside that
+ * server, over its socket (admin-socket.ts); there it gets the server's own database and sessions.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { resolve } from 'node:path';
+import { type Auth, createAuth } from '../auth/auth.ts';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import type { Schema } from '../schema/model.ts';
+import type { Database } from '../store/database/contract.ts';
+import { openDatabase } from '../store/database/open.ts';
+import { readCatalogue } from '../store/migrations/catalog.ts';
+import { applyMigration } from '../store/migrations/migrate.ts';
+import type { Arguments } from './arguments.ts';
+import type { Io } from './command.ts';
+import { readSchemaFile } from './schema-file.ts';
+import { systemTables } from './system-tables.ts';
+
+export interface OpenDatabase {
+  readonly config: Config;
+  readonly schema: Schema;
+  readonly db: Database;
+  close(): Promise<void>;
+}
+export interface Workspace extends OpenDatabase {
+  readonly auth: Auth;
+}
+/** What a server lends to the commands that run inside it. */
+export type LentWorkspace = Omit<Workspace, 'close'>;
+
+/** Set while a command runs inside a server. */
+export const lentWorkspace = new AsyncLocalStorage<LentWorkspace>();
+
+/** The database as it is. Throws ConfigError, FolderInUse. */
+export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenDatabase> {
+  const lent = lentWorkspace.getStore();
+  const config = lent?.config ?? readConfig(args.flags, io.env);
+  // The schema file is read again even inside a server, which keeps the schema it started with.
+  const schema = requireSchema((lent === undefined ? undefined : args.get('schema')) ?? config.schema, io);
+  if (lent !== undefined) return { config, schema, db: lent.db, close: async () => {} };
+  const db = await openDatabaseOf(config, io.cwd);
+  return { config, schema, db, close: () => db.close() };
+}
+
+/** Creates the tables of the schema where the database has none yet. Throws ConfigError, FolderInUse. */
+export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace> {
+  const lent = lentWorkspace.getStore();
+  if (lent !== undefined) return { ...lent, close: async () => {} };
+  const opened = await openDatabaseFor(args, io);
+  const { db, schema, config } = opened;
+  try {
+    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
+    const auth = await createAuth({ db, schema, config });
+    const close = async (): Promise<void> => {
+      await auth.close();
+      await db.close();
+    };
+    return { ...opened, auth, close };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Prints warnings and errors to stderr. Throws ConfigError. */
+export function requireSchema(file: string, io: Io): Schema {
+  const { schema, report } = readSchemaFile(file, io);
+  if (report !== '') io.stderr.write(`${report}\n`);
+  if (schema === undefined) throw new ConfigError([`${file} has errors; nothing was started`]);
+  return schema;
+}
+
+export function openDatabaseOf({ databaseUrl, replicaUrl, data }: Config, cwd: string): Promise<Database> {
+  return databaseUrl === undefined
+    ? openDatabase({ dataDir: resolve(cwd, data) })
+    : openDatabase({ url: databaseUrl, replicaUrl });
+}

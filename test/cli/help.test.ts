@@ -1,0 +1,89 @@
+/** `--help` at every level, `--version`, and wrong calls, in this process. */
+import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { flagsOf } from '../../src/cli/command.ts';
+import { loadCommands, runCommand } from '../../src/cli/index.ts';
+import { SETTINGS } from '../../src/config.ts';
+
+async function bylaw(...argv: readonly string[]) {
+  const output = { stdout: '', stderr: '' };
+  const code = await runCommand(argv, {
+    stdout: { write: (text) => (output.stdout += text) },
+    stderr: { write: (text) => (output.stderr += text) },
+    stdin: Readable.from([]),
+    env: { BYLAW_DATTA: 'x' },
+    cwd: '/',
+  });
+  return { code, ...output };
+}
+
+const leaves = (await loadCommands()).flatMap((command) => ('commands' in command ? command.commands : [command]));
+
+describe('help', () => {
+  test('lists every command', async () => {
+    const { code, stdout } = await bylaw('--help');
+    expect(code).toBe(0);
+    for (const { name, summary } of await loadCommands())
+      expect(stdout).toContain(`  ${name.padEnd('--version'.length)}  ${summary}\n`);
+  });
+
+  test.each(leaves.map((command) => [command.name, command] as const))(
+    'of `%s` has every flag and setting',
+    async (name, command) => {
+      const { code, stdout, stderr } = await bylaw(...name.split(' '), '--help');
+      expect([code, stderr]).toEqual([0, '']);
+      const [title, , usage] = stdout.split('\n');
+      expect(title).toBe(`bylaw ${name}: ${command.summary}`);
+      expect(usage).toBe(`usage: ${['bylaw', name, ...(command.positionals ?? []), '[flags]'].join(' ')}`);
+      for (const [flag, { about }] of Object.entries(flagsOf(command)))
+        expect(stdout.split('\n').find((line) => line.startsWith(`  --${flag} `))).toContain(`  ${about}`);
+      for (const setting of command.settings) expect(stdout).toContain(SETTINGS[setting].env);
+      expect((await bylaw('help', ...name.split(' '))).stdout).toBe(stdout);
+    },
+  );
+
+  test('is laid out in columns', async () => {
+    expect((await bylaw('user', 'roles', '--help')).stdout).toBe(`bylaw user roles: changes the roles of a user
+
+usage: bylaw user roles EMAIL [flags]
+
+flags:
+  --schema FILE       the schema file: collections, roles and policies (BYLAW_SCHEMA; default: bylaw.yaml)
+  --data DIR          the data folder: embedded database, local files, mails without an SMTP server (BYLAW_DATA; default: ./data)
+  --database-url URL  the PostgreSQL database (15 or newer) (DATABASE_URL; default: the embedded database in the data folder)
+  --add ROLE          gives this role (may be repeated)
+  --remove ROLE       takes this role away (may be repeated)
+`);
+  });
+
+  test('of a group lists its commands', async () => {
+    const { stdout } = await bylaw('migrate', '--help');
+    expect(stdout).toContain('  migrate plan   prints the SQL, and marks what would lose data\n');
+    expect(stdout).toContain('  migrate apply  runs the SQL in one transaction\n');
+  });
+});
+
+test('--version is the one of the package', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  expect(await bylaw('--version')).toEqual({ code: 0, stdout: `bylaw ${version}\n`, stderr: '' });
+});
+
+test.each([
+  [
+    ['migrate', 'status'],
+    'bylaw migrate: unknown command `migrate status`; expected one of `migrate plan`, `migrate apply`\n',
+  ],
+  [
+    ['migrate', 'aply'],
+    'bylaw migrate: unknown command `migrate aply`; did you mean `migrate apply`?; expected one of `migrate plan`, `migrate apply`\n',
+  ],
+  [['keys'], 'bylaw keys: expected `keys rotate`\n'],
+  [
+    ['explain', 'posts'],
+    'bylaw explain: expected `bylaw explain COLLECTION ACTION`: ACTION is missing\nbylaw explain: unknown environment name `BYLAW_DATTA`; did you mean `BYLAW_DATA`?\n',
+  ],
+  [['check', '--jsn'], 'bylaw check: unknown flag `--jsn`; did you mean `--json`?\n'],
+] as [string[], string][])('bylaw %j', async (argv, stderr) => {
+  expect(await bylaw(...argv)).toEqual({ code: 2, stdout: '', stderr });
+});
