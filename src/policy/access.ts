@@ -4,8 +4,7 @@
  */
 import { join, raw, type Sql } from '../sql.ts';
 import { invariant } from './condition.ts';
-import type { Needs } from './emit/predicate.ts';
-import { asPolicyResidual, type PolicyResidual } from './residual.ts';
+import type { Needs } from './emit/needs.ts';
 import type { Need, Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 
 export interface AccessRules {
@@ -13,7 +12,7 @@ export interface AccessRules {
 }
 /** What the request left of one rule. */
 export interface PermitRule {
-  readonly residual: PolicyResidual;
+  readonly residual: Residual;
   readonly namesNext: boolean;
 }
 /** The stored record and the record as it would be after an update, with what they are related to. */
@@ -124,7 +123,7 @@ export class UpdatePermit {
 export function decide({ rules, request }: AccessRules & { readonly request: PolicyRequest }): Permit {
   const left: PermitRule[] = [];
   for (const rule of rules) {
-    const residual = asPolicyResidual(rule.specialise(request));
+    const residual = rule.specialise(request);
     if (residual.verdict === 'allow') return make({ rules: [{ residual, namesNext: rule.namesNext }] });
     if (residual.verdict === 'depends') left.push({ residual, namesNext: rule.namesNext });
   }

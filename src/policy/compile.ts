@@ -1,15 +1,18 @@
 /**
- * The pipeline: the text of a policy becomes a policy; a policy and a request become a residual; a residual is a predicate and a SQL condition.
+ * The pipeline. A policy is parsed and checked once; each request specialises it; each signature of requests is lowered once.
+ *
+ *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
-
 import { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
 import { parse } from '../../grammar/parser.ts';
 import { check } from './check/check.ts';
-import { composed, generated } from './emit/predicate.ts';
+import { closures } from './emit/closures.ts';
+import { javascript } from './emit/javascript.ts';
 import { lower } from './lower/lower.ts';
 import { bind, planOf } from './lower/specialise.ts';
-import { type PolicyResidual, Shape, Shapes } from './residual.ts';
-import type { Action, Catalog, Checked, Policy, PolicyRequest, Scope } from './types.ts';
+import { PROCESS_MEMORY, Shape, ShapeCache, type ShapeMemory } from './residual.ts';
+import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual } from './types.ts';
+import { readsNext } from './visit.ts';
 
 export interface Place {
   readonly catalog: Catalog;
@@ -19,6 +22,8 @@ export interface Place {
 export interface CompileOptions {
   /** Default true. False where `new Function` is forbidden. */
   readonly codegen?: boolean;
+  /** Holds the shapes of this policy beside those of others. Default: one memory for the process. */
+  readonly memory?: ShapeMemory;
 }
 export interface CheckedPolicy {
   readonly checked: Checked;
@@ -31,56 +36,45 @@ export interface CheckedPolicy {
 
 /** Throws PolicyError with every error of the text. */
 export function compile(text: string, place: Place, options?: CompileOptions): Policy {
-  const { expr, issues: spelling } = parse(text);
-  if (expr === undefined) throw new PolicyError(text, spelling);
-  const { checked, issues: meaning } = check(expr, { ...place, text });
-  const errors = [...spelling, ...meaning].filter(isError);
+  // Parse
+  const { expr, issues: syntax } = parse(text);
+  if (expr === undefined) throw new PolicyError(text, syntax);
+
+  // Check: names and types
+  const { checked, issues: semantic } = check(expr, { ...place, text });
+  const errors = [...syntax, ...semantic].filter(isError);
   if (checked === undefined || errors.length > 0) throw new PolicyError(text, errors);
+
   return compileChecked({ checked, text, catalog: place.catalog, action: place.action }, options);
 }
 
 const isError = ({ severity }: PolicyIssue): boolean => severity === 'error';
 
-/** The rest of the pipeline, for a tree that was checked already. */
-export function compileChecked(
-  { checked, text, source = text, catalog, action }: CheckedPolicy,
-  { codegen = true }: CompileOptions = {},
-): Policy {
+/** The rest of the pipeline, for a tree that is checked already. */
+export function compileChecked(policy: CheckedPolicy, options: CompileOptions = {}): Policy {
+  const { checked, text, source = text, catalog, action } = policy;
+  const { codegen = true, memory = PROCESS_MEMORY } = options;
+
+  // Plan: find what the request alone decides, and number its values
   const plan = planOf(checked);
-  const namesNext = speaksOfNext(checked);
+  const namesNext = readsNext(checked);
   // On create the resulting record is the record.
   const needsNext = namesNext && action !== 'create';
-  const shapes = new Shapes((binding) => {
-    const cond = lower(plan.tree, { catalog, signature: binding });
-    return new Shape({ cond, plan, predicateOf: codegen ? generated : composed, needsNext });
-  });
-  return {
-    text,
-    source,
-    checked,
-    namesNext,
-    specialise(request: PolicyRequest): PolicyResidual {
-      const binding = bind(plan, request);
-      return shapes.of(binding).with(binding);
-    },
-  };
-}
+  const shapes = new ShapeCache(memory);
 
-function speaksOfNext(checked: Checked): boolean {
-  const isNext = ({ kind }: Scope): boolean => kind === 'next';
-  switch (checked.kind) {
-    case 'const':
-      return false;
-    case 'and':
-    case 'or':
-      return checked.items.some(speaksOfNext);
-    case 'not':
-      return speaksOfNext(checked.item);
-    case 'compare':
-      return [checked.left, checked.right].some((operand) => operand.kind === 'column' && isNext(operand.scope));
-    case 'is null':
-      return checked.operand.kind === 'column' && isNext(checked.operand.scope);
-    case 'quantified':
-      return isNext(checked.path.scope) || speaksOfNext(checked.condition);
+  function specialise(request: PolicyRequest): Residual {
+    // Bind: read the request's values; how they turned out is the signature
+    const binding = bind(plan, request);
+    const known = shapes.get(binding.signature);
+    if (known !== undefined) return known.with(binding);
+
+    // Lower to conditions without negation, simplified
+    const cond = lower(plan.tree, { catalog, signature: binding });
+
+    // Emit: JavaScript and SQL are written when first asked for
+    const predicate = codegen ? javascript(cond) : closures(cond);
+    return shapes.add(binding.signature, new Shape({ cond, plan, predicate, needsNext })).with(binding);
   }
+
+  return { text, source, checked, namesNext, specialise };
 }

@@ -2,10 +2,15 @@
  * Number literals against number columns, by value and never rounded. A literal that no double holds is compared as the decimal that was written.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
+import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
 
 /** What a comparison of a present number with a literal comes to: a comparison with a number that the column's type holds, or a settled answer. */
 export type NumberTest = { readonly op: CompareOp; readonly value: number } | boolean;
-type Comparison = '=' | '!=' | '<' | '<=' | '>' | '>=';
+/** A number literal; `exact` is its decimal source where no double is that number. */
+export interface Numeral {
+  readonly value: number;
+  readonly exact?: string | undefined;
+}
 
 interface Decimal {
   readonly digits: bigint;
@@ -48,95 +53,63 @@ function compareWithDecimal(value: number, source: string): number {
 const signOf = (value: bigint): number => (value > 0n ? 1 : value < 0n ? -1 : 0);
 
 /** For a number that lies strictly between two neighbours of the column's type: only the ordering with the lower one is left to ask. */
-function between(op: Comparison, below: number): NumberTest {
-  switch (op) {
-    case '=':
-      return false;
-    case '!=':
-      return true;
-    case '<':
-    case '<=':
-      return { op: '<=', value: below };
-    case '>':
-    case '>=':
-      return { op: '>', value: below };
-  }
+function between({ direction, negative }: Operator, below: number): NumberTest {
+  if (direction === undefined) return negative === true;
+  return { op: orderOf(direction, direction === 'up'), value: below };
 }
 
 /** For a number above (or below) all that the column holds. */
-function beyond(op: Comparison, above: boolean): boolean {
-  if (op === '=' || op === '!=') return op === '!=';
-  return above === (op === '<' || op === '<=');
+function beyond({ direction, negative }: Operator, above: boolean): boolean {
+  if (direction === undefined) return negative === true;
+  return above === (direction === 'down');
 }
 
-const isComparison = (op: CompareOp): op is Comparison =>
-  op === '=' || op === '!=' || op === '<' || op === '<=' || op === '>' || op === '>=';
+function comparisonOf(op: CompareOp): Operator {
+  const operator = OPERATORS[op];
+  if (operator.family !== 'equality' && operator.family !== 'order')
+    throw new TypeError(`${op} does not compare numbers`);
+  return operator;
+}
 
 /** `column op literal`, for an int column (whole numbers within ±(2^53−1)) or a float column (finite doubles). */
-export function numberTest(
-  column: 'int' | 'float',
-  op: CompareOp,
-  literal: { readonly value: number; readonly exact?: string | undefined },
-): NumberTest {
-  if (!isComparison(op)) throw new TypeError(`${op} compares no numbers`);
-  return column === 'int' ? intTest(op, literal) : floatTest(op, literal);
+export function numberTest(column: 'int' | 'float', op: CompareOp, literal: Numeral): NumberTest {
+  const operator = comparisonOf(op);
+  return column === 'int' ? intTest(operator, literal) : floatTest(operator, literal);
 }
 
-function intTest(
-  op: Comparison,
-  { value, exact }: { readonly value: number; readonly exact?: string | undefined },
-): NumberTest {
+/** Whether a number of the column's type can equal the literal. */
+export const canEqual = (column: 'int' | 'float', literal: Numeral): boolean =>
+  typeof numberTest(column, equalityOf(true), literal) === 'object';
+
+function intTest(operator: Operator, { value, exact }: Numeral): NumberTest {
   const off = exact === undefined ? 0 : compareWithDecimal(value, exact);
   // A double beyond 2^53 is whole, and no stored int reaches it, whichever way it was rounded.
-  if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return beyond(op, value > 0);
-  if (Number.isInteger(value)) return off === 0 ? { op, value } : between(op, off > 0 ? value - 1 : value);
-  return wholeBetween(op, Math.floor(value));
+  if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return beyond(operator, value > 0);
+  if (Number.isInteger(value))
+    return off === 0 ? { op: operator.symbol, value } : between(operator, off > 0 ? value - 1 : value);
+  return wholeBetween(operator, Math.floor(value));
 }
 
 /** As authors read it: `n >= 1.5` is `n >= 2`. */
-function wholeBetween(op: Comparison, floor: number): NumberTest {
-  const test = between(op, floor);
-  return typeof test === 'object' && test.op === '>' ? { op: '>=', value: floor + 1 } : test;
+function wholeBetween(operator: Operator, floor: number): NumberTest {
+  if (operator.direction === 'up') return { op: orderOf('up', false), value: floor + 1 };
+  return between(operator, floor);
 }
 
-function floatTest(
-  op: Comparison,
-  { value, exact }: { readonly value: number; readonly exact?: string | undefined },
-): NumberTest {
-  if (!Number.isFinite(value)) return beyond(op, value > 0);
+function floatTest(operator: Operator, { value, exact }: Numeral): NumberTest {
+  const { symbol: op, direction, negative } = operator;
+  if (!Number.isFinite(value)) return beyond(operator, value > 0);
   const off = exact === undefined ? 0 : compareWithDecimal(value, exact);
   if (off === 0) return { op, value };
-  if (op === '=' || op === '!=') return op === '!=';
+  if (direction === undefined) return negative === true;
   // The literal lies just below `value` (off > 0) or just above it.
-  const less = op === '<' || op === '<=';
-  return off > 0 ? { op: less ? '<' : '>=', value } : { op: less ? '<=' : '>', value };
+  return { op: orderOf(direction, off > 0 === (direction === 'down')), value };
 }
 
 /** Two present numbers of a request and a policy. */
-export function holdsForNumber(
-  op: CompareOp,
-  left: number,
-  literal: { readonly value: number; readonly exact?: string | undefined },
-): boolean {
+export function holdsForNumber(op: CompareOp, left: number, literal: Numeral): boolean {
   const test = numberTest('float', op, literal);
-  return typeof test === 'boolean' ? test : holdsBetween(test.op as Comparison, left, test.value);
-}
-
-function holdsBetween(op: Comparison, left: number, right: number): boolean {
-  switch (op) {
-    case '=':
-      return left === right;
-    case '!=':
-      return left !== right;
-    case '<':
-      return left < right;
-    case '<=':
-      return left <= right;
-    case '>':
-      return left > right;
-    case '>=':
-      return left >= right;
-  }
+  return typeof test === 'boolean' ? test : OPERATORS[test.op].holds(left, test.value);
 }
 
 /** The sign of `left − right`, of two numerals as they were written. No power is raised, however large their exponents. */
@@ -154,6 +127,5 @@ export function compareNumerals(left: string, right: string): number {
 
 /** Two numerals, by what was written. */
 export function holdsForNumerals(op: CompareOp, left: string, right: string): boolean {
-  if (!isComparison(op)) throw new TypeError(`${op} compares no numbers`);
-  return holdsBetween(op, compareNumerals(left, right), 0);
+  return comparisonOf(op).holds(compareNumerals(left, right), 0);
 }

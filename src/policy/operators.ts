@@ -20,9 +20,25 @@ export interface SqlSides {
   successor(operand: Operand): Sql | undefined;
 }
 
+/** `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a part of a string. */
+export type Family = 'equality' | 'order' | 'list' | 'text';
+
 export interface Operator {
   readonly symbol: CompareOp;
+  readonly family: Family;
   readonly sides: SideRule;
+  /** True of what is not equal, not in the list. */
+  readonly negative?: true;
+  /** Of an ordering: what it holds for lies above or below the right side. */
+  readonly direction?: 'up' | 'down';
+  /** Of an ordering: equal sides do not meet it. */
+  readonly strict?: true;
+  /** An index on the left side can find what meets it. */
+  readonly sargable?: true;
+  /** The right side is a prefix, whose successor bounds the range. */
+  readonly prefix?: true;
+  /** `list op value` is `value overList list`. */
+  readonly overList?: CompareOp;
   /** `not (a op b)` for present sides. Without one, the printers negate the test itself. */
   readonly complement?: CompareOp;
   /** `a op b` is `b mirror a`. */
@@ -57,11 +73,13 @@ function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
 
 function ordering(
   symbol: '<' | '<=' | '>' | '>=',
-  rest: Pick<Operator, 'complement' | 'mirror' | 'doc' | 'examples' | 'holds'>,
+  rest: Pick<Operator, 'complement' | 'mirror' | 'direction' | 'strict' | 'doc' | 'examples' | 'holds'>,
 ): Operator {
   return {
     symbol,
+    family: 'order',
     sides: 'ordered',
+    sargable: true,
     js: (left, right, type) =>
       ordersText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`,
     sql: (sides) => (ordersText(sides.left.type) ? sql`${plain(symbol, sides)}${CODE_POINTS}` : plain(symbol, sides)),
@@ -83,7 +101,9 @@ const not = (negated: boolean, condition: Sql): Sql => (negated ? sql`NOT ${cond
 export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   '=': {
     symbol: '=',
+    family: 'equality',
     sides: 'same',
+    sargable: true,
     complement: '!=',
     mirror: '=',
     holds: (left, right) => left === right,
@@ -95,7 +115,9 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   },
   '!=': {
     symbol: '!=',
+    family: 'equality',
     sides: 'same',
+    negative: true,
     complement: '=',
     mirror: '!=',
     holds: (left, right) => left !== right,
@@ -106,6 +128,8 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     examples: ['@record.status != "draft"'],
   },
   '<': ordering('<', {
+    direction: 'down',
+    strict: true,
     complement: '>=',
     mirror: '>',
     holds: (left, right) => rank(left, right as Scalar) < 0,
@@ -113,6 +137,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
   '<=': ordering('<=', {
+    direction: 'down',
     complement: '>',
     mirror: '>=',
     holds: (left, right) => rank(left, right as Scalar) <= 0,
@@ -120,6 +145,8 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     examples: ['@record.score <= 10'],
   }),
   '>': ordering('>', {
+    direction: 'up',
+    strict: true,
     complement: '<=',
     mirror: '<',
     holds: (left, right) => rank(left, right as Scalar) > 0,
@@ -127,6 +154,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     examples: ['@record.created_at > @now - 24h'],
   }),
   '>=': ordering('>=', {
+    direction: 'up',
     complement: '<',
     mirror: '<=',
     holds: (left, right) => rank(left, right as Scalar) >= 0,
@@ -135,7 +163,9 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   }),
   in: {
     symbol: 'in',
+    family: 'list',
     sides: 'element',
+    sargable: true,
     complement: 'not in',
     holds: (left, right) => listOf(right).includes(left),
     js: (left, right) => `${right}.includes(${left})`,
@@ -146,7 +176,9 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   },
   'not in': {
     symbol: 'not in',
+    family: 'list',
     sides: 'element',
+    negative: true,
     complement: 'in',
     holds: (left, right) => !listOf(right).includes(left),
     js: (left, right) => `!${right}.includes(${left})`,
@@ -157,7 +189,9 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   },
   contains: {
     symbol: 'contains',
+    family: 'text',
     sides: 'holder',
+    overList: 'in',
     holds: (left, right) => (Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right))),
     js: (left, right) => `${left}.includes(${right})`,
     // Not LIKE: nothing in a value is a wildcard.
@@ -173,7 +207,10 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   },
   'starts with': {
     symbol: 'starts with',
+    family: 'text',
     sides: 'text',
+    sargable: true,
+    prefix: true,
     holds: (left, right) => textOf(left).startsWith(textOf(right)),
     js: (left, right) => `${left}.startsWith(${right})`,
     sql: startsWith,
@@ -183,6 +220,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   },
   'ends with': {
     symbol: 'ends with',
+    family: 'text',
     sides: 'text',
     holds: (left, right) => textOf(left).endsWith(textOf(right)),
     js: (left, right) => `${left}.endsWith(${right})`,
@@ -193,6 +231,46 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     examples: ['@request.auth.email ends with "@example.com"'],
   },
 };
+
+const entries: readonly Operator[] = Object.values(OPERATORS);
+
+function find(what: string, test: (operator: Operator) => boolean): CompareOp {
+  const found = entries.find(test);
+  if (found === undefined) throw new Error(`the table has no ${what}`);
+  return found.symbol;
+}
+
+const EQUALITY = { true: equality(true), false: equality(false) };
+const MEMBERSHIP = { true: membership(true), false: membership(false) };
+const ORDER = {
+  up: { true: order('up', true), false: order('up', false) },
+  down: { true: order('down', true), false: order('down', false) },
+};
+
+function equality(negative: boolean): CompareOp {
+  return find('equality', (each) => each.family === 'equality' && (each.negative ?? false) === negative);
+}
+function membership(negative: boolean): CompareOp {
+  return find('list test', (each) => each.family === 'list' && (each.negative ?? false) === negative);
+}
+function order(direction: 'up' | 'down', strict: boolean): CompareOp {
+  return find('ordering', (each) => each.direction === direction && (each.strict ?? false) === strict);
+}
+
+/** The operators that the stages make themselves, found by what they are. */
+export const equalityOf = (member: boolean): CompareOp => EQUALITY[`${!member}`];
+export const membershipOf = (member: boolean): CompareOp => MEMBERSHIP[`${!member}`];
+export const orderOf = (direction: 'up' | 'down', strict: boolean): CompareOp => ORDER[direction][`${strict}`];
+
+/** `list HOLDS value`. */
+export const HOLDS: CompareOp = find('holder', ({ sides }) => sides === 'holder');
+
+/** True of one value, or of the elements of one list. */
+export const isMember = ({ family, negative }: Operator): boolean =>
+  (family === 'equality' || family === 'list') && negative !== true;
+/** True of all but one value, or all but the elements of one list. */
+export const isNonMember = ({ family, negative }: Operator): boolean =>
+  (family === 'equality' || family === 'list') && negative === true;
 
 /** Sargable: a range of the "C" order, which holds exactly the texts with that prefix, rechecked by the function. */
 function startsWith({ left, right, negated, render, successor }: SqlSides): Sql {

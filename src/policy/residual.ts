@@ -1,72 +1,82 @@
 /**
- * What requests leave of a policy. A shape is a residual without its values; requests of one signature share it, and a known shape costs binding alone.
+ * What requests leave of a policy. A shape is a residual without its values; requests of one
+ * signature share it, so that a known shape costs no more than binding the values.
  */
 import { raw, type Sql } from '../sql.ts';
-import { type Condition, FALSE, invariant, TRUE } from './condition.ts';
-import { type Decision, type Needs, needsOf, type Predicate } from './emit/predicate.ts';
+import { type Condition, invariant } from './condition.ts';
+import type { Decision, Predicate } from './emit/decision.ts';
+import { type Needs, needsOf } from './emit/needs.ts';
 import { type Where, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import { NO_RELATED, type Residual } from './types.ts';
 
-/** A residual with what only this room's gate and explanation use. */
-export interface PolicyResidual extends Residual {
-  readonly cond: Condition;
-  /** The condition as it stands under an `or`. */
-  whereInUnion(alias: string): Sql;
-}
-
-/** Of all policies together, beyond the latest of each: some 3 KiB a shape. Whoever sends every way there is meets a lowering of microseconds. */
+/** Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every shape pays a few µs of lowering each time. */
 const KNOWN_SHAPES = 1024;
+
+type Signature = Binding['signature'];
 
 interface Known {
   readonly shape: Shape;
-  readonly signature: Binding['signature'];
-  /** Where it is found. */
-  readonly among: Map<Binding['signature'], Known>;
+  readonly signature: Signature;
+  /** The cache that finds it. */
+  readonly owner: Map<Signature, Known>;
 }
 
-/** The least recently used one first. */
-const recent = new Set<Known>();
+/** The shapes that were used last, of every policy that shares this memory; the least recently used one goes first. */
+export class ShapeMemory {
+  readonly #limit: number;
+  readonly #recent = new Set<Known>();
 
-function touch(known: Known): void {
-  recent.delete(known);
-  recent.add(known);
-  if (recent.size <= KNOWN_SHAPES) return;
-  const oldest = recent.values().next().value!;
-  recent.delete(oldest);
-  oldest.among.delete(oldest.signature);
+  constructor(limit = KNOWN_SHAPES) {
+    this.#limit = limit;
+  }
+
+  touch(known: Known): void {
+    this.#recent.delete(known);
+    this.#recent.add(known);
+    if (this.#recent.size <= this.#limit) return;
+    const oldest = this.#recent.values().next().value!;
+    this.#recent.delete(oldest);
+    oldest.owner.delete(oldest.signature);
+  }
 }
 
-/** The residuals that a policy's requests left, by signature. The latest is kept with the policy, the others as long as they are among the recent ones of the process. */
-export class Shapes {
-  readonly #make: (binding: Binding) => Shape;
-  readonly #known = new Map<Binding['signature'], Known>();
+/** The memory of the process: what bounds it is the process's memory, not a service's. */
+export const PROCESS_MEMORY = new ShapeMemory();
+
+/** The shapes of one policy, by signature: always the latest, and those that the memory still holds. */
+export class ShapeCache {
+  readonly #memory: ShapeMemory;
+  readonly #known = new Map<Signature, Known>();
   #latest: Known | undefined;
 
-  constructor(make: (binding: Binding) => Shape) {
-    this.#make = make;
+  constructor(memory: ShapeMemory) {
+    this.#memory = memory;
   }
 
-  of(binding: Binding): Shape {
-    if (this.#latest?.signature === binding.signature) return this.#latest.shape;
-    const known = this.#known.get(binding.signature) ?? this.#add(binding);
-    touch(known);
+  get(signature: Signature): Shape | undefined {
+    if (this.#latest?.signature === signature) return this.#latest.shape;
+    const known = this.#known.get(signature);
+    return known && this.#use(known);
+  }
+
+  add(signature: Signature, shape: Shape): Shape {
+    const known = { shape, signature, owner: this.#known };
+    this.#known.set(signature, known);
+    return this.#use(known);
+  }
+
+  #use(known: Known): Shape {
+    this.#memory.touch(known);
     this.#latest = known;
     return known.shape;
-  }
-
-  #add(binding: Binding): Known {
-    const { signature } = binding;
-    const known = { shape: this.#make(binding), signature, among: this.#known };
-    this.#known.set(signature, known);
-    return known;
   }
 }
 
 interface ShapeParts {
   readonly cond: Condition;
   readonly plan: Plan;
-  readonly predicateOf: (cond: Condition) => Predicate;
+  readonly predicate: Predicate;
   /** The policy names `@next` where that is not the record itself, so that it is no condition over stored rows. */
   readonly needsNext: boolean;
 }
@@ -78,20 +88,20 @@ export class Shape {
   readonly verdict: Residual['verdict'];
   readonly needsNext: boolean;
   readonly predicate: Predicate;
-  readonly #constant: PolicyResidual | undefined;
+  readonly #constant: Residual | undefined;
   readonly #wheres = new Map<string, Where>();
   #needs: Needs | undefined;
 
-  constructor({ cond, plan, predicateOf, needsNext }: ShapeParts) {
+  constructor({ cond, plan, predicate, needsNext }: ShapeParts) {
     this.cond = cond;
     this.plan = plan;
     this.needsNext = needsNext;
     this.verdict = cond.kind !== 'const' ? 'depends' : cond.value ? 'allow' : 'deny';
     this.#constant = cond.kind === 'const' ? constantResidual(cond.value) : undefined;
-    this.predicate = predicateOf(cond);
+    this.predicate = predicate;
   }
 
-  with(binding: Binding): PolicyResidual {
+  with(binding: Binding): Residual {
     return this.#constant ?? new BoundResidual(this, binding);
   }
 
@@ -113,7 +123,7 @@ export class Shape {
   }
 }
 
-class BoundResidual implements PolicyResidual {
+class BoundResidual implements Residual {
   readonly verdict = 'depends';
   readonly #shape: Shape;
   readonly #binding: Binding;
@@ -123,10 +133,6 @@ class BoundResidual implements PolicyResidual {
   constructor(shape: Shape, binding: Binding) {
     this.#shape = shape;
     this.#binding = binding;
-  }
-
-  get cond(): Condition {
-    return this.#shape.cond;
   }
 
   get needs(): Needs {
@@ -175,20 +181,13 @@ const NO_NEEDS: Needs = { record: [], next: [] };
 const SQL_TRUE = raw('TRUE');
 const SQL_FALSE = raw('FALSE');
 
-function constantResidual(value: boolean): PolicyResidual {
+function constantResidual(value: boolean): Residual {
   const where = (): Sql => (value ? SQL_TRUE : SQL_FALSE);
   return {
     verdict: value ? 'allow' : 'deny',
-    cond: value ? TRUE : FALSE,
     needs: NO_NEEDS,
     where,
     whereInUnion: where,
     test: () => value,
   };
-}
-
-/** Every residual is made here; the gate asks for what only these have. */
-export function asPolicyResidual(residual: Residual): PolicyResidual {
-  invariant('whereInUnion' in residual, 'a residual is made by compile');
-  return residual as PolicyResidual;
 }

@@ -165,6 +165,8 @@ export interface CheckedCompare {
   readonly op: CompareOp;
   readonly left: CheckedOperand;
   readonly right: CheckedOperand;
+  /** Made by the checker, so that its left side is not in the text. */
+  readonly synthetic?: true;
   readonly span: Span;
 }
 export interface CheckedQuantified {
@@ -221,6 +223,8 @@ export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
   /** A SQL condition over the stored record, whose table is `alias` in the statement. Throws an invariant error if the policy names `@next`. */
   where(alias: string): Sql;
+  /** `where` as a branch of an `or`: relation tests are printed so that an index can serve each branch. */
+  whereInUnion(alias: string): Sql;
   /** `next` is needed where the policy names `@next`. */
   test(record: Row, related: Related, next?: Row, nextRelated?: Related): boolean;
   readonly needs: { readonly record: readonly Need[]; readonly next: readonly Need[] };

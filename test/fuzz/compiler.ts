@@ -1,11 +1,11 @@
 /** A compiler under test: this tree's, or a copy of it with a fault put in. */
 import { pathToFileURL } from 'node:url';
 import type { Expr } from '../../grammar/syntax.ts';
-import type { Policy, Residual } from '../../src/policy/types.ts';
-import type { Sql } from '../../src/sql.ts';
+import type { Policy } from '../../src/policy/types.ts';
 
 type ParserModule = typeof import('../../grammar/parser.ts');
 type CheckModule = typeof import('../../src/policy/check/check.ts');
+type ExplainModule = typeof import('../../src/policy/analyse/explain.ts');
 type CompileModule = typeof import('../../src/policy/compile.ts');
 type SqlModule = typeof import('../../src/sql.ts');
 
@@ -13,6 +13,7 @@ export interface Compiler {
   readonly parse: ParserModule['parse'];
   readonly check: CheckModule['check'];
   readonly compileChecked: CompileModule['compileChecked'];
+  readonly explain: ExplainModule['explain'];
   readonly sql: SqlModule;
 }
 
@@ -23,11 +24,10 @@ export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const { parse } = await load<ParserModule>('grammar/parser.ts');
   const { check } = await load<CheckModule>('src/policy/check/check.ts');
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
-  return { parse, check, compileChecked, sql: await load<SqlModule>('src/sql.ts') };
+  const { explain } = await load<ExplainModule>('src/policy/analyse/explain.ts');
+  return { parse, check, compileChecked, explain, sql: await load<SqlModule>('src/sql.ts') };
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);
 
-/** Of a policy's tree: one under which an update or a list is decided. */
-export type Unioned = Residual & { whereInUnion?(alias: string): Sql };
 export type { Expr, Policy };

@@ -4,7 +4,7 @@ import type { Expr } from '../../grammar/syntax.ts';
 import type { Checked, Need, Policy, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
 import { interpret, type Truth } from '../oracle/interpret.ts';
-import type { Compiler, Unioned } from './compiler.ts';
+import type { Compiler } from './compiler.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
 import { relatedOf, type World } from './world.ts';
@@ -52,7 +52,7 @@ export interface Arena {
   readonly related: Related;
   readonly nextRelated: Related;
 }
-export type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs';
+export type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
 export interface Finding {
   readonly backend: Backend;
   readonly form: Form;
@@ -156,6 +156,36 @@ export function testInProcess(
   return undefined;
 }
 
+/** `explain` has three values of its own: they are the interpreter's, for a few of the rows. */
+export function testExplanation(
+  { form, text, generated }: Compiled,
+  request: PolicyRequest,
+  { answers, arena, random, compiler }: Explained,
+): Finding | undefined {
+  const { rows, next, related, nextRelated } = arena;
+  for (let i = 0; i < EXPLAINED_ROWS; i++) {
+    const row = random.below(rows.length);
+    const expected = answers[row] === true;
+    const finding: Finding = { backend: 'explain', form, text, request, row, expected };
+    try {
+      const situation = { policy: generated, request, record: rows[row]!, next: next[row]!, related, nextRelated };
+      const { allowed, clause } = compiler.explain(situation);
+      if (allowed !== expected || clause.value !== answers[row]) return finding;
+    } catch (error) {
+      return { ...finding, error };
+    }
+  }
+  return undefined;
+}
+
+const EXPLAINED_ROWS = 3;
+interface Explained {
+  readonly answers: readonly Truth[];
+  readonly arena: Arena;
+  readonly random: Random;
+  readonly compiler: Compiler;
+}
+
 interface Loading {
   readonly needs: readonly Need[];
   readonly collection: string;
@@ -201,6 +231,6 @@ function load(related: Related, { needs, collection, row, arena }: Loading, allo
 
 /** The condition of a residual as it stands in a statement; now and then as it stands under an `or`. */
 export function conditionOf({ generated }: Compiled, request: PolicyRequest, inUnion: boolean): Sql {
-  const residual: Unioned = generated.specialise(request);
-  return inUnion && residual.whereInUnion ? residual.whereInUnion('r') : residual.where('r');
+  const residual = generated.specialise(request);
+  return inUnion ? residual.whereInUnion('r') : residual.where('r');
 }

@@ -12,8 +12,11 @@ const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
 const SIMPLIFY = 'src/policy/lower/simplify.ts';
-const PREDICATE = 'src/policy/emit/predicate.ts';
+const JAVASCRIPT = 'src/policy/emit/javascript.ts';
+const CLOSURES = 'src/policy/emit/closures.ts';
+const DECISION = 'src/policy/emit/decision.ts';
 const WHERE = 'src/policy/emit/where.ts';
+const EXPLAIN = 'src/policy/analyse/explain.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
@@ -37,8 +40,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'all asks that no element is false, not that none is other than true',
-    /const exception = complementOf\(this\.#element\(node, \{ place, source: exists\.source \}\)\)/,
-    'const exception = this.#element(node, { place: { ...place, polarity: !place.polarity }, source: exists.source })',
+    /const exception = complementOf\(this\.#element\(node, \{ place, source \}\)\)/,
+    'const exception = this.#element(node, { place: { ...place, polarity: !place.polarity }, source })',
   ),
   fault(
     LOWER,
@@ -49,8 +52,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'some element negated',
-    /exists\(this\.#element\(node, \{ place, source: exists\.source \}\), false\)/,
-    'exists(this.#element(node, { place, source: exists.source }), true)',
+    /exists\(this\.#element\(node, \{ place, source \}\), false\)/,
+    'exists(this.#element(node, { place, source }), true)',
   ),
   fault(
     LOWER,
@@ -64,12 +67,7 @@ export const FAULTS: readonly Fault[] = [
     /if \(this\.#isAbsent\(left\) \|\| this\.#isAbsent\(right\)\) return FALSE/,
     'if (this.#isAbsent(left) || this.#isAbsent(right)) return constant(!place.polarity)',
   ),
-  fault(
-    LOWER,
-    'a list with an absent element is all there',
-    /if \(asked\.op === 'not in' && /,
-    "if (asked.op === 'not in' && false && ",
-  ),
+  fault(LOWER, 'a list with an absent element is all there', /if \(isPartial && /, 'if (false && '),
   fault(LOWER, 'the complement is not taken', /\{ op: complement, negated: false \}/, '{ op, negated: false }'),
   fault(
     LOWER,
@@ -80,13 +78,13 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'the empty list is unknown',
-    /return isEmpty \? op === 'not in' : undefined/,
-    "return isEmpty ? (op === 'not in' ? undefined : false) : undefined",
+    /return isEmpty \? OPERATORS\[op\]\.negative === true : undefined/,
+    'return isEmpty ? (OPERATORS[op].negative ? undefined : false) : undefined',
   ),
   fault(
     LOWER,
     'not in an empty list is false',
-    /return isEmpty \? op === 'not in' : undefined/,
+    /return isEmpty \? OPERATORS\[op\]\.negative === true : undefined/,
     'return isEmpty ? false : undefined',
   ),
   fault(
@@ -98,13 +96,8 @@ export const FAULTS: readonly Fault[] = [
   fault(LEAVES, 'a fraction against an int is rounded down', /'ceil' : 'floor'/, "'floor' : 'floor'"),
   fault(LOWER, 'variables resolve to the record', /return source;\n\s*\}\n\s*\}\n\s*\}/, 'return RECORD;}}}'),
   fault(LOWER, 'next is the record', /return NEXT;/, 'return RECORD;'),
-  fault(OPERATORS, 'complement of < is >', /ordering\('<', \{\s*complement: '>='/, "ordering('<', { complement: '>'"),
-  fault(
-    OPERATORS,
-    'complement of >= is <=',
-    /ordering\('>=', \{\s*complement: '<'/,
-    "ordering('>=', { complement: '<='",
-  ),
+  fault(OPERATORS, 'complement of < is >', /strict: true,\s*complement: '>='/, "strict: true, complement: '>'"),
+  fault(OPERATORS, 'complement of >= is <=', /direction: 'up',\s*complement: '<'/, "direction: 'up', complement: '<='"),
   fault(OPERATORS, 'mirror of <= is <=', /complement: '>',\s*mirror: '>='/, "complement: '>', mirror: '<='"),
   fault(
     OPERATORS,
@@ -212,23 +205,23 @@ export const FAULTS: readonly Fault[] = [
     /a\.source\.id === b\.source\.id && a\.column === b\.column/,
     'a.column === b.column',
   ),
-  fault(PREDICATE, 'generated code does not guard absence', /const guards = guarded\.map\(/, 'const guards = [].map('),
-  fault(PREDICATE, 'closures do not guard absence', /return x != null && y != null && holds/, 'return holds'),
+  fault(JAVASCRIPT, 'generated code does not guard absence', /const guards = guarded\.map\(/, 'const guards = [].map('),
+  fault(CLOSURES, 'closures do not guard absence', /return x != null && y != null && holds/, 'return holds'),
   fault(
-    PREDICATE,
+    DECISION,
     'absent keys have elements',
     /: related\.one\(relation\.collection, key as string\)|\? related\.one\(relation\.collection, key as string\)/,
     '? related.one(relation.collection, (key as string).toUpperCase())',
   ),
-  fault(PREDICATE, 'closures share one row for all sources', /frame\.bound\[id\] = row/, 'frame.bound[2] = row'),
+  fault(CLOSURES, 'closures share one row for all sources', /frame\.bound\[id\] = row/, 'frame.bound[2] = row'),
   fault(
-    PREDICATE,
+    CLOSURES,
     'next walks the stored world',
     /version === 'record' \? frame\.related : frame\.nextRelated/,
     'frame.related',
   ),
-  fault(PREDICATE, 'fused orderings do not guard absence', /return x != null && x < /, 'return x! < '),
-  fault(PREDICATE, 'one of few must be the last', /\.join\(' \|\| '\)\}\)`;/, ".slice(-1).join(' || ')})`;"),
+  fault(CLOSURES, 'fused orderings do not guard absence', /return x != null && x < /, 'return x! < '),
+  fault(JAVASCRIPT, 'one of few must be the last', /\.join\(' \|\| '\)\}\)`;/, ".slice(-1).join(' || ')})`;"),
   fault(WHERE, 'not exists is exists', /exists\.negated \? 'NOT EXISTS' : 'EXISTS'/, "'EXISTS'"),
   fault(
     WHERE,
@@ -260,6 +253,18 @@ export const FAULTS: readonly Fault[] = [
     /const asText = isTo\(test\.left\.type\) !== isTo\(test\.right\.type\)/,
     'const asText = false',
   ),
+  fault(
+    EXPLAIN,
+    'an explanation takes none for any',
+    /: \{ value: opposite\(some\), inverts: true, parts \}/,
+    ': { value: some, parts }',
+  ),
+  fault(
+    EXPLAIN,
+    'an explanation takes unknown for false',
+    /return parts\.some\(\(\{ value \}\) => value === undefined\) \? undefined : !settling/,
+    'return !settling',
+  ),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),
   fault(COLLATION, 'surrogates rank below U+E000', /unit < 0xe000 \? unit \+ 0x2000 : unit - 0x800/, 'unit'),
   fault(
@@ -272,20 +277,20 @@ export const FAULTS: readonly Fault[] = [
   fault(
     NUMERALS,
     'beyond all ints is below them',
-    /return above === \(op === '<' \|\| op === '<='\)/,
-    "return above !== (op === '<' || op === '<=')",
+    /return above === \(direction === 'down'\)/,
+    "return above !== (direction === 'down')",
   ),
   fault(
     NUMERALS,
     'a rounded literal is equal',
-    /if \(op === '=' \|\| op === '!='\) return op === '!=';\s*\/\/ The literal/,
-    '// The literal',
+    /if \(direction === undefined\) return negative === true;\s*\/\/ The literal/,
+    'if (direction === undefined) return !negative;\n  // The literal',
   ),
   fault(
     NUMERALS,
     'between two ints everything is equal',
-    /case '=':\s*return false;\s*case '!=':\s*return true;/,
-    "case '=': return true; case '!=': return false;",
+    /if \(direction === undefined\) return negative === true;\s*return \{ op: orderOf\(direction, direction === 'up'\)/,
+    "if (direction === undefined) return !negative;\n  return { op: orderOf(direction, direction === 'up')",
   ),
   fault(
     VALUES,

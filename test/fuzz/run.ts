@@ -14,6 +14,7 @@ import {
   type Finding,
   FORMS,
   Rejected,
+  testExplanation,
   testInProcess,
   truths,
 } from './differential.ts';
@@ -167,6 +168,13 @@ class Session {
     const answers: Truth[] = truths(forms[0]!.checked, request, this.#arena);
     run.counts.truths += answers.length;
     for (const answer of answers) if (answer === undefined) run.counts.unknown++;
+    const explained = testExplanation(forms[0]!, request, {
+      answers,
+      arena: this.#arena,
+      random,
+      compiler: run.compiler,
+    });
+    if (explained) return explained;
     for (const compiled of forms) {
       const expected = answers.map((answer) => expectedOf(compiled.form, answer));
       const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });
@@ -246,6 +254,13 @@ class Session {
     try {
       const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
       const answers = truths(forms[0]!.checked, request, this.#arena);
+      const explained = testExplanation(forms[0]!, request, {
+        answers,
+        arena: this.#arena,
+        random,
+        compiler: run.compiler,
+      });
+      if (explained) return explained;
       for (const compiled of forms) {
         const expected = answers.map((answer) => expectedOf(compiled.form, answer));
         const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });

@@ -1,18 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { compile } from '../../src/policy/compile.ts';
 import { keyOf } from '../../src/policy/lower/simplify.ts';
 import { compareNumerals, holdsForNumerals, numberTest } from '../../src/policy/numerals.ts';
-import { asPolicyResidual } from '../../src/policy/residual.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
-import { SAMPLE as catalog } from './sample-catalog.ts';
+import { conditionOf } from './sample-catalog.ts';
 
 const REQUEST: PolicyRequest = {
   auth: { id: '11111111-1111-4111-8111-111111111111', roles: [] },
   query: {},
   now: '2026-01-01T00:00:00.000000Z',
 };
-const compiled = (text: string) => compile(text, { catalog, collection: 'documents', action: 'list' });
-const condOf = (text: string, request = REQUEST) => asPolicyResidual(compiled(text).specialise(request)).cond;
+const condOf = (text: string, request = REQUEST) => conditionOf(text, request);
 
 /** The two lower to the same condition. */
 const SAME: readonly (readonly [string, string])[] = [

@@ -1,49 +1,43 @@
-/** Which residuals are kept: each policy's latest shape, and the recent ones of all policies. */
+/** Which shapes are kept: each policy's latest, and the recent ones of all policies that share a memory. */
 import { describe, expect, it } from 'vitest';
-import { compile } from '../../src/policy/compile.ts';
-import { asPolicyResidual } from '../../src/policy/residual.ts';
-import { SAMPLE as catalog } from './sample-catalog.ts';
+import { TRUE } from '../../src/policy/condition.ts';
+import { closures } from '../../src/policy/emit/closures.ts';
+import { Shape, ShapeCache, ShapeMemory } from '../../src/policy/residual.ts';
 
-const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k'];
-const request = (query: Readonly<Record<string, string>>) => ({
-  auth: { id: null, roles: [] },
-  query,
-  now: '2026-01-01T00:00:00.000000Z',
-});
-const policyOf = (text: string) => {
-  const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
-  return (query: Readonly<Record<string, string>>) => asPolicyResidual(policy.specialise(request(query))).cond;
-};
-/** Two to the eleventh shapes: each key is there, or is not. */
-const many = policyOf(
-  `@record.pinned and (${KEYS.map((key) => `@record.title != @request.query.${key}`).join(' or ')})`,
-);
-const subset = (i: number) => Object.fromEntries(KEYS.filter((_, bit) => i & (1 << bit)).map((key) => [key, key]));
+const shape = (): Shape =>
+  new Shape({
+    cond: TRUE,
+    plan: { tree: { kind: 'const', value: true }, slots: [], decided: [], numeric: true },
+    predicate: closures(TRUE),
+    needsNext: false,
+  });
 
 describe('the shapes that are kept', () => {
   it('are found again by every policy that takes turns with others', () => {
-    const policies = Array.from({ length: 50 }, (_, i) =>
-      policyOf(`@record.score = ${i} or @record.title = @request.query.q`),
-    );
-    const kinds: readonly Record<string, string>[] = [{}, { q: 'x' }];
-    const first = policies.map((residual) => kinds.map((query) => residual(query)));
-    const second = policies.map((residual) => kinds.map((query) => residual(query)));
+    const memory = new ShapeMemory(100);
+    const caches = Array.from({ length: 50 }, () => new ShapeCache(memory));
+    const first = caches.map((cache) => [1, 'two'].map((signature) => cache.add(signature, shape())));
+    const again = caches.map((cache) => [1, 'two'].map((signature) => cache.get(signature)));
     for (const [i, shapes] of first.entries())
-      for (const [j, shape] of shapes.entries()) expect(second[i]![j]).toBe(shape);
+      for (const [j, each] of shapes.entries()) expect(again[i]![j]).toBe(each);
   });
 
-  it('are the recent ones: others are made anew, and mean the same', () => {
-    const first = many(subset(1));
-    for (let i = 2; i < 2 ** KEYS.length; i++) many(subset(i));
-    const again = many(subset(1));
-    expect(again).not.toBe(first);
-    expect(again).toEqual(first);
+  it('are the recent ones: what was used least recently goes first', () => {
+    const memory = new ShapeMemory(3);
+    const cache = new ShapeCache(memory);
+    for (const signature of [1, 2, 3]) cache.add(signature, shape());
+    const kept = cache.get(1);
+    cache.add(4, shape());
+    expect([1, 2, 3, 4].map((signature) => cache.get(signature) !== undefined)).toEqual([true, false, true, true]);
+    expect(cache.get(1)).toBe(kept);
   });
 
   it('are at least the latest of each policy, whatever the others meet', () => {
-    const calm = policyOf('@record.title = @request.query.q');
-    const first = calm({ q: 'x' });
-    for (let i = 1; i < 2 ** KEYS.length; i++) many(subset(i));
-    expect(calm({ q: 'y' })).toBe(first);
+    const memory = new ShapeMemory(3);
+    const calm = new ShapeCache(memory);
+    const latest = calm.add('x', shape());
+    const busy = new ShapeCache(memory);
+    for (let i = 0; i < 10; i++) busy.add(i, shape());
+    expect(calm.get('x')).toBe(latest);
   });
 });

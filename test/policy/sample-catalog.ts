@@ -1,5 +1,16 @@
 /** The schema of language.md, as the policy compiler sees it. */
-import type { Catalog, CatalogCollection, CatalogField, CatalogRelation, ScalarType } from '../../src/policy/types.ts';
+import { compile } from '../../src/policy/compile.ts';
+import type { Condition } from '../../src/policy/condition.ts';
+import { lower } from '../../src/policy/lower/lower.ts';
+import { bind, planOf } from '../../src/policy/lower/specialise.ts';
+import type {
+  Catalog,
+  CatalogCollection,
+  CatalogField,
+  CatalogRelation,
+  PolicyRequest,
+  ScalarType,
+} from '../../src/policy/types.ts';
 
 type FieldSpec = readonly [type: ScalarType, given?: Partial<CatalogField>];
 
@@ -93,3 +104,10 @@ export const SAMPLE: Catalog = {
     ['member', {}],
   ]),
 };
+
+/** What a request leaves of a policy over documents. */
+export function conditionOf(text: string, request: PolicyRequest): Condition {
+  const { checked } = compile(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
+  const plan = planOf(checked);
+  return lower(plan.tree, { catalog: SAMPLE, signature: bind(plan, request) });
+}

@@ -3,8 +3,9 @@
  * with three values, by itself, so that what it says does not depend on the lowering that it explains.
  */
 
-import { own } from '../emit/predicate.ts';
+import { own } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
+import { OPERATORS } from '../operators.ts';
 import type {
   Checked,
   CheckedCompare,
@@ -161,12 +162,11 @@ class Evaluation {
   // -------------------------------------------------------------- values
 
   #compare(node: CheckedCompare, variables: Variables): Pick<Clause, 'value' | 'absent'> {
-    const { op } = node;
     const [left, right] = [this.#operand(node.left, variables), this.#operand(node.right, variables)];
     const list = [left, right].find((found) => 'value' in found && Array.isArray(found.value)) as
       | { readonly value: readonly unknown[] }
       | undefined;
-    const member = op === 'in' || op === 'contains';
+    const member = OPERATORS[node.op].negative !== true;
     if (list?.value.length === 0) return { value: !member };
     if ('absent' in left) return { value: undefined, absent: left.absent };
     if ('absent' in right) return { value: undefined, absent: right.absent };
@@ -262,7 +262,8 @@ function isElement(
   node: CheckedCompare,
   found: { readonly left: Scalar | readonly unknown[]; readonly right: Scalar | readonly unknown[] },
 ): boolean {
-  const op = node.op === 'contains' ? 'contains' : 'in';
+  const { negative, complement } = OPERATORS[node.op];
+  const op = negative ? complement! : node.op;
   const elements = (operand: CheckedOperand, value: Scalar | readonly unknown[]) =>
     (operand.kind === 'literal' && operand.list ? literalElements(operand) : value) as Scalar | readonly Scalar[];
   return holdsOf({ ...node, op })(elements(node.left, found.left), elements(node.right, found.right));

@@ -1,6 +1,7 @@
 /** Whether one rule of a union makes another one idle. */
-import type { CompareOp } from '../../../grammar/syntax.ts';
+import { isMember, isNonMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
+import { readsNext } from '../visit.ts';
 
 /**
  * True only if whatever `b` allows, `a` allows too. Sound and incomplete: `false` means that it could not be shown.
@@ -8,14 +9,8 @@ import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
  */
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` is held to the resulting record as well, which `b` with `@next` may not be.
-  if (namesNext(b) && !namesNext(a)) return false;
+  if (readsNext(b) && !readsNext(a)) return false;
   return new Proof().implies(plain(b), plain(a));
-}
-
-function namesNext(checked: Checked): boolean {
-  return JSON.stringify(checked, (key, value: unknown) =>
-    key === 'relation' || key === 'field' ? undefined : value,
-  ).includes('"kind":"next"');
 }
 
 /** Without spans, and with the variables named by their depth, so that equal conditions are equal texts. */
@@ -87,7 +82,8 @@ class Proof {
 
   /** A comparison that is true has both sides, but for the list tests that an empty list settles. */
   #isPresent({ op }: CheckedCompare, side: object, operand: object): boolean {
-    return op !== 'not in' && this.#key(side) === this.#key(operand);
+    const { family, negative } = OPERATORS[op];
+    return !(family === 'list' && negative) && this.#key(side) === this.#key(operand);
   }
 
   #key(node: object): string {
@@ -107,16 +103,14 @@ function literals({ right }: CheckedCompare): Values | undefined {
   return Array.isArray(right.value) ? right.value : [right.value as string | number | boolean];
 }
 
-const ONE_OF: ReadonlySet<CompareOp> = new Set<CompareOp>(['=', 'in']);
-const NONE_OF: ReadonlySet<CompareOp> = new Set<CompareOp>(['!=', 'not in']);
-
 /** For comparisons of the same left side with literals: every value that `b` takes, `a` takes. */
 function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
   const [few, many] = [literals(b), literals(a)];
   if (few === undefined || many === undefined) return false;
-  if (ONE_OF.has(b.op) && ONE_OF.has(a.op)) return few.every((value) => many.includes(value));
-  if (ONE_OF.has(b.op) && NONE_OF.has(a.op)) return few.every((value) => !many.includes(value));
-  if (NONE_OF.has(b.op) && NONE_OF.has(a.op)) return many.every((value) => few.includes(value));
+  const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
+  if (isMember(narrow) && isMember(wide)) return few.every((value) => many.includes(value));
+  if (isMember(narrow) && isNonMember(wide)) return few.every((value) => !many.includes(value));
+  if (isNonMember(narrow) && isNonMember(wide)) return many.every((value) => few.includes(value));
   return ordered(b, a);
 }
 
@@ -125,11 +119,10 @@ function ordered(b: CheckedCompare, a: CheckedCompare): boolean {
   const [low, high] = [a.right.value, b.right.value];
   // Texts are ordered by code point, which JavaScript's own order is not.
   if (typeof low !== 'number' || typeof high !== 'number') return false;
-  const above = a.op === '>' || a.op === '>=';
-  if (!above && a.op !== '<' && a.op !== '<=') return false;
-  const sameWay = b.op === '=' || (above ? b.op === '>' || b.op === '>=' : b.op === '<' || b.op === '<=');
-  if (!sameWay) return false;
-  const strictlyInside = above ? high > low : high < low;
-  const inclusive = a.op === '>=' || a.op === '<=' || b.op === '>' || b.op === '<';
+  const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
+  if (wide.direction === undefined) return false;
+  if (!isMember(narrow) && narrow.direction !== wide.direction) return false;
+  const strictlyInside = wide.direction === 'up' ? high > low : high < low;
+  const inclusive = !wide.strict || narrow.strict === true;
   return strictlyInside || (high === low && inclusive);
 }

@@ -1,6 +1,6 @@
 /** Whether what a policy leaves to the database reads the whole table for want of an index, and which index would help. */
-import type { CompareOp } from '../../../grammar/syntax.ts';
 import { ident } from '../../sql.ts';
+import { OPERATORS } from '../operators.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 export interface Unindexed {
@@ -12,7 +12,6 @@ export interface Unindexed {
 /** `free`: the request alone decides. `served`: an index answers. Else the fields whose index would; none if no index can. */
 type Access = 'free' | 'served' | readonly CatalogField[];
 
-const SARGABLE: ReadonlySet<CompareOp> = new Set<CompareOp>(['=', 'in', '<', '<=', '>', '>=', 'starts with']);
 const HOPELESS: Access = [];
 
 /** `undefined` where an index serves the policy, or none would. `collection` is the one that the policy guards. */
@@ -69,10 +68,10 @@ const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => o
 function ofCompare({ op, left, right }: CheckedCompare): Access {
   const columns = [left, right].filter(dependsOnRecord);
   if (columns.length === 0) return 'free';
-  if (columns.length > 1 || !SARGABLE.has(op)) return HOPELESS;
+  if (columns.length > 1 || !OPERATORS[op].sargable) return HOPELESS;
   const [operand] = columns as [ColumnOperand];
   // The column on the list or needle side is not what the operator looks up.
-  if (operand === right && (op === 'in' || op === 'starts with')) return HOPELESS;
+  if (operand === right && OPERATORS[op].mirror === undefined) return HOPELESS;
   return ofColumn(operand);
 }
 

@@ -3,6 +3,7 @@ import type { PolicyIssue } from '../../../grammar/errors.ts';
 import { parse } from '../../../grammar/parser.ts';
 import { MOST_ISSUES } from '../../../grammar/read.ts';
 import type { Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
+import { equalityOf } from '../operators.ts';
 import type { CheckContext, Checked, CheckedOperand } from '../types.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
 import { type BoundVariable, type Fault, type Place, resolve } from './resolve.ts';
@@ -168,7 +169,7 @@ class Checker {
     if (named.kind !== 'query' && named.kind !== 'to many' && named.type === 'bool') {
       return {
         kind: 'compare',
-        op: '=',
+        op: equalityOf(true),
         left: named,
         right: { ...truth, kind: 'literal', type: 'bool', list: false },
         span,

@@ -1,7 +1,7 @@
 /** The type rules of comparisons. Which rule an operator has stands in its entry of the table. */
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Compare, CompareOp, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
-import { OPERATORS } from '../operators.ts';
+import type { Compare, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import type {
   Checked,
   CheckedOperand,
@@ -44,7 +44,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   if (left === undefined || right === undefined) return undefined;
   const pair = { expr, left, right, at };
   if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
-  if (left.kind === 'to many' && expr.op === 'contains' && isWhole(left))
+  if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWhole(left))
     return containsElement(pair, left.relation.path);
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
   if (bare !== undefined) return refuse(pair, bareToMany(pair, bare));
@@ -200,7 +200,7 @@ const isEmptyText = (side: Scalar): boolean =>
 /** `@request.auth.id != ""`, as other systems ask whether somebody is signed in. */
 function emptyIdentifier({ expr, left, right, at }: Pair, empty: Scalar): Fault {
   const other = empty === left ? right : left;
-  const test = expr.op === '!=' ? 'is not null' : 'is null';
+  const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
   const message = `an identifier is never an empty text; expected \`${test}\``;
   const fix = { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` };
   return { code: 'identifier_malformed', message, span: empty.span, suggestion: test, fix };
@@ -226,10 +226,11 @@ function listCompared({ expr, left, right, at }: Pair): Fault {
   const [one, many] = isScalar(left) ? [left, right] : [right, left];
   const message = `\`${expr.op}\` compares one value with one; a list takes \`contains\` or \`in\``;
   const given = { code: 'list_compared', message, span: many.span };
-  if (!isScalar(one) || (expr.op !== '=' && expr.op !== '!=')) return given;
+  const { family, negative } = OPERATORS[expr.op];
+  if (!isScalar(one) || family !== 'equality') return given;
   const [value, list] = [textAt(at, one.span), textAt(at, many.span)];
-  const replacement = expr.op === '=' ? `${value} in ${list}` : `${value} not in ${list}`;
-  return { ...given, suggestion: 'in', fix: { span: expr.span, replacement } };
+  const replacement = `${value} ${membershipOf(!negative)} ${list}`;
+  return { ...given, suggestion: membershipOf(true), fix: { span: expr.span, replacement } };
 }
 
 // ---------------------------------------------------------------- in, not in
@@ -257,8 +258,9 @@ function listExpected({ expr, left, right, at }: Pair): Fault {
 
 /** `x in y` as `y contains x`. */
 function contained({ op, span }: Compare, holder: string, element: string): Pick<Fault, 'suggestion' | 'fix'> {
-  const positive = `${holder} contains ${element}`;
-  return { suggestion: 'contains', fix: { span, replacement: op === 'in' ? positive : `not (${positive})` } };
+  const positive = `${holder} ${HOLDS} ${element}`;
+  const replacement = OPERATORS[op].negative ? `not (${positive})` : positive;
+  return { suggestion: HOLDS, fix: { span, replacement } };
 }
 
 /** The two sides of an element test, whichever way round they are written. */
@@ -359,7 +361,14 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
     nullable: false,
     span: path.span,
   };
-  const condition: Checked = { kind: 'compare', op: '=', left, right: element, span: expr.span };
+  const condition: Checked = {
+    kind: 'compare',
+    op: equalityOf(true),
+    left,
+    right: element,
+    synthetic: true,
+    span: expr.span,
+  };
   return { kind: 'quantified', quantifier: 'any', path, variable, condition, span: expr.span };
 }
 
@@ -368,24 +377,22 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
 function comparedWithNull({ expr, left, right, at }: Pair): Fault {
   const other = left.kind === 'null' ? right : left;
   const span = left.kind === 'null' ? left.span : right.span;
-  const test = expr.op === '!=' ? 'is not null' : 'is null';
+  const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
   const message = `a comparison with \`null\` is never true; expected \`${test}\``;
   const given = { code: 'null_compared', message, span, suggestion: test };
-  if (other.kind === 'null' || (expr.op !== '=' && expr.op !== '!=')) return given;
+  if (other.kind === 'null' || OPERATORS[expr.op].family !== 'equality') return given;
   return { ...given, fix: { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` } };
 }
-
-const NEGATIVE: ReadonlySet<CompareOp> = new Set<CompareOp>(['!=', 'not in']);
 
 /** `@record.tags = x`, `@record.team.memberships.user = x`, `x in @record.tags`. */
 function bareToMany({ expr, left, right, at }: Pair, bare: Extract<Side, { kind: 'to many' }>): Fault {
   const { path, relation } = bare;
   const relationText = textAt(at, { start: path.span.start, end: relation.path.span.end });
   const rest = at.text.slice(relation.path.span.end, path.span.end);
-  const wanted = NEGATIVE.has(expr.op) ? 'all' : 'any';
+  const wanted = OPERATORS[expr.op].negative ? 'all' : 'any';
   const message = `\`${relationText}\` is many records; expected \`any(${relationText} as x, …)\`, or \`all\` or \`none\``;
   const given = { code: 'to_many_compared', message, span: { start: path.span.start, end: relation.path.span.end } };
-  if (bare === right && (expr.op === 'in' || expr.op === 'not in') && rest === '') {
+  if (bare === right && OPERATORS[expr.op].family === 'list' && rest === '') {
     return { ...given, ...contained(expr, relationText, textAt(at, left.span)) };
   }
   const name = ['x', 'y', 'z', 'x1', 'x2', 'x3'].find((each) => !at.variables.has(each));

@@ -1,6 +1,6 @@
 /** Which of true, false and unknown a condition can come to, for any record and any request: never too few, sometimes too many. */
 import { numberTest } from '../numerals.ts';
-import { OPERATORS } from '../operators.ts';
+import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 
 export const TRUE = 1;
@@ -50,7 +50,8 @@ function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
 function ofCompare(compare: CheckedCompare): Outcomes {
   const { op, left, right } = compare;
   const empty = right.kind === 'literal' && right.list && listOf(right).length === 0;
-  if (empty && (op === 'in' || op === 'not in')) return op === 'in' ? FALSE : TRUE;
+  const operator = OPERATORS[op];
+  if (empty && operator.family === 'list') return operator.negative ? TRUE : FALSE;
   const absent = isNullable(left) || isNullable(right) ? UNKNOWN : 0;
   return present(compare) | absent;
 }
@@ -60,26 +61,19 @@ const listOf = (literal: LiteralOperand): readonly (string | number | boolean)[]
 
 /** The outcomes for sides that are there. */
 function present({ op, left, right }: CheckedCompare): Outcomes {
-  if (left.kind === 'literal' && right.kind === 'literal') return ofLiterals({ op, left, right });
-  if (sameColumn(left, right)) return op === '=' || op === '<=' || op === '>=' ? TRUE : FALSE;
+  if (left.kind === 'literal' && right.kind === 'literal') return ofLiterals(op, left, right);
+  const operator = OPERATORS[op];
+  if (sameColumn(left, right)) return operator.negative || operator.strict ? FALSE : TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return TRUE | FALSE;
-  if (right.list) return op === 'in' || op === 'not in' ? ofEnum(left, listOf(right), op === 'in') : TRUE | FALSE;
+  if (right.list) return ofEnum(left, listOf(right), isMember(operator));
   if (left.type === 'int' && typeof right.value === 'number' && (right.type === 'int' || right.type === 'float')) {
     const test = numberTest('int', op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? TRUE : FALSE;
   }
-  return op === '=' || op === '!=' ? ofEnum(left, listOf(right), op === '=') : TRUE | FALSE;
+  return operator.family === 'equality' ? ofEnum(left, listOf(right), isMember(operator)) : TRUE | FALSE;
 }
 
-function ofLiterals({
-  op,
-  left,
-  right,
-}: {
-  op: CheckedCompare['op'];
-  left: LiteralOperand;
-  right: LiteralOperand;
-}): Outcomes {
+function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
   if (left.exact !== undefined || right.exact !== undefined) return TRUE | FALSE;
   return OPERATORS[op].holds(left.value as string, right.value as string) ? TRUE : FALSE;
 }

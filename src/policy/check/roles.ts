@@ -1,4 +1,5 @@
 /** The `roles` of a rule, as a checked tree. */
+import { HOLDS } from '../operators.ts';
 import type { Checked } from '../types.ts';
 
 /** A condition in the policy language, and its checked tree, whose spans point into that text. */
@@ -16,11 +17,11 @@ export function hasAnyRole(roles: readonly string[], start = 0): RolesCondition 
     if (i > 0) text += ' or ';
     const literal = JSON.stringify(role);
     const at = start + text.length;
-    text += `${CALLER_ROLES} contains ${literal}`;
+    text += `${CALLER_ROLES} ${HOLDS} ${literal}`;
     const end = start + text.length;
     return {
       kind: 'compare',
-      op: 'contains',
+      op: HOLDS,
       left: {
         kind: 'request',
         source: 'auth',

@@ -3,6 +3,7 @@ import type { PolicyIssue } from '../../../grammar/errors.ts';
 import { MOST_ISSUES } from '../../../grammar/read.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Span } from '../../../grammar/syntax.ts';
+import { equalityOf, isMember, OPERATORS } from '../operators.ts';
 import type {
   CheckContext,
   Checked,
@@ -111,8 +112,8 @@ class Review {
   // -------------------------------------------------------------- comparisons
 
   #compare(compare: CheckedCompare, around: Around): void {
-    const written = !isLoweredContains(compare);
-    if (written && this.#dependsOnNothing(compare)) return;
+    // The left side of the `element.id = x` that `tags contains x` stands for is written nowhere.
+    if (!compare.synthetic && this.#dependsOnNothing(compare)) return;
     this.#negation(compare, around);
     this.#needle(compare, around);
     this.#dateAsText(compare);
@@ -135,7 +136,7 @@ class Review {
 
   /** `!=`, `not in`, or a comparison under `not`, over something that can be absent. */
   #negation(compare: CheckedCompare, around: Around): void {
-    const ownNegation = compare.op === '!=' || compare.op === 'not in';
+    const ownNegation = OPERATORS[compare.op].negative === true;
     if (ownNegation === around.negated || asksForText(compare)) return;
     const absent = [compare.left, compare.right].find(
       (side) => canSurprise(side) && !around.nullTested.has(identity(side)),
@@ -156,8 +157,8 @@ class Review {
   }
 
   #needle({ op, left, right, span }: CheckedCompare, around: Around): void {
-    const isNeedle =
-      op === 'starts with' || op === 'ends with' || (op === 'contains' && left.kind !== 'literal' && !isList(left));
+    const { family, sides } = OPERATORS[op];
+    const isNeedle = family === 'text' && (sides === 'text' || (left.kind !== 'literal' && !isList(left)));
     if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
     const path = this.#slice(right.span);
     const replacement = `(${path} != "" and ${this.#slice(span)})`;
@@ -209,7 +210,7 @@ class Review {
 
   /** `a = 1 and a = 2` */
   #contradiction(items: readonly Checked[]): void {
-    const pair = clash(items, '=');
+    const pair = clash(items, true);
     if (pair)
       this.#warn({
         code: 'never_true',
@@ -220,7 +221,7 @@ class Review {
 
   /** `a != 1 or a != 2` */
   #tautology(items: readonly Checked[]): void {
-    const pair = clash(items, '!=');
+    const pair = clash(items, false);
     if (!pair) return;
     const message =
       'whatever it is, it differs from one of the two, so this is always true for what is present; `and` may be meant';
@@ -240,17 +241,11 @@ function canSurprise(side: CheckedOperand): boolean {
 }
 
 /** `q != ""` is written to refuse what is empty, and refuses what is left out as well. */
-const asksForText = ({ op, right }: CheckedCompare): boolean =>
-  op === '!=' && right.kind === 'literal' && right.value === '';
+const isNotEqual = ({ op }: CheckedCompare): boolean => OPERATORS[op].family === 'equality' && !isMember(OPERATORS[op]);
+const asksForText = (compare: CheckedCompare): boolean => isNotEqual(compare) && isEmptyText(compare);
+const isEmptyText = ({ right }: CheckedCompare): boolean => right.kind === 'literal' && right.value === '';
 
 const identical = ({ left, right }: CheckedCompare): boolean => identity(left) === identity(right);
-
-/** `element.id = x` as made from `tags contains x`: its left side is written nowhere. */
-const isLoweredContains = ({ left }: CheckedCompare): boolean =>
-  left.kind === 'column' &&
-  left.scope.kind === 'variable' &&
-  left.steps.length === 0 &&
-  left.scope.name.startsWith('element');
 
 const relationKey = ({ path }: CheckedQuantified): string =>
   JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.name]);
@@ -276,14 +271,16 @@ const union = (set: ReadonlySet<string>, more: readonly string[]): ReadonlySet<s
   more.length === 0 ? set : new Set([...set, ...more]);
 
 function filledBy(item: Checked): readonly string[] {
-  if (item.kind !== 'compare' || item.op !== '!=') return [];
-  return item.right.kind === 'literal' && item.right.value === '' ? [identity(item.left)] : [];
+  if (item.kind !== 'compare' || !isNotEqual(item)) return [];
+  return isEmptyText(item) ? [identity(item.left)] : [];
 }
 
 /** Two comparisons of one operand with different literals. */
-function clash(items: readonly Checked[], op: '=' | '!='): CheckedCompare | undefined {
+function clash(items: readonly Checked[], member: boolean): CheckedCompare | undefined {
   const seen = new Map<string, LiteralOperand['value']>();
-  const candidates = items.filter((item): item is CheckedCompare => item.kind === 'compare' && item.op === op);
+  const candidates = items.filter(
+    (item): item is CheckedCompare => item.kind === 'compare' && item.op === equalityOf(member),
+  );
   if (candidates.length < 2) return undefined;
   for (const item of candidates) {
     if (item.right.kind !== 'literal' || item.right.exact !== undefined) continue;

@@ -16,8 +16,9 @@ import {
   type Test,
   type Value,
 } from '../condition.ts';
-import { OPERATORS } from '../operators.ts';
+import { isMember, OPERATORS } from '../operators.ts';
 import type { ValueType } from '../types.ts';
+import { columnsOf, sourcesIn } from '../visit.ts';
 
 /** A place in a printed condition, filled from the values of a request. */
 class Hole {
@@ -114,7 +115,7 @@ class Printer {
    * its own table anew, the others answer with the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
    */
   #fence(exists: Exists): Sql {
-    const within = boundIn(exists);
+    const within = sourcesIn(exists);
     const isFar = ({ source }: ColumnRef): boolean => source.id !== this.#nearest && !within.has(source.id);
     return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
   }
@@ -227,22 +228,6 @@ function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read
 
 // ---------------------------------------------------------------- what a condition reads
 
-function columnsOf(cond: Condition): readonly ColumnRef[] {
-  switch (cond.kind) {
-    case 'const':
-      return [];
-    case 'and':
-    case 'or':
-      return cond.items.flatMap(columnsOf);
-    case 'null':
-      return [cond.column];
-    case 'test':
-      return [cond.left, cond.right].filter((side) => side.kind === 'column');
-    case 'exists':
-      return [cond.key, ...columnsOf(cond.condition)];
-  }
-}
-
 function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
 }
@@ -250,21 +235,8 @@ function readsMoreThanId(condition: Condition, source: Source): boolean {
 /** The keys can be found without the row outside, and an index finds them: an array of every key of a table would be worse than the semi-join. */
 function isHoistable(exists: Exists): boolean {
   if (exists.negated || !isSelective(exists.condition)) return false;
-  const bound = boundIn(exists);
+  const bound = sourcesIn(exists);
   return columnsOf(exists.condition).every((ref) => bound.has(ref.source.id));
-}
-
-function boundIn(exists: Exists): ReadonlySet<number> {
-  const bound = new Set<number>();
-  const visit = (cond: Condition): void => {
-    if (cond.kind === 'and' || cond.kind === 'or') cond.items.forEach(visit);
-    if (cond.kind === 'exists') {
-      bound.add(cond.source.id);
-      visit(cond.condition);
-    }
-  };
-  visit(exists);
-  return bound;
 }
 
 function isSelective(cond: Condition): boolean {
@@ -277,7 +249,7 @@ function isSelective(cond: Condition): boolean {
       return !cond.negated && isSelective(cond.condition);
     case 'test':
       return (
-        (cond.op === '=' || cond.op === 'in') &&
+        isMember(OPERATORS[cond.op]) &&
         cond.left.kind === 'column' &&
         cond.left.selective &&
         cond.right.kind !== 'column'

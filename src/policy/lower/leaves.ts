@@ -12,7 +12,7 @@ import {
   type Test,
   TRUE,
 } from '../condition.ts';
-import { numberTest } from '../numerals.ts';
+import { canEqual, numberTest } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
@@ -29,20 +29,22 @@ export function valueTest(
   { op, negated }: { readonly op: Test['op']; readonly negated: boolean },
   { column, value, states }: Meeting & { readonly value: PlannedOperand },
 ): Condition {
+  const { family, negative, direction, strict } = OPERATORS[op];
+  const member = negative !== true;
   const test = (right: Operand, as = op): Condition => ({ kind: 'test', op: as, negated, left: column, right });
   const { type } = column;
   if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
-    if (value.list) return listTest({ column, type, elements: numericElements(type, value), member: op === 'in' });
+    if (value.list) return listTest({ column, type, elements: numericElements(type, value), member });
     const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
     if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
     return test({ kind: 'literal', type, value: result.value }, result.op);
   }
   const right = valueFor(value, { column, states });
   if (right.kind === 'literal' && Array.isArray(right.value))
-    return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member: op === 'in' });
-  if (op === '=' || op === '!=') return booleanTest({ kind: 'test', op, negated, left: column, right });
+    return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member });
+  if (family === 'equality') return booleanTest({ kind: 'test', op, negated, left: column, right });
   if (right.kind === 'slot' && type === 'int' && value.kind === 'slot' && value.operand.type === 'float') {
-    return test({ ...right, adapt: op === '>=' || op === '<' ? 'ceil' : 'floor' });
+    return test({ ...right, adapt: (direction === 'up') !== (strict === true) ? 'ceil' : 'floor' });
   }
   return test(right);
 }
@@ -93,7 +95,5 @@ const isAbsent = (operand: Operand): Condition =>
 /** The elements that a column of whole numbers, or of doubles, can equal. */
 function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {
   const { value, exact } = literal;
-  return (value as readonly number[]).filter(
-    (element, i) => typeof numberTest(type, '=', { value: element, exact: exact?.[i] }) === 'object',
-  );
+  return (value as readonly number[]).filter((element, i) => canEqual(type, { value: element, exact: exact?.[i] }));
 }

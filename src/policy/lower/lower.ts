@@ -51,6 +51,14 @@ interface Reached {
   readonly wrap: Wrap;
   readonly column: ColumnRef;
 }
+/** The elements of a to-many relation. */
+interface Elements {
+  readonly wrap: Wrap;
+  readonly key: ColumnRef;
+  /** Binds an element. */
+  readonly source: Source;
+  exists(condition: Condition, negated: boolean): Condition;
+}
 
 class Lowering {
   readonly #catalog: Catalog;
@@ -98,14 +106,14 @@ class Lowering {
   }
 
   #someElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
-    const { wrap, exists } = this.#elements(node.path, place);
-    return wrap(exists(this.#element(node, { place, source: exists.source }), false));
+    const { wrap, source, exists } = this.#elements(node.path, place);
+    return wrap(exists(this.#element(node, { place, source }), false));
   }
 
   /** No element that is not definitely so. Behind an absent step nothing is known of the elements. */
   #everyElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
-    const { wrap, exists, key } = this.#elements(node.path, place);
-    const exception = complementOf(this.#element(node, { place, source: exists.source }));
+    const { wrap, source, exists, key } = this.#elements(node.path, place);
+    const exception = complementOf(this.#element(node, { place, source }));
     return wrap(and([isPresent(key), exists(exception, true)]));
   }
 
@@ -116,11 +124,11 @@ class Lowering {
     return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
   }
 
-  #elements(path: ToManyPath, place: Place) {
+  #elements(path: ToManyPath, place: Place): Elements {
     const { wrap, column: key, walk } = this.#identifier(path, place);
     const { relation, from } = path;
     const source = this.#source(key.source);
-    const build = (condition: Condition, negated: boolean): Condition =>
+    const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({
         kind: 'exists',
         negated,
@@ -132,7 +140,7 @@ class Lowering {
         walk: [...walk, relation.name],
         condition,
       });
-    return { wrap, key, exists: Object.assign(build, { source }) };
+    return { wrap, key, source, exists };
   }
 
   // -------------------------------------------------------------- paths
@@ -234,7 +242,8 @@ class Lowering {
         ? { op: complement, negated: false }
         : { op, negated: true };
     // With an absent element in it, a list can show that something is in it and never that something is not.
-    if (asked.op === 'not in' && (this.#stateOf(right) === PARTIAL || this.#stateOf(left) === PARTIAL)) return FALSE;
+    const isPartial = this.#stateOf(right) === PARTIAL || this.#stateOf(left) === PARTIAL;
+    if (isPartial && OPERATORS[asked.op].negative) return FALSE;
     return this.#test({ ...asked, left, right }, place);
   }
 
@@ -275,7 +284,7 @@ class Lowering {
       operand.kind === 'literal'
         ? operand.list && (operand.value as readonly Scalar[]).length === 0
         : this.#stateOf(operand) === EMPTY;
-    return isEmpty ? op === 'not in' : undefined;
+    return isEmpty ? OPERATORS[op].negative === true : undefined;
   }
 }
 

@@ -2,12 +2,12 @@
  * Conditions are put together through `and`, `or` and `existsOf`, which keep them small: constants go, chains are flat, nothing stands twice,
  * and alternatives of one column become one list. Every step holds for three-valued leaves read as "definitely true".
  */
-import type { CompareOp } from '../../../grammar/syntax.ts';
 import {
   type ColumnRef,
   type Condition,
   type Exists,
   FALSE,
+  isTo,
   type Junction,
   type NullTest,
   type Operand,
@@ -16,7 +16,7 @@ import {
   type Test,
   TRUE,
 } from '../condition.ts';
-import { OPERATORS, rank } from '../operators.ts';
+import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from '../operators.ts';
 import type { ValueType } from '../types.ts';
 
 type Kind = Junction['kind'];
@@ -181,16 +181,16 @@ function mergeTests(kind: Kind, a: Test, b: Test): Condition | undefined {
   if (!isOnColumn(a) || !isOnColumn(b) || !isSameColumn(a.left, b.left)) return undefined;
   if (OPERATORS[a.op].complement === b.op && operandKey(a.right) === operandKey(b.right))
     return kind === 'and' ? FALSE : bothPresent(a);
-  if (a.right.kind !== 'literal' || b.right.kind !== 'literal' || a.right.type !== b.right.type) return undefined;
+  if (a.right.kind !== 'literal' || b.right.kind !== 'literal' || !isSameType(a.right.type, b.right.type))
+    return undefined;
   return mergeLists(kind, a, b) ?? mergeBounds(kind, a, b);
 }
+
+const isSameType = (a: ValueType, b: ValueType): boolean => (isTo(a) && isTo(b) ? a.id === b.id : a === b);
 
 function bothPresent(test: Test): Condition {
   return and([test.left, test.right].map((side) => (side.kind === 'column' ? isPresent(side) : TRUE)));
 }
-
-const IN_LIST: ReadonlySet<CompareOp> = new Set(['=', 'in']);
-const OUT_OF_LIST: ReadonlySet<CompareOp> = new Set(['!=', 'not in']);
 
 const elementsOf = ({ right }: Test): readonly Scalar[] => {
   const value = right.kind === 'literal' ? right.value : [];
@@ -199,8 +199,9 @@ const elementsOf = ({ right }: Test): readonly Scalar[] => {
 
 /** `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one list, what `=` and `in` both allow is another. */
 function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
-  const member = IN_LIST.has(a.op);
-  const isMerged = member ? IN_LIST.has(b.op) : OUT_OF_LIST.has(a.op) && OUT_OF_LIST.has(b.op);
+  const [one, two] = [OPERATORS[a.op], OPERATORS[b.op]];
+  const member = isMember(one);
+  const isMerged = member ? isMember(two) : isNonMember(one) && isNonMember(two);
   if (!isMerged) return undefined;
   const [x, y] = [elementsOf(a), elementsOf(b)];
   const elements = (kind === 'or') === member ? [...x, ...y] : x.filter((value) => y.includes(value));
@@ -223,26 +224,26 @@ export function listTest({ column, type, elements: given, member }: ListTest): C
   if (type === 'bool' && elements.length === 2) return member ? isPresent(column) : FALSE;
   const base = { kind: 'test', negated: false, left: column } as const;
   if (elements.length > 1)
-    return { ...base, op: member ? 'in' : 'not in', right: { kind: 'literal', type, value: elements } };
-  return booleanTest({ ...base, op: member ? '=' : '!=', right: { kind: 'literal', type, value: first } });
+    return { ...base, op: membershipOf(member), right: { kind: 'literal', type, value: elements } };
+  return booleanTest({ ...base, op: equalityOf(member), right: { kind: 'literal', type, value: first } });
 }
 
 /** One way to say it: `pinned != true` is `pinned = false`. */
 export function booleanTest(test: Test): Test {
   const { op, right } = test;
-  if (op !== '!=' || right.kind !== 'literal' || typeof right.value !== 'boolean') return test;
-  return { ...test, op: '=', right: { ...right, value: !right.value } };
+  const { family, negative } = OPERATORS[op];
+  if (family !== 'equality' || !negative || right.kind !== 'literal' || typeof right.value !== 'boolean') return test;
+  return { ...test, op: equalityOf(true), right: { ...right, value: !right.value } };
 }
 
 /** Two bounds of one direction: `and` keeps the narrower, `or` the wider. */
 function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
-  const isLower = (op: CompareOp): boolean => op === '>' || op === '>=';
-  const isUpper = (op: CompareOp): boolean => op === '<' || op === '<=';
-  if (!(isLower(a.op) && isLower(b.op)) && !(isUpper(a.op) && isUpper(b.op))) return undefined;
+  const { direction, strict } = OPERATORS[a.op];
+  if (direction === undefined || OPERATORS[b.op].direction !== direction) return undefined;
   const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
   const order = rank(x, y);
-  const aIsStrict = a.op === '<' || a.op === '>';
-  const aIsNarrower = order === 0 ? aIsStrict : isLower(a.op) ? order > 0 : order < 0;
+  const aIsStrict = strict === true;
+  const aIsNarrower = order === 0 ? aIsStrict : direction === 'up' ? order > 0 : order < 0;
   return aIsNarrower === (kind === 'and') ? a : b;
 }
 

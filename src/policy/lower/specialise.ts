@@ -5,7 +5,7 @@
 import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
 import { successorOf } from '../collation.ts';
 import type { Scalar } from '../condition.ts';
-import { compareNumerals, holdsForNumber, holdsForNumerals, numberTest } from '../numerals.ts';
+import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import type {
   Checked,
@@ -126,7 +126,7 @@ class Planner {
     if (node.left.kind !== 'column' && node.right.kind !== 'column') return this.decide(this.#verdict(node));
     const left = this.#operand(node.left);
     const right = this.#operand(node.right);
-    if (right.kind === 'slot' && node.op === 'starts with') this.slots[right.slot]!.isPrefix = true;
+    if (right.kind === 'slot' && OPERATORS[node.op].prefix) this.slots[right.slot]!.isPrefix = true;
     return normalised({ kind: 'compare', op: node.op, left, right });
   }
 
@@ -174,7 +174,7 @@ class Planner {
     const right = this.reader(node.right as Exclude<CheckedOperand, ColumnOperand>);
     const holds = holdsOf(node);
     const list = isList(node.right) ? right : isList(node.left) ? left : undefined;
-    const member = node.op !== 'not in';
+    const member = OPERATORS[node.op].negative !== true;
     return (binding) => {
       if (list !== undefined && list.state(binding) === EMPTY) return !member;
       if (!left.present(binding) || !right.present(binding)) return undefined;
@@ -223,14 +223,14 @@ function holdsInList({ op, left, right }: Pick<CheckedCompare, 'op' | 'left' | '
   const list = isList(right) ? right : left;
   const written = list.kind === 'literal' && Array.isArray(list.exact) ? list.exact : [];
   const isElement = written.some((element) => compareNumerals(element, numeral) === 0);
-  return isElement !== (op === 'not in');
+  return isElement !== (OPERATORS[op].negative === true);
 }
 
 /** Without the numerals that no stored number equals. */
 export function literalElements({ value, exact }: LiteralOperand): readonly Scalar[] {
   return (value as readonly Scalar[]).filter((element, i) => {
     if (typeof element !== 'number') return true;
-    return typeof numberTest('float', '=', { value: element, exact: exact?.[i] }) === 'object';
+    return canEqual('float', { value: element, exact: exact?.[i] });
   });
 }
 
@@ -238,7 +238,8 @@ export function literalElements({ value, exact }: LiteralOperand): readonly Scal
 function normalised(node: PlannedCompare): PlannedCompare {
   if (node.left.kind === 'column') return node;
   const isList = node.left.kind === 'slot' ? node.left.operand.list === true : node.left.list;
-  const mirror = isList ? 'in' : OPERATORS[node.op].mirror;
+  const operator = OPERATORS[node.op];
+  const mirror = isList ? operator.overList : operator.mirror;
   return mirror === undefined ? node : { kind: 'compare', op: mirror, left: node.right, right: node.left };
 }
 

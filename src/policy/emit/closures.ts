@@ -1,0 +1,186 @@
+/** The JavaScript of a condition as composed closures, for places where code generation is off. It means the same as the generated code. */
+import {
+  type ColumnRef,
+  type Condition,
+  type Exists,
+  NEXT,
+  type Operand,
+  RECORD,
+  type Scalar,
+  type Test,
+} from '../condition.ts';
+import { isMember, OPERATORS, type Operator } from '../operators.ts';
+import type { Related, Row } from '../types.ts';
+import { sourcesIn } from '../visit.ts';
+import { isToOne, literalOf, manyOf, oneOf, own, type Predicate } from './decision.ts';
+
+interface Frame {
+  readonly record: Row;
+  readonly next: Row;
+  readonly related: Related;
+  readonly nextRelated: Related;
+  readonly values: readonly unknown[];
+  /** The rows that are walked to, by the identifier of their source. */
+  readonly bound: Row[];
+}
+type Closure = (frame: Frame) => boolean;
+
+export function closures(cond: Condition): Predicate {
+  const closure = closureOf(cond);
+  const binds = sourcesIn(cond).size > 0;
+  return (values) =>
+    (record, related, next = record, nextRelated = related) =>
+      closure({ record, next, related, nextRelated, values, bound: binds ? [] : NOTHING_BOUND });
+}
+
+const NOTHING_BOUND: Row[] = [];
+
+function closureOf(cond: Condition): Closure {
+  switch (cond.kind) {
+    case 'const':
+      return () => cond.value;
+    case 'and':
+      return allOf(cond.items.map(closureOf));
+    case 'or':
+      return someOf(cond.items.map(closureOf));
+    case 'null': {
+      const read = columnReader(cond.column);
+      return cond.negated ? (frame) => read(frame) != null : (frame) => read(frame) == null;
+    }
+    case 'test':
+      return testClosure(cond);
+    case 'exists': {
+      const found = existsClosure(cond);
+      return cond.negated ? (frame) => !found(frame) : found;
+    }
+  }
+}
+
+/** Unrolled: calls are cheaper than a loop. */
+function allOf(items: readonly Closure[]): Closure {
+  const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
+  if (c === undefined) return (frame) => a(frame) && b(frame);
+  if (others.length === 0) return (frame) => a(frame) && b(frame) && c(frame);
+  const rest = others.length === 1 ? others[0]! : allOf(others);
+  return (frame) => a(frame) && b(frame) && c(frame) && rest(frame);
+}
+
+function someOf(items: readonly Closure[]): Closure {
+  const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
+  if (c === undefined) return (frame) => a(frame) || b(frame);
+  if (others.length === 0) return (frame) => a(frame) || b(frame) || c(frame);
+  const rest = others.length === 1 ? others[0]! : someOf(others);
+  return (frame) => a(frame) || b(frame) || c(frame) || rest(frame);
+}
+
+type Read = (frame: Frame) => unknown;
+
+function columnReader({ source: { id }, name }: ColumnRef): Read {
+  const inherited = name in Object.prototype;
+  switch (id) {
+    case RECORD.id:
+      return inherited ? ({ record }) => own(record, name) : ({ record }) => record[name];
+    case NEXT.id:
+      return inherited ? ({ next }) => own(next, name) : ({ next }) => next[name];
+    default:
+      return inherited ? ({ bound }) => own(bound[id]!, name) : ({ bound }) => bound[id]![name];
+  }
+}
+
+function operandReader(operand: Operand): Read {
+  switch (operand.kind) {
+    case 'column':
+      return columnReader(operand);
+    case 'literal': {
+      const value = literalOf(operand.value);
+      return () => value;
+    }
+    case 'slot': {
+      const { slot } = operand;
+      return ({ values }) => values[slot];
+    }
+  }
+}
+
+function testClosure(test: Test): Closure {
+  const { op, negated, left, right } = test;
+  const a = operandReader(left);
+  if (left.kind === 'column' && right.kind !== 'column' && !negated) {
+    const fused = right.kind === 'slot' ? slotTest(test, right.slot) : literalTest(test, literalOf(right.value));
+    if (fused !== undefined) return fused;
+  }
+  const b = operandReader(right);
+  const { holds } = OPERATORS[op];
+  return (frame) => {
+    const x = a(frame);
+    const y = b(frame);
+    return x != null && y != null && holds(x as Scalar, y as Scalar) !== negated;
+  };
+}
+
+// The commonest tests in one function each, without a look at the operator.
+
+function slotTest({ op, left }: Test, slot: number): Closure | undefined {
+  const read = columnReader(left as ColumnRef);
+  const operator = OPERATORS[op];
+  if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === frame.values[slot];
+  return ordered(operator, left, [read, (frame) => frame.values[slot]]);
+}
+
+function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
+  const read = columnReader(left as ColumnRef);
+  const operator = OPERATORS[op];
+  if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === value;
+  if (isMember(operator)) {
+    const list = value as readonly unknown[];
+    return (frame) => list.includes(read(frame));
+  }
+  return ordered(operator, left, [read, () => value]);
+}
+
+type Ordering = (a: Read, b: Read) => Closure;
+
+/** Numbers and datetimes, which JavaScript orders as the language does; strings it does not. */
+function ordered({ direction, strict }: Operator, left: Operand, [a, b]: readonly [Read, Read]): Closure | undefined {
+  if (direction === undefined || left.type === 'string') return undefined;
+  return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a, b);
+}
+
+const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'inclusive', Ordering>>>> = {
+  down: {
+    strict: (a, b) => (frame) => {
+      const x = a(frame) as number | null | undefined;
+      return x != null && x < (b(frame) as number);
+    },
+    inclusive: (a, b) => (frame) => {
+      const x = a(frame) as number | null | undefined;
+      return x != null && x <= (b(frame) as number);
+    },
+  },
+  up: {
+    strict: (a, b) => (frame) => {
+      const x = a(frame) as number | null | undefined;
+      return x != null && x > (b(frame) as number);
+    },
+    inclusive: (a, b) => (frame) => {
+      const x = a(frame) as number | null | undefined;
+      return x != null && x >= (b(frame) as number);
+    },
+  },
+};
+
+function existsClosure(exists: Exists): Closure {
+  const key = columnReader(exists.key);
+  const condition = closureOf(exists.condition);
+  const { id, version } = exists.source;
+  const relatedOf = (frame: Frame): Related => (version === 'record' ? frame.related : frame.nextRelated);
+  const meets = (frame: Frame, row: Row): boolean => {
+    frame.bound[id] = row;
+    return condition(frame);
+  };
+  if (!isToOne(exists)) return (frame) => manyOf(exists, relatedOf(frame), key(frame)).some((row) => meets(frame, row));
+  return (frame) => {
+    const row = oneOf(exists, relatedOf(frame), key(frame));
+    return row !== undefined && meets(frame, row);
+  };
+}

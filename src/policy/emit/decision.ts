@@ -1,0 +1,35 @@
+/** What both forms of the JavaScript are made of: how a row, an element and a literal are read. */
+import type { Exists, Scalar } from '../condition.ts';
+import type { Related, Row } from '../types.ts';
+
+/** `next` and `nextRelated` are looked at only where the condition speaks of the resulting record. */
+export type Decision = (record: Row, related: Related, next?: Row, nextRelated?: Related) => boolean;
+/** `values`: the request's, by slot. Bound once for a request, and asked of many records. */
+export type Predicate = (values: readonly unknown[]) => Decision;
+
+// A list this long is looked up by hash.
+const LONG_LIST = 8;
+
+export function literalOf(value: Scalar | readonly Scalar[]): unknown {
+  if (!Array.isArray(value) || value.length <= LONG_LIST) return value;
+  const set = new Set(value);
+  return { includes: (element: Scalar) => set.has(element) };
+}
+
+/** Absent is undefined, whatever the row's prototype holds. */
+export function own(row: Row, name: string): unknown {
+  return Object.hasOwn(row, name) ? row[name] : undefined;
+}
+
+export function oneOf({ relation, from }: Exists, related: Related, key: unknown): Row | undefined {
+  if (key === null || key === undefined) return undefined;
+  return relation.kind === 'belongs_to'
+    ? related.one(relation.collection, key as string)
+    : related.many(from, relation.name, key as string)[0];
+}
+
+export function manyOf({ relation, from }: Exists, related: Related, key: unknown): readonly Row[] {
+  return key === null || key === undefined ? [] : related.many(from, relation.name, key as string);
+}
+
+export const isToOne = ({ relation }: Exists): boolean => relation.kind === 'belongs_to' || relation.kind === 'has_one';

@@ -1,0 +1,130 @@
+/**
+ * The JavaScript of a condition as generated code, the fast form.
+ * INVARIANT: names in the code come from the schema and are quoted; values, of the policy and of the request, come from arrays.
+ */
+import {
+  type ColumnRef,
+  type Condition,
+  type Exists,
+  NEXT,
+  type Operand,
+  type Scalar,
+  type Source,
+  type Test,
+} from '../condition.ts';
+import { isMember, OPERATORS, rank } from '../operators.ts';
+import { isToOne, literalOf, manyOf, oneOf, own, type Predicate } from './decision.ts';
+
+/** Compiled when first called, so that a request which only needs SQL does not pay for it. */
+export function javascript(cond: Condition): Predicate {
+  let compiled: Predicate | undefined;
+  return (values) => {
+    compiled ??= compileCode(cond);
+    return compiled(values);
+  };
+}
+
+function compileCode(cond: Condition): Predicate {
+  const { code, constants } = codeOf(cond);
+  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', code) as (...given: unknown[]) => Predicate;
+  return make(constants, own, rank, oneOf, manyOf);
+}
+
+/** The text of the code and the constants it names, for `explain` and for tests. */
+export function codeOf(cond: Condition): { readonly code: string; readonly constants: readonly unknown[] } {
+  const writer = new CodeWriter();
+  const expression = writer.write(cond);
+  const { constants, walked, slots } = writer;
+  const names = constants.map((_, i) => `const c${i} = constants[${i}];`).join(' ');
+  const values = [...slots].map((slot) => `const v${slot} = values[${slot}];`).join(' ');
+  const rows = walked.length > 0 ? `let ${walked.join(', ')}; ` : '';
+  // On create the resulting record is the record.
+  const given = writer.speaksOfNext ? 'r0, related, r1 = r0, nextRelated = related' : 'r0, related';
+  const decision = `(${given}) => { ${rows}return ${expression}; }`;
+  const code = `"use strict"; ${names} return (values) => { ${values} return ${decision}; };`;
+  return { code, constants };
+}
+
+class CodeWriter {
+  readonly constants: unknown[] = [];
+  /** Variables of to-one rows. */
+  readonly walked: string[] = [];
+  readonly slots = new Set<number>();
+  speaksOfNext = false;
+
+  write(cond: Condition): string {
+    switch (cond.kind) {
+      case 'const':
+        return String(cond.value);
+      case 'and':
+      case 'or':
+        return `(${cond.items.map((item) => this.write(item)).join(cond.kind === 'and' ? ' && ' : ' || ')})`;
+      case 'null':
+        return `${this.#column(cond.column)} ${cond.negated ? '!=' : '=='} null`;
+      case 'test':
+        return this.#test(cond);
+      case 'exists':
+        return cond.negated ? `!${this.#exists(cond)}` : this.#exists(cond);
+    }
+  }
+
+  #constant(value: unknown): string {
+    this.constants.push(value);
+    return `c${this.constants.length - 1}`;
+  }
+
+  #exists(exists: Exists): string {
+    const row = rowName(exists.source);
+    const related = exists.source.version === 'record' ? 'related' : 'nextRelated';
+    const found = `(${this.#constant(exists)}, ${related}, ${this.#column(exists.key)})`;
+    if (!isToOne(exists)) return `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
+    this.walked.push(row);
+    return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;
+  }
+
+  #column({ source, name }: ColumnRef): string {
+    const property = JSON.stringify(name);
+    const row = rowName(source);
+    // What hangs on the resulting record is reached by its columns.
+    if (source.id === NEXT.id) this.speaksOfNext = true;
+    // Only these names are found on a row that does not have them; a plain read is an order faster.
+    return name in Object.prototype ? `own(${row}, ${property})` : `${row}[${property}]`;
+  }
+
+  #operand(operand: Operand): string {
+    switch (operand.kind) {
+      case 'column':
+        return this.#column(operand);
+      case 'literal':
+        return this.#constant(literalOf(operand.value));
+      case 'slot':
+        this.slots.add(operand.slot);
+        return `v${operand.slot}`;
+    }
+  }
+
+  #oneOfFew(left: Operand, elements: readonly Scalar[]): string {
+    const side = this.#operand(left);
+    return `(${elements.map((element) => `${side} === ${this.#constant(element)}`).join(' || ')})`;
+  }
+
+  #test(test: Test): string {
+    const { left, right, negated, op } = test;
+    const operator = OPERATORS[op];
+    if (isMember(operator) && !negated && right.kind === 'literal' && typeof right.value === 'object') {
+      if (right.value.length <= FEW) return this.#oneOfFew(left, right.value);
+    }
+    const [a, b] = [this.#operand(left), this.#operand(right)];
+    const holds = operator.js(a, b, left.type);
+    // A present value equals no absent one, so `===` needs no guard beside it.
+    const equality = operator.family === 'equality' && isMember(operator);
+    const guarded = equality && right.kind !== 'column' ? [] : [left, right].filter((side) => side.kind === 'column');
+    const guards = guarded.map((side) => `${this.#column(side)} != null`);
+    return `(${[...guards, negated ? `!(${holds})` : holds].join(' && ')})`;
+  }
+}
+
+/** A few comparisons cost less than a call. */
+const FEW = 4;
+
+const rowName = ({ id }: Source): string => `r${id}`;

@@ -1,0 +1,96 @@
+/** The walks over the checked tree and over conditions, so that a question about a tree says only what it looks for. */
+import type { ColumnRef, Condition } from './condition.ts';
+import type { Checked, CheckedOperand, Scope } from './types.ts';
+
+// ---------------------------------------------------------------- the checked tree
+
+/** The conditions directly inside. */
+export function partsOf(checked: Checked): readonly Checked[] {
+  switch (checked.kind) {
+    case 'const':
+    case 'compare':
+    case 'is null':
+      return [];
+    case 'and':
+    case 'or':
+      return checked.items;
+    case 'not':
+      return [checked.item];
+    case 'quantified':
+      return [checked.condition];
+  }
+}
+
+/** The values that the node itself compares or tests. */
+export function operandsOf(checked: Checked): readonly CheckedOperand[] {
+  switch (checked.kind) {
+    case 'compare':
+      return [checked.left, checked.right];
+    case 'is null':
+      return [checked.operand];
+    case 'const':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'quantified':
+      return [];
+  }
+}
+
+/** Whether the node or one inside it passes the test. */
+export function some(checked: Checked, test: (node: Checked) => boolean): boolean {
+  return test(checked) || partsOf(checked).some((part) => some(part, test));
+}
+
+/** Where the records come from that the node itself reads. */
+export function scopesOf(checked: Checked): readonly Scope[] {
+  if (checked.kind === 'quantified') return [checked.path.scope];
+  return operandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? [operand.scope] : []));
+}
+
+export const readsNext = (checked: Checked): boolean =>
+  some(checked, (node) => scopesOf(node).some(({ kind }) => kind === 'next'));
+
+/** Reads `@request.data`. */
+export const readsData = (checked: Checked): boolean =>
+  some(checked, (node) => operandsOf(node).some((operand) => operand.kind === 'request' && operand.source === 'data'));
+
+// ---------------------------------------------------------------- conditions
+
+/** The conditions directly inside. */
+function innerOf(cond: Condition): readonly Condition[] {
+  switch (cond.kind) {
+    case 'and':
+    case 'or':
+      return cond.items;
+    case 'exists':
+      return [cond.condition];
+    case 'const':
+    case 'null':
+    case 'test':
+      return [];
+  }
+}
+
+/** Every column that is read, with repetitions. */
+export function columnsOf(cond: Condition): readonly ColumnRef[] {
+  const inner = innerOf(cond).flatMap(columnsOf);
+  switch (cond.kind) {
+    case 'null':
+      return [cond.column];
+    case 'test':
+      return [cond.left, cond.right].filter((side) => side.kind === 'column');
+    case 'exists':
+      return [cond.key, ...inner];
+    case 'const':
+    case 'and':
+    case 'or':
+      return inner;
+  }
+}
+
+/** The rows that the condition binds, by identifier. */
+export function sourcesIn(cond: Condition): ReadonlySet<number> {
+  const own = cond.kind === 'exists' ? [cond.source.id] : [];
+  return new Set([...own, ...innerOf(cond).flatMap((inner) => [...sourcesIn(inner)])]);
+}

@@ -1,0 +1,57 @@
+/** The table of operators is the only place in the compiler that knows an operator by name. */
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { COMPARE_OPS } from '../../grammar/tokens.ts';
+import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, orderOf } from '../../src/policy/operators.ts';
+
+const ROOT = `${import.meta.dirname}/../..`;
+const TABLE = 'src/policy/operators.ts';
+const stages = globSync('src/policy/**/*.ts', { cwd: ROOT }).filter((file) => file !== TABLE);
+/** Quoted by itself, as a value or a key of code. The `'!='` of emitted JavaScript is no operator of the language. */
+const named = (op: string): RegExp => new RegExp(`'${op}'(?!.* null)`);
+
+describe('the table of operators', () => {
+  it('holds every spelling of the grammar under its own symbol', () => {
+    expect(Object.values(OPERATORS).map(({ symbol }) => symbol)).toEqual(Object.keys(OPERATORS));
+    expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
+  });
+
+  it('is the only place that knows an operator by name', () => {
+    expect(stages.length).toBeGreaterThan(20);
+    const found = stages.flatMap((file) =>
+      readFileSync(`${ROOT}/${file}`, 'utf8')
+        .split('\n')
+        .filter((line) => COMPARE_OPS.some((op) => named(op).test(line)))
+        .map((line) => `${file}: ${line.trim()}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('gives each complement and mirror its own back', () => {
+    for (const { symbol, complement, mirror, sides } of Object.values(OPERATORS)) {
+      if (complement !== undefined) expect(OPERATORS[complement]).toMatchObject({ complement: symbol, sides });
+      if (mirror !== undefined) expect(OPERATORS[mirror]).toMatchObject({ mirror: symbol, sides });
+    }
+  });
+
+  it('finds the operators that the stages make by what they are', () => {
+    const made = [true, false].flatMap((member) => [equalityOf(member), membershipOf(member)]);
+    expect(made).toEqual(['=', 'in', '!=', 'not in']);
+    const orderings = (['up', 'down'] as const).flatMap((way) => [orderOf(way, true), orderOf(way, false)]);
+    expect(orderings).toEqual(['>', '>=', '<', '<=']);
+    expect(COMPARE_OPS.filter((op) => isMember(OPERATORS[op]))).toEqual(['=', 'in']);
+    expect(COMPARE_OPS.filter((op) => isNonMember(OPERATORS[op]))).toEqual(['!=', 'not in']);
+  });
+
+  it('says of each operator what its function does', () => {
+    for (const { holds, negative, direction, strict, symbol } of Object.values(OPERATORS)) {
+      if (direction === undefined) continue;
+      expect([holds(1, 2), holds(2, 1), holds(1, 1)], symbol).toEqual([
+        direction === 'down',
+        direction === 'up',
+        !strict,
+      ]);
+      expect(negative).toBeUndefined();
+    }
+  });
+});
