@@ -92,7 +92,7 @@ function builtInPolicies({ kind }: Bare, place: RulePlace): readonly Policy[] {
   return rules.flatMap((rule) => readRule(rule, place) ?? []);
 }
 
-export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
+function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
   if (rules === undefined) return [];
   if (Array.isArray(rules)) return rules;
   return [typeof rules === 'object' ? rules : { when: rules }];
@@ -101,6 +101,17 @@ export function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
 /** Of a rule: a list counts its rules, and a bare policy has no place below its action. */
 const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path =>
   Array.isArray(rules) ? [...path, i] : path;
+
+/** The collections as the file has them. */
+export interface AccessShapes {
+  readonly shapes: Readonly<Record<string, CollectionShape | undefined>>;
+}
+
+/** Where the rule with the index `i` stands. */
+export function rulePlace(collection: string, action: Action, i: number, { shapes }: AccessShapes): Path {
+  const access = shapes[collection]?.access as Partial<Record<Action, RulesShape>> | undefined;
+  return pathOf(access?.[action], ['collections', collection, 'access', action], i);
+}
 
 /** A rule without `roles` or without `when` has no condition of that kind. */
 function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {

@@ -16,6 +16,7 @@ import {
   readUploads,
 } from './settings.ts';
 import { SchemaSource } from './source.ts';
+import { warnOfStrangers } from './strangers.ts';
 import { readShape } from './validate.ts';
 
 export type { SchemaIssue } from './issue.ts';
@@ -40,16 +41,20 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const settings = { report, roles, env };
   const bare = declareCollections(shape, { report, broken });
   const catalog: Catalog = { collections: bare, roles };
-  const collections = [...bare].map(([name, collection]) => {
+  const register = readRegister(shape, settings);
+  const complete = [...bare].map(([name, collection]) => {
     const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
     return [name, { ...collection, access }] as const;
   });
-  warnOfSelfChosen(new Map(collections), { source, shapes: shape.collections ?? {} });
+  const collections: Schema['collections'] = new Map(complete);
+  const shapes = shape.collections ?? {};
+  warnOfSelfChosen(collections, { source, shapes });
+  warnOfStrangers(collections, { source, shapes, roles, register });
   const schema: Schema = {
     file,
     roles,
-    register: readRegister(shape, settings),
-    collections: new Map(collections),
+    register,
+    collections,
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
     limits: readLimits(shape),

@@ -1,14 +1,12 @@
 /** Policies that decide by a field of the caller which that caller may set: whoever is trusted for it can grant it to themselves. */
-import { ACTIONS, type Action, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
-import { rulesOf } from './access.ts';
+import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
+import { type AccessShapes, rulePlace } from './access.ts';
 import type { Path } from './issue.ts';
 import type { Collection } from './model.ts';
-import type { CollectionShape, RulesShape } from './shape.ts';
 import type { SchemaSource } from './source.ts';
 
-interface Context {
+interface Context extends AccessShapes {
   readonly source: SchemaSource;
-  readonly shapes: Readonly<Record<string, CollectionShape | undefined>>;
 }
 
 export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, context: Context): void {
@@ -18,7 +16,7 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
     for (const action of ACTIONS) {
       collection.access[action].forEach((policy, i) => {
         const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
-        for (const name of names) report(name, { ...context, path: pathOf(collection.name, action, i, context) });
+        for (const name of names) report(name, { ...context, path: rulePlace(collection.name, action, i, context) });
       });
     }
   }
@@ -32,12 +30,6 @@ function report(name: string, { source, path }: Context & { readonly path: Path 
     message,
     path: source.has([...path, 'when']) ? [...path, 'when'] : path,
   });
-}
-
-function pathOf(collection: string, action: Action, i: number, { shapes }: Context): Path {
-  const given = (shapes[collection]?.access as Partial<Record<Action, RulesShape>> | undefined)?.[action];
-  const path = ['collections', collection, 'access', action];
-  return Array.isArray(given) && rulesOf(given).length > i ? [...path, i] : path;
 }
 
 /** Some update rule lets a user without a certain role set it, and does not look at what it becomes. */
@@ -72,7 +64,8 @@ function trustedFields(checked: Checked): ReadonlySet<string> {
   );
 }
 
-function* operandsOf(checked: Checked): Generator<CheckedOperand> {
+/** Every value that the condition compares, those within quantifiers included. */
+export function* operandsOf(checked: Checked): Generator<CheckedOperand> {
   switch (checked.kind) {
     case 'const':
       return;
