@@ -3,6 +3,7 @@ import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { touched } from '../store/records/touched.ts';
 import { type Accounts, createAccounts, findAccount } from './accounts.ts';
 import { type AuditQuery, type AuditRow, type Client, readAudit, record } from './audit.ts';
 import { type Authenticator, createAuthenticator } from './authenticate.ts';
@@ -190,7 +191,7 @@ export async function createAuth(parts: {
       const { id } = await mustFind(email);
       const changed = await db.transaction(async (tx) => {
         await tx.run(
-          sql`UPDATE "users" SET disabled = ${param('bool', disabled)}, updated_at = now() WHERE id = ${param('uuid', id)}`,
+          sql`UPDATE "users" SET disabled = ${param('bool', disabled)}, ${touched()} WHERE id = ${param('uuid', id)}`,
         );
         if (disabled) await sessions.endAll(tx, { userId: id });
         await record(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });

@@ -2,6 +2,7 @@
 import { Problem } from '../problem.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { touched } from '../store/records/touched.ts';
 import { findAccount, storePassword } from './accounts.ts';
 import { type Client, record } from './audit.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -123,7 +124,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         await storePassword(tx, used.userId, hash);
         // Who reads the mail of the address has it. Whoever held the account before that was proved is out, by every door.
         const wasUnproved = await tx.run(
-          sql`UPDATE "users" SET email_verified = true, updated_at = now() WHERE id = ${param('uuid', used.userId)} AND NOT email_verified`,
+          sql`UPDATE "users" SET email_verified = true, ${touched()} WHERE id = ${param('uuid', used.userId)} AND NOT email_verified`,
         );
         if (wasUnproved > 0) {
           await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${param('uuid', used.userId)}`);
@@ -148,7 +149,7 @@ export function createRecovery(parts: RecoveryParts): Recovery {
         const used = await useProof(tx, 'verify_email', token);
         if (used === undefined) throw badToken();
         await tx.run(
-          sql`UPDATE "users" SET email_verified = true, updated_at = now() WHERE id = ${param('uuid', used.userId)}`,
+          sql`UPDATE "users" SET email_verified = true, ${touched()} WHERE id = ${param('uuid', used.userId)}`,
         );
         await dropProofs(tx, 'verify_email', used.userId);
         await record(tx, { event: 'email_verified', userId: used.userId, client });

@@ -6,6 +6,7 @@ import type { Collection, Schema } from '../schema/model.ts';
 import { effectiveRoles } from '../schema/roles.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
+import { touched } from '../store/records/touched.ts';
 import { beginRoleTrail } from './role-history.ts';
 
 /** As every route shows it: `{ id, email, email_verified, roles, created_at, updated_at, …fields and belongs_to that the schema adds }`. */
@@ -111,7 +112,7 @@ export function createUsers(schema: Schema): Users {
       ),
     async setRoles(db, id, roles) {
       await db.run(
-        sql`UPDATE ${table} SET roles = ${param('text[]', roles)}, updated_at = now() WHERE id = ${param('uuid', id)}`,
+        sql`UPDATE ${table} SET roles = ${param('text[]', roles)}, ${touched()} WHERE id = ${param('uuid', id)}`,
       );
     },
     effectiveRoles: (roles) => effectiveRoles(schema, roles),

@@ -4,6 +4,7 @@ import type { Schema } from '../../schema/model.ts';
 import { param, raw, type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
+import { makeVersionKey, VERSION_KEY_TABLE } from '../version-key.ts';
 import { readCatalogue } from './catalog.ts';
 import { planSteps, type Step } from './diff.ts';
 import { tablesOf } from './tables.ts';
@@ -56,6 +57,7 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
     for (const step of steps) await tx.run(raw(step.sql));
     for (const statement of [...OWN_TABLES, ...systemTables]) await tx.run(statement);
     await record(tx, schema);
+    await makeVersionKey(tx);
     return migration;
   });
 }
@@ -67,7 +69,7 @@ export async function isCurrent(db: Database, schema: Schema): Promise<boolean> 
   return row?.[0] === fingerprintOf(schema);
 }
 
-const OWN_TABLES: readonly Sql[] = [RECORD, ...IDEMPOTENCY_TABLES];
+const OWN_TABLES: readonly Sql[] = [RECORD, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 async function stepsOf(db: Queryable, schema: Schema): Promise<readonly Step[]> {
   const actual = await readCatalogue(db);

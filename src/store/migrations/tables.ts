@@ -30,6 +30,9 @@ export interface Table {
   readonly indexes: readonly (readonly string[])[];
 }
 
+/** Counts the changes of a record. No field can have this name: those begin with a letter. */
+export const VERSION_COLUMN = '_version';
+
 const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
 
 export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
@@ -55,6 +58,8 @@ function tableOf(collection: Collection, schema: Schema): Table {
       ...systemColumns(collection),
       ...fields.map(columnOf),
       ...references.map(referenceColumnOf),
+      // With a default, which PostgreSQL does not write into the rows that exist: adding it to a large table takes no time.
+      { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
     ],
     primaryKey: ['id'],
     uniques: [

@@ -5,8 +5,10 @@ import type { Collection, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { forbidden } from '../refusal.ts';
+import { readVersionKey } from '../version-key.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
 import { UniqueQueue } from './unique-queue.ts';
+import { Versions } from './versions.ts';
 
 export interface AccessContext {
   readonly collection: Collection;
@@ -32,6 +34,7 @@ export class Store {
   readonly hooks: Hooks;
   readonly rivals = new UniqueQueue();
   readonly #shapes = new Map<string, RecordShape>();
+  #versions: Versions | undefined;
 
   constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
     this.db = db;
@@ -45,6 +48,12 @@ export class Store {
     const shape = this.#shapes.get(collection);
     if (!shape) throw new Error(`no collection ${collection}`);
     return shape;
+  }
+
+  /** @param q reads the key, once: the transaction where the caller is in one. */
+  async versions(q: Queryable): Promise<Versions> {
+    this.#versions ??= new Versions(await readVersionKey(q));
+    return this.#versions;
   }
 
   /** The table of a collection under an alias, for FROM. */

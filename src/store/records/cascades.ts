@@ -1,8 +1,9 @@
 /**
- * Which files go with a record: the database's own cascades delete their rows, and somebody has to know whose bytes to remove. Found before the delete,
- * level by level, from rows that are locked: nobody can hang a further row on a row that is locked, so what is found is what the cascades will delete.
+ * Which records a delete takes along. The database's own cascades delete them, but somebody has to remove the bytes of files, and records that lose a
+ * reference or a member by it are changed. Found before the delete, level by level, from rows that are locked: no row can come to reference a locked row,
+ * so what is found is what the cascades will delete.
  */
-import type { BelongsTo, Collection, Schema } from '../../schema/model.ts';
+import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
 
@@ -12,45 +13,56 @@ interface CascadingReference {
   readonly relation: BelongsTo;
 }
 
-interface PendingRows {
+interface Rows {
   readonly collection: string;
   readonly ids: readonly string[];
 }
 
-/** The identifiers of the files that go when the record does, which this transaction has locked; itself, where it is a file. */
-export async function filesGoingWith(
+/**
+ * What goes when a record does, which this transaction has locked: itself and what cascades from it, by collection. Without the collections whose end
+ * concerns nobody else.
+ */
+export async function recordsGoingWith(
   reading: Reading,
-  { collection, id }: { readonly collection: string; readonly id: string },
-): Promise<readonly string[]> {
+  id: string,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { schema } = reading.store;
-  const leading = collectionsCascadingToFiles(schema);
-  const seen = new Map([...leading].map((name) => [name, new Set<string>()]));
-  const waiting: PendingRows[] = leading.has(collection) ? [{ collection, ids: [id] }] : [];
-  for (let going = waiting.shift(); going !== undefined; going = waiting.shift()) {
-    // Rows may hang on one another in a ring.
-    const known = seen.get(going.collection)!;
-    const ids = going.ids.filter((found) => !known.has(found));
+  const followed = collectionsToFollow(schema);
+  const going = new Map<string, Set<string>>([[reading.ask.collection.name, new Set()]]);
+  const waiting: Rows[] = [{ collection: reading.ask.collection.name, ids: [id] }];
+  for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
+    // Rows may reference one another in a ring.
+    const known = going.get(rows.collection) ?? new Set();
+    going.set(rows.collection, known);
+    const ids = rows.ids.filter((found) => !known.has(found));
     if (ids.length === 0) continue;
     for (const found of ids) known.add(found);
-    for (const hanging of hangingOn(schema, going.collection)) {
-      if (!leading.has(hanging.collection.name)) continue;
-      waiting.push({ collection: hanging.collection.name, ids: await lockHanging(reading, hanging, ids) });
+    for (const reference of cascadesTo(schema, rows.collection)) {
+      if (!followed.has(reference.collection.name)) continue;
+      waiting.push({ collection: reference.collection.name, ids: await lockReferring(reading, reference, ids) });
     }
   }
-  return [...(seen.get('files') ?? [])];
+  return going;
 }
 
-/** Collections a record of which may take a file with it, `files` among them. */
-function collectionsCascadingToFiles(schema: Schema): ReadonlySet<string> {
-  const leading = new Set(['files']);
-  // What is added while this goes on is gone through too.
-  for (const name of leading) {
-    for (const relation of cascadesOf(schema.collections.get(name))) leading.add(relation.collection);
+/** Those whose records may take along a file, or a record that others show: by a reference that is then set to null, or as a member. */
+function collectionsToFollow(schema: Schema): ReadonlySet<string> {
+  const shown = [...schema.collections.values()].flatMap((collection) =>
+    [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
+  );
+  const followed = new Set(['files', ...shown]);
+  // A set visits what is added to it meanwhile.
+  for (const name of followed) {
+    for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
   }
-  return leading;
+  return followed;
 }
 
-function hangingOn(schema: Schema, target: string): readonly CascadingReference[] {
+/** Whether the record that has the relation stays, and changes, when the related one goes. */
+export const isShownAsNone = (relation: Relation): boolean =>
+  relation.kind === 'many_to_many' || (relation.kind === 'belongs_to' && relation.onDelete === 'set_null');
+
+function cascadesTo(schema: Schema, target: string): readonly CascadingReference[] {
   return [...schema.collections.values()].flatMap((collection) =>
     cascadesOf(collection)
       .filter((relation) => relation.collection === target)
@@ -64,14 +76,17 @@ function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
   );
 }
 
-/** In the order of their identifiers, so that two deletes take their locks in one order. */
-async function lockHanging(
+/** In the order of their ids, so that two deletes take their locks in one order. */
+async function lockReferring(
   { store, q }: Reading,
   { collection, relation }: CascadingReference,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const rows = await q.rows(
-    sql`SELECT x.id FROM ${store.from(collection.name, raw('x'))} WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)}) ORDER BY x.id FOR UPDATE`,
-  );
+  const rows = await q.rows(sql`
+    SELECT x.id
+      FROM ${store.from(collection.name, raw('x'))}
+     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})
+     ORDER BY x.id
+       FOR UPDATE`);
   return rows.map(([id]) => id!);
 }

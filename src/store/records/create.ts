@@ -16,7 +16,7 @@ import { consultsOthers, type Locked, lookAt } from './locked-row.ts';
 import { type Answer, answerOf } from './read.ts';
 import { tableOf } from './record-shape.ts';
 import { loadRelated } from './related.ts';
-import { VERSION_WIDTH } from './select.ts';
+import { VERSION_WIDTH, versionColumn } from './select.ts';
 import { uniqueKeys } from './unique-queue.ts';
 
 export interface CreateRequest {
@@ -138,7 +138,7 @@ export interface Insertion {
   readonly values: readonly Value[];
 }
 
-/** The cells of the new row: the version (a new record's links are not in it), then the record. */
+/** The cells of the new row: the version, then the record. */
 export async function insert(store: Store, { write, collection, values }: Insertion): Promise<Cells> {
   const columns = join(
     values.map(({ column }) => ident(column)),
@@ -148,17 +148,9 @@ export async function insert(store: Store, { write, collection, values }: Insert
     values.map(({ type, value }) => sql`${param(type, value)}`),
     ', ',
   );
-  const returned: Sql = sql`xmin::text, ${emptyDigest(store, collection.name)}, ${store.shape(collection.name).columns(collection.table)}`;
-  const [row] = await write(
-    sql`INSERT INTO ${tableOf(collection)} (${columns}) VALUES (${cells}) RETURNING ${returned}`,
-  );
+  const [row] = await write(sql`
+    INSERT INTO ${tableOf(collection)} (${columns})
+    VALUES (${cells})
+    RETURNING ${versionColumn(collection.table)}, ${store.shape(collection.name).columns(collection.table)}`);
   return row!;
-}
-
-/** What `versionColumns` says of a record without members. */
-function emptyDigest(store: Store, collection: string): Sql {
-  const links = [...store.shape(collection).collection.relations.values()].filter(
-    ({ kind }) => kind === 'many_to_many',
-  );
-  return links.length === 0 ? raw(`''`) : raw(`md5('${';'.repeat(links.length - 1)}')`);
 }

@@ -8,6 +8,8 @@ import { forbidden, invalid, Refusal } from '../refusal.ts';
 import type { Reading } from './access-context.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
+import { tableOf } from './record-shape.ts';
+import { touched } from './touched.ts';
 
 export async function setHasOne(
   reading: Reading,
@@ -66,9 +68,10 @@ async function point(
   { store, q, ask }: Reading,
   { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string | null },
 ): Promise<void> {
-  await q.run(
-    sql`UPDATE ${store.from(relation.collection, raw('x'))} SET ${ident(relation.viaColumn)} = ${param('uuid', id)}, updated_at = greatest(x.updated_at, ${param('timestamptz', ask.now)}) WHERE x.id = ${param('uuid', holder)}`,
-  );
+  await q.run(sql`
+    UPDATE ${tableOf(store.shape(relation.collection).collection)}
+       SET ${ident(relation.viaColumn)} = ${param('uuid', id)}, ${touched(ask.now)}
+     WHERE id = ${param('uuid', holder)}`);
 }
 
 function viaOf({ store }: Reading, relation: HasOne): BelongsTo {

@@ -5,7 +5,7 @@ import { join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
-import { recordColumns, VERSION_WIDTH, versionColumns, versionOf } from './select.ts';
+import { recordColumns, VERSION_WIDTH, versionColumn } from './select.ts';
 
 export interface Locked {
   readonly row: Row;
@@ -63,16 +63,17 @@ async function look(
   { collection, id, conditions }: Place,
   locking: Sql,
 ): Promise<Locked | undefined> {
+  const versions = await store.versions(q);
   const place = { collection, alias: 't' };
   const questions = [readable(ask, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
-  const columns = join([versionColumns(store, place), recordColumns(store, ask, place), ...questions], ', ');
+  const columns = join([versionColumn('t'), recordColumns(store, ask, place), ...questions], ', ');
   const [cells] = await q.rows(
     sql`SELECT ${columns} FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)}${locking}`,
   );
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {
-    version: versionOf(cells),
+    version: versions.of({ collection, id, count: cells[0]! }),
     isReadable: isReadable!,
     holds,
     row: store.shape(collection).row(cells, VERSION_WIDTH),

@@ -4,7 +4,7 @@ import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
 import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
 import { expanded, toJson } from './expand.ts';
-import { selectReadable, VERSION_WIDTH, versionOf } from './select.ts';
+import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface ReadRequest {
   readonly id: string;
@@ -28,6 +28,9 @@ export async function read(store: Store, ask: AccessContext, { id, expand }: Rea
 
 /** `cells`: the version, then the record. */
 export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
+  const { store, q, ask } = reading;
+  const versions = await store.versions(q);
   const [json] = await toJson(reading, { rows: [cells], from: VERSION_WIDTH, relations });
-  return { json: json!, version: versionOf(cells) };
+  const [count, id] = cells;
+  return { json: json!, version: versions.of({ collection: ask.collection.name, id: id!, count: count! }) };
 }

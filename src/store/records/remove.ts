@@ -1,13 +1,14 @@
-/** The end of a record. What hangs on it goes, stays or refuses as `on_delete` says. */
+/** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
-import { ident, param, type Sql, sql } from '../../sql.ts';
+import { ident, type Param, param, type Sql, sql } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
 import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
-import { filesGoingWith } from './cascades.ts';
+import { isShownAsNone, recordsGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, consultsOthers, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
+import { touched } from './touched.ts';
 
 export interface RemoveRequest {
   readonly id: string;
@@ -50,39 +51,44 @@ async function removeIn(
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   assertVersion(locked.version, ifVersion);
   if (kind === 'users') await store.hooks.onUserChanged?.(id, tx);
-  const files = await filesGoingWith(reading, { collection: name, id });
-  for (const statement of touches(store, ask, id)) await tx.run(statement);
+  const going = await recordsGoingWith(reading, id);
+  for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
   await tx.run(sql`DELETE FROM ${tableOf(ask.collection)} WHERE id = ${param('uuid', id)}`);
-  return files;
+  return [...(going.get('files') ?? [])];
 }
 
-/** The records that lose a member or a reference are changed by it, and say so. */
-function* touches(store: Store, { collection: target, now }: AccessContext, id: string): Iterable<Sql> {
+/** The records that lose a member or a reference: they are changed by it, which the database's own SET NULL and CASCADE would not record. */
+function* updatesToReferrers({ store, ask }: Reading, going: ReadonlyMap<string, ReadonlySet<string>>): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
-      if (relation.collection !== target.name) continue;
-      if (relation.kind === 'many_to_many') yield touchLinked({ collection, relation, id, now });
-      if (relation.kind === 'belongs_to' && relation.onDelete === 'set_null')
-        yield letGo({ collection, relation, id, now });
+      const ids = going.get(relation.collection);
+      if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
+      const targets = param('uuid[]', [...ids]);
+      if (relation.kind === 'many_to_many') yield touchOwners(collection, relation, { targets, now: ask.now });
+      if (relation.kind === 'belongs_to') yield clearReference(collection, relation, { targets, now: ask.now });
     }
   }
 }
 
-interface Touch<R> {
-  readonly collection: Collection;
-  readonly relation: R;
-  readonly id: string;
+interface Going {
+  readonly targets: Param;
   readonly now: string;
 }
 
-const stamp = (now: string): Sql => sql`updated_at = greatest(updated_at, ${param('timestamptz', now)})`;
-
-function touchLinked({ collection, relation, id, now }: Touch<ManyToMany>): Sql {
+function touchOwners(collection: Collection, relation: ManyToMany, { targets, now }: Going): Sql {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  return sql`UPDATE ${tableOf(collection)} SET ${stamp(now)} WHERE id IN (SELECT l.${ident(sourceColumn)} FROM ${ident(linkTable)} AS l WHERE l.${ident(targetColumn)} = ${param('uuid', id)})`;
+  return sql`
+    UPDATE ${tableOf(collection)}
+       SET ${touched(now)}
+     WHERE id IN (SELECT l.${ident(sourceColumn)}
+                    FROM ${ident(linkTable)} AS l
+                   WHERE l.${ident(targetColumn)} = ANY(${targets}))`;
 }
 
-function letGo({ collection, relation, id, now }: Touch<BelongsTo>): Sql {
+function clearReference(collection: Collection, relation: BelongsTo, { targets, now }: Going): Sql {
   const column = ident(relation.column);
-  return sql`UPDATE ${tableOf(collection)} SET ${column} = NULL, ${stamp(now)} WHERE ${column} = ${param('uuid', id)}`;
+  return sql`
+    UPDATE ${tableOf(collection)}
+       SET ${column} = NULL, ${touched(now)}
+     WHERE ${column} = ANY(${targets})`;
 }

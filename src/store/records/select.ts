@@ -2,6 +2,7 @@
 import type { HasOne } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
+import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { tableOf } from './record-shape.ts';
 
@@ -33,29 +34,12 @@ function hasOneId(
   return sql`(SELECT ${row}.id FROM ${table} AS ${row} WHERE ${seen})`;
 }
 
-/** A row's version, and a digest of the members of its many_to_many relations, which can go with their other end. */
-export function versionColumns(
-  store: Store,
-  { collection, alias }: { readonly collection: string; readonly alias: string },
-): Sql {
-  const links = [...store.shape(collection).collection.relations.values()].filter(
-    ({ kind }) => kind === 'many_to_many',
-  );
-  const version = sql`${ident(alias)}.xmin::text`;
-  if (links.length === 0) return sql`${version}, ''`;
-  const digests = links.map((relation) => {
-    if (relation.kind !== 'many_to_many') throw new Error('a many_to_many');
-    const { linkTable, sourceColumn, targetColumn } = relation;
-    return sql`coalesce((SELECT string_agg(l.${ident(targetColumn)}::text, ',' ORDER BY l.${ident(targetColumn)}) FROM ${ident(linkTable)} AS l WHERE l.${ident(sourceColumn)} = ${ident(alias)}.id), '')`;
-  });
-  return sql`${version}, md5(concat_ws(';', ${join(digests, ', ')}))`;
-}
-export const VERSION_WIDTH = 2;
+/** The changes of the row named `alias`, as `Versions` takes them. */
+export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN);
+/** How many cells come before the record where the version does. */
+export const VERSION_WIDTH = 1;
 
-/** The record's version as an opaque text, from the cells of `versionColumns`. */
-export const versionOf = ([row, members]: Cells): string => `${row}.${members!.slice(0, 12)}`;
-
-/** The version, its digest, and the record, where `condition` holds. */
+/** The version and the record, where `condition` holds. */
 export async function selectOne(
   { store, q, ask }: Reading,
   { id, condition }: { readonly id: string; readonly condition: Sql },
@@ -63,7 +47,7 @@ export async function selectOne(
   const { name } = ask.collection;
   const place = { collection: name, alias: 't' };
   const [cells] = await q.rows(
-    sql`SELECT ${versionColumns(store, place)}, ${recordColumns(store, ask, place)} FROM ${store.from(name, raw('t'))} WHERE t.id = ${param('uuid', id)} AND ${condition}`,
+    sql`SELECT ${versionColumn('t')}, ${recordColumns(store, ask, place)} FROM ${store.from(name, raw('t'))} WHERE t.id = ${param('uuid', id)} AND ${condition}`,
   );
   return cells;
 }

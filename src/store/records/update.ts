@@ -16,6 +16,7 @@ import { assertVersion } from './locked-row.ts';
 import { answerOf } from './read.ts';
 import { tableOf } from './record-shape.ts';
 import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
+import { touched } from './touched.ts';
 import { uniqueKeys } from './unique-queue.ts';
 
 export interface UpdateRequest {
@@ -93,9 +94,9 @@ async function write(
   { q, ask }: Reading,
   { id, values }: { readonly id: string; readonly values: readonly Value[] },
 ): Promise<void> {
-  const stamp = sql`updated_at = greatest(updated_at, ${param('timestamptz', ask.now)})`;
   const cells = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
-  await q.run(
-    sql`UPDATE ${tableOf(ask.collection)} SET ${join([stamp, ...cells], ', ')} WHERE id = ${param('uuid', id)}`,
-  );
+  await q.run(sql`
+    UPDATE ${tableOf(ask.collection)}
+       SET ${join([touched(ask.now), ...cells], ', ')}
+     WHERE id = ${param('uuid', id)}`);
 }
