@@ -237,7 +237,9 @@ export function readNumeral(token: IToken, report: Report): Numeral {
   const span = spanOf(token);
   if (JSON_NUMBER.test(source)) return { kind: 'number', source, span };
   const plain = source.replaceAll('_', '');
-  const value = /^-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$/.test(plain) ? String(Number(plain)) : String(Number(plain || 'x'));
+  const value = /^-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)$/.test(plain)
+    ? String(Number(plain))
+    : String(Number(plain || 'x'));
   const right = JSON_NUMBER.test(value) && Number.isSafeInteger(Math.trunc(Number(value))) ? value : undefined;
   const message = `\`${source.slice(0, 40)}\` is no number as JSON writes it`;
   if (right === undefined) fault(report, { code: 'number_malformed', message, span });

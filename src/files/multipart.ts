@@ -3,8 +3,14 @@ import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
 import { freeBuffer } from './free-buffer.ts';
+import { parametersOf } from './header-parameters.ts';
 
+/** Bytes of all headers of a part. */
 const MAX_HEADERS = 8 * 1024;
+/** Bytes of one header: both spellings of 255 characters at 9 bytes each (`filename*`), and little more. */
+const MAX_HEADER = 4 * 1024;
+/** RFC 2046, 5.1.1. */
+const MAX_BOUNDARY = 70;
 
 interface Event {
   readonly name:
@@ -85,17 +91,16 @@ export interface PartHandler {
   end(): void;
 }
 
-/** Throws `unsupported_media_type`. */
+/** Throws `unsupported_media_type`, and `malformed_multipart` without a boundary of 1 to 70 characters. */
 export function boundaryOf(contentType: string): string {
-  const [type = '', ...parameters] = contentType.split(';');
+  const [type = ''] = contentType.split(';', 1);
   if (type.trim().toLowerCase() !== 'multipart/form-data') {
     throw new Problem('unsupported_media_type', 'send the file as multipart/form-data, in a part named `file`');
   }
-  const found = parameters
-    .map((parameter) => /^\s*boundary=(?:"([^"]{1,70})"|([^\s"]{1,70}))\s*$/i.exec(parameter))
-    .find((match) => match !== null);
-  const boundary = found?.[1] ?? found?.[2];
-  if (boundary === undefined) throw malformed('the Content-Type names no boundary');
+  const boundary = parametersOf(contentType).get('boundary') ?? '';
+  if (boundary === '' || boundary.length > MAX_BOUNDARY || /[\s"]/.test(boundary)) {
+    throw malformed(`the Content-Type needs a boundary of 1 to ${MAX_BOUNDARY} characters`);
+  }
   return boundary;
 }
 
@@ -163,6 +168,7 @@ class PartHeaders {
   #field: Buffer[] = [];
   #value: Buffer[] = [];
   #length = 0;
+  #headerLength = 0;
 
   take({ name, buffer, start, end }: Event): void {
     if (name === 'partBegin') this.#reset();
@@ -171,7 +177,10 @@ class PartHeaders {
     // A copy: the rest of the header may come with the next chunk.
     const bytes = Buffer.from(buffer.subarray(start, end));
     this.#length += bytes.length;
-    if (this.#length > MAX_HEADERS) throw malformed('the headers of a part are too long');
+    this.#headerLength += bytes.length;
+    if (this.#length > MAX_HEADERS || this.#headerLength > MAX_HEADER) {
+      throw malformed(`the headers of a part may hold ${MAX_HEADERS} bytes, and one of them ${MAX_HEADER}`);
+    }
     (name === 'headerField' ? this.#field : this.#value).push(bytes);
   }
 
@@ -187,35 +196,32 @@ class PartHeaders {
     this.#headers.set(field, Buffer.concat(this.#value).toString('utf8').trim());
     this.#field = [];
     this.#value = [];
+    this.#headerLength = 0;
   }
 
   finish(): Part {
     const disposition = this.#headers.get('content-disposition') ?? '';
-    const name = parameterOf(disposition, 'name');
-    if (!/^form-data\s*;/i.test(disposition) || name === undefined)
+    const [type = ''] = disposition.split(';', 1);
+    const parameters = parametersOf(disposition);
+    const name = decodedByBrowser(parameters.get('name'));
+    if (type.trim().toLowerCase() !== 'form-data' || name === undefined || name === '')
       throw malformed('a part has no `Content-Disposition: form-data; name="…"`');
     return {
       name,
-      filename: extendedFilename(disposition) ?? parameterOf(disposition, 'filename'),
+      filename: extendedFilename(parameters.get('filename*')) ?? decodedByBrowser(parameters.get('filename')),
       contentType: this.#headers.get('content-type'),
     };
   }
 }
 
-/** As browsers write it: `"`, CR and LF percent-encoded; others escape with a backslash. */
-function parameterOf(header: string, name: string): string | undefined {
-  const match = new RegExp(`;\\s*${name}=(?:"((?:\\\\.|[^"\\\\])*(?:\\\\[^"]*)*)"|([^\\s;"]+))`, 'i').exec(header);
-  const value = match?.[1] ?? match?.[2];
-  return value
-    ?.replaceAll(/\\(["\\])/g, '$1')
-    .replaceAll(/%22/g, '"')
-    .replaceAll(/%0d|%0a/gi, ' ');
-}
+/** Browsers percent-encode `"`, CR and LF in a name, and nothing else. */
+const decodedByBrowser = (value: string | undefined): string | undefined =>
+  value?.replaceAll('%22', '"').replaceAll(/%0d|%0a/gi, ' ');
 
-/** `filename*=UTF-8''…`: not allowed in forms, but sent by some clients. */
-function extendedFilename(header: string): string | undefined {
-  const encoded = /;\s*filename\*=UTF-8'[^']*'([^\s;]+)/i.exec(header)?.[1];
-  if (encoded === undefined) return undefined;
+/** `UTF-8''…` (RFC 8187): not allowed in forms, but sent by some clients. */
+function extendedFilename(value: string | undefined): string | undefined {
+  const [charset, , encoded] = value?.split("'", 3) ?? [];
+  if (charset?.toUpperCase() !== 'UTF-8' || encoded === undefined || encoded === '') return undefined;
   try {
     return decodeURIComponent(encoded);
   } catch {

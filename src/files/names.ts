@@ -14,10 +14,16 @@ export function safeName(given: string): string {
     .toWellFormed()
     .replaceAll(HIDDEN, '')
     .replaceAll(/[<>:"|?*]/g, '_')
-    .trim()
-    .replace(/[. ]+$/, '');
-  const name = shortened(visible === '' ? 'file' : visible);
+    .trim();
+  const name = shortened(withoutTrailingDots(visible) || 'file');
   return RESERVED.test(name) ? shortened(`_${name}`) : name;
+}
+
+/** Windows drops dots and spaces at the end. A loop: `/[. ]+$/` takes quadratic time. */
+function withoutTrailingDots(name: string): string {
+  let end = name.length;
+  while (end > 0 && (name[end - 1] === '.' || name[end - 1] === ' ')) end--;
+  return name.slice(0, end);
 }
 
 /** The extension stays where it is one. */

@@ -17,8 +17,15 @@ function normalised(source: string): string {
   const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
   const digits = (whole + fraction).replace(/^0+/, '');
-  const kept = digits.replace(/0+$/, '');
+  const kept = withoutTrailingZeros(digits);
   return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
+/** A loop: `/0+$/` takes quadratic time where zeros are many and not at the end. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return digits.slice(0, end);
 }
 
 /** A fraction is the double nearest to it, as in every float column; a whole number is itself or `exact`. */

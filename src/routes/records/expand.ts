@@ -22,20 +22,24 @@ export function readExpand(pairs: readonly QueryPair[], { collection, faults }: 
     return [];
   }
   const names = (given[0]!.value ?? '').split(',');
-  const detail = names
-    .map((name, i) => refusalOf(name, { before: names.slice(0, i), collection }))
-    .find((said) => said !== undefined);
+  const detail = firstFault(names, collection);
   if (detail !== undefined) faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
   return names;
 }
 
-function refusalOf(
-  name: string,
-  { before, collection }: { readonly before: readonly string[]; readonly collection: Collection },
-): string | undefined {
-  if (name === '') return '`expand` holds an empty name';
-  if (before.includes(name)) return `\`${name}\` is to be expanded more than once`;
-  if (collection.relations.has(name)) return undefined;
+/** Stops at the first fault, so it looks at no more names than the collection has relations, and one. */
+function firstFault(names: readonly string[], collection: Collection): string | undefined {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (name === '') return '`expand` holds an empty name';
+    if (seen.has(name)) return `\`${name}\` is to be expanded more than once`;
+    if (!collection.relations.has(name)) return unknownRelation(name, collection);
+    seen.add(name);
+  }
+  return undefined;
+}
+
+function unknownRelation(name: string, collection: Collection): string {
   const near = nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `\`${collection.name}\` has no relation \`${name}\`${hint}`;

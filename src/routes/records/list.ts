@@ -21,8 +21,14 @@ export const listRecords: Route = {
   },
 };
 
-/** RFC 7240: preferences are separated by commas, and the first of a name counts. */
+/** RFC 7240: commas separate preferences, and the first of a name counts. Split, not matched: linear in the header. */
 function wantsCount(prefer: string): boolean {
-  const preferences = prefer.split(',').map((part) => /^\s*count\s*=\s*"?([^";]*?)"?\s*(?:;|$)/i.exec(part)?.[1]);
-  return preferences.find((value) => value !== undefined) === 'exact';
+  for (const preference of prefer.split(',')) {
+    const [pair = ''] = preference.split(';', 1);
+    const equals = pair.indexOf('=');
+    if (equals === -1 || pair.slice(0, equals).trim().toLowerCase() !== 'count') continue;
+    const value = pair.slice(equals + 1).trim();
+    return value === 'exact' || value === '"exact"';
+  }
+  return false;
 }

@@ -1,0 +1,182 @@
+/**
+ * S2, S3, L12: no regular expression backtracks on outside text. Every regular expression of src/ and grammar/ is found
+ * in the sources and run against inputs made to slow it down; a new one is covered without a word here.
+ */
+import Router from '@koa/router';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import * as tokens from '../../grammar/tokens.ts';
+import { parametersOf } from '../../src/files/header-parameters.ts';
+import { boundaryOf } from '../../src/files/multipart.ts';
+import { safeName } from '../../src/files/names.ts';
+import { readJsonBody } from '../../src/http/json.ts';
+import { routes } from '../../src/routes/index.ts';
+import { type Construction, findExpressions, findIn, type Literal } from './find-expressions.ts';
+import { slowness } from './growth.ts';
+
+interface Exemption {
+  readonly file: string;
+  readonly source: string;
+  readonly reason: string;
+}
+
+/** Slower than linear on hostile text, and never given any. */
+const NEVER_MEET_OUTSIDE_TEXT: readonly Exemption[] = [
+  {
+    file: 'src/client/transport.ts',
+    source: String.raw`\/+$`,
+    reason: 'the base URL that the program of a client gives',
+  },
+  { file: 'src/config.ts', source: String.raw`\/+$`, reason: 'the base URL, a setting of the operator' },
+  {
+    file: 'src/files/s3.ts',
+    source: String.raw`^\/+|\/+$`,
+    reason: 'the URL of the bucket, a setting of the operator',
+  },
+  { file: 'src/store/database/statements.ts', source: String.raw`\d+$`, reason: 'the command tag, made by PostgreSQL' },
+  {
+    file: 'src/schema/format.ts',
+    source: String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+`,
+    reason: 'bylaw.yaml, in `bylaw fmt`',
+  },
+  { file: 'src/schema/format.ts', source: String.raw`\s*$`, reason: 'bylaw.yaml, in `bylaw fmt`' },
+  { file: 'src/schema/source.ts', source: String.raw`![^\s]*[ \t]*$`, reason: 'a line of bylaw.yaml' },
+  {
+    file: 'src/http/json.ts',
+    source: String.raw`"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]`,
+    reason: 'text that JSON.parse has accepted: every string is closed (see "a JSON body" below)',
+  },
+  {
+    file: 'src/auth/common-passwords.ts',
+    source: String.raw`^[^\p{L}]+|[^\p{L}]+$`,
+    reason: 'a password of at most 256 characters',
+  },
+  {
+    file: 'src/auth/common-passwords.ts',
+    source: String.raw`[\d\s!@#$%^&*().,_+=?-]+$`,
+    reason: 'a password of at most 256 characters',
+  },
+];
+
+/** Expressions that the program puts together, and why they are linear. */
+const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly reason: string })[] = [
+  { file: 'grammar/tokens.ts', text: "new RegExp(source, 'i')", reason: 'the tokens, each tried below' },
+  { file: 'grammar/tokens.ts', text: 'new RegExp(COMMENT)', reason: 'the token Comment, tried below' },
+  {
+    file: 'grammar/tokens.ts',
+    text: `new RegExp(\`^(?:\${COMPARISONS[op]})$\`, 'i')`,
+    reason: 'reads one token, with the patterns that are tried as the token Comparison',
+  },
+  {
+    file: 'src/policy/check/warnings.ts',
+    text: `new RegExp(\`\\\\b\${name}\\\\b\`)`,
+    reason: 'one of three fixed letters',
+  },
+];
+
+const { literals, constructions } = findExpressions(['src', 'grammar']);
+const isExempt = ({ file, expression }: Literal): boolean =>
+  NEVER_MEET_OUTSIDE_TEXT.some((exempt) => exempt.file === file && exempt.source === expression.source);
+const titled = (all: readonly Literal[]) => all.map((each) => [`${each.file}:${each.line}`, each] as const);
+
+/** chevrotain matches tokens at the current place only. */
+const asRun = ({ file, expression }: Literal): RegExp =>
+  file === 'grammar/tokens.ts' ? new RegExp(expression.source, `${expression.flags}y`) : expression;
+
+describe('regular expressions take linear time on hostile text', () => {
+  test.each(titled(literals.filter((literal) => !isExempt(literal))))('%s', (_, literal) => {
+    expect(slowness(asRun(literal))).toBeUndefined();
+  });
+
+  const made = Object.entries(tokens).flatMap(([name, token]) => {
+    const pattern = (token as { PATTERN?: unknown }).PATTERN;
+    return pattern instanceof RegExp ? [[name, new RegExp(pattern.source, `${pattern.flags}y`)] as const] : [];
+  });
+  test.each(made)('token %s', (_, expression) => {
+    expect(slowness(expression)).toBeUndefined();
+  });
+
+  const paths = [...new Set(routes.map(({ path }) => path))];
+  test.each(paths)('path %s', (path) => {
+    const router = new Router({ sensitive: true, strict: true });
+    router.register(path, ['GET'], () => {});
+    expect(slowness((router.stack[0] as unknown as { regexp: RegExp }).regexp)).toBeUndefined();
+  });
+
+  test('the email of zod', () => {
+    expect(slowness(z.regexes.email)).toBeUndefined();
+  });
+});
+
+describe('the list of exemptions is honest', () => {
+  test('each stands in the sources, and each is slower than linear', () => {
+    const stale = NEVER_MEET_OUTSIDE_TEXT.filter(({ file, source }) => {
+      const literal = literals.find((each) => each.file === file && each.expression.source === source);
+      return literal === undefined || slowness(literal.expression) === undefined;
+    });
+    expect(stale).toEqual([]);
+  });
+  test('every construction is known', () => {
+    const places = (all: readonly Pick<Construction, 'file' | 'text'>[]) =>
+      all.map(({ file, text }) => `${file}: ${text}`).sort();
+    expect(places(constructions)).toEqual(places(CONSTRUCTIONS));
+  });
+});
+
+describe('the search finds what it is for', () => {
+  test.each([
+    ['S2', /;\s*filename=(?:"((?:\\.|[^"\\])*(?:\\[^"]*)*)"|([^\s;"]+))/i],
+    ['S3', /^\s*count\s*=\s*"?([^";]*?)"?\s*(?:;|$)/i],
+    ['L12', /[. ]+$/],
+    ['nested repetition', /^(a+)+$/],
+    ['overlapping choices', /^(?:[a-z]|[a-m])*$/],
+    ['two of the same', /^\d*\d*$/],
+    ['behind a start', /<!--.*-->/s],
+    ['many matches', /x(?=.*y)/g],
+  ])('%s', (_, expression) => {
+    expect(slowness(expression)).toEqual({ attack: expect.anything(), reason: expect.any(String) });
+  });
+  test('in every place of a source', () => {
+    const text =
+      'const a = [/x/g, s.split(/y/), `${t.replace(/z/u, "/no/")}`];\nnew RegExp(a); s.match("b+"); s.match(/c/) / 2 / 3;';
+    const found = findIn('a.ts', text);
+    expect(found.literals.map(({ line, expression }) => [line, String(expression)])).toEqual([
+      [1, '/x/g'],
+      [1, '/y/'],
+      [1, '/z/u'],
+      [2, '/c/'],
+    ]);
+    expect(found.constructions.map((each) => each.text)).toEqual(['new RegExp(a)', 's.match("b+")']);
+  });
+});
+
+describe('scans written by hand take linear time', () => {
+  const times = (text: string, length: number): string => text.repeat(length / text.length);
+  const json = (text: string) => readJsonBody(Buffer.from(text));
+  test.each<readonly [string, (length: number) => unknown]>([
+    ['parameters: backslashes', (n) => parametersOf(`form-data; name="file"; filename="${times('\\', n)}`)],
+    ['parameters: escaped quotation marks', (n) => parametersOf(`form-data; name="${times('\\"', n)}`)],
+    ['parameters: semicolons', (n) => parametersOf(times(';', n))],
+    ['parameters: semicolons and equals signs', (n) => parametersOf(times('; =', n * 3))],
+    ['parameters: quotation marks', (n) => parametersOf(times(';a="" ', n * 6))],
+    ['parameters: spaces', (n) => parametersOf(`;${times(' ', n)}=${times(' ', n)}"`)],
+    ['a boundary', (n) => expect(() => boundaryOf(`multipart/form-data; boundary="${times('\\', n)}`)).toThrow()],
+    ['a name: dots', (n) => safeName(`${times('.', n)}x`)],
+    ['a name: dots and spaces', (n) => safeName(`x${times(' .', n)}\0`)],
+    ['a JSON body: escapes', (n) => json(`["${times('\\\\', n)}"]`)],
+    ['a JSON body: quotation marks', (n) => json(`["${times('\\"', n)}"]`)],
+    ['a JSON body: strings', (n) => json(`[${times('"",', n * 3)}1]`)],
+    ['a JSON body that is not JSON', (n) => expect(() => json(times('"\\', n))).toThrow()],
+  ])('%s', (_, run) => {
+    const timeOf = (length: number): number => {
+      const times = Array.from({ length: 5 }, () => {
+        const start = performance.now();
+        run(length);
+        return performance.now() - start;
+      });
+      return Math.min(...times);
+    };
+    const growths = Array.from({ length: 3 }, () => timeOf(64_000) / Math.max(timeOf(16_000), 0.2));
+    expect(Math.min(...growths)).toBeLessThan(9);
+  });
+});
