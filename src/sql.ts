@@ -2,21 +2,18 @@
  * The one way SQL comes to be: fragments made by the `sql` tag. A value becomes a typed parameter, or a `constant` where the program or the
  * schema states it; a name goes through `ident`; and what a request brings can reach the database as a parameter only. `text` numbers the parameters; equal shapes have equal text, so the text is a statement's identity.
  */
-export type SqlType =
+type ElementType =
   | 'text'
   | 'uuid'
   | 'int8'
   | 'float8'
+  | 'numeric'
   | 'bool'
+  | 'date'
   | 'timestamptz'
   | 'jsonb'
-  | 'bytea'
-  | 'text[]'
-  | 'uuid[]'
-  | 'int8[]'
-  | 'float8[]'
-  | 'bool[]'
-  | 'timestamptz[]';
+  | 'bytea';
+export type SqlType = ElementType | `${ElementType}[]`;
 
 export class Param {
   readonly type: SqlType;

@@ -94,8 +94,7 @@ function expandLine({ relations }: Collection, names: Names): readonly string[] 
 
 type Valued = Extract<Writable, { kind: 'field' }>['field'];
 
-const valueType = (field: Valued): string =>
-  field.type === 'datetime' ? 'DateTime' : FIELD_KINDS[field.type].typescript(field);
+const valueType = (field: Valued): string => FIELD_KINDS[field.type].typescript(field);
 
 function writableLine(writable: Writable, mandatory: boolean): string {
   const name = `${writable.name}${mandatory ? '' : '?'}`;

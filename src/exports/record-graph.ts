@@ -1,6 +1,8 @@
 /** A record with its related records inside it → what predicates read: a flat row, and rows to walk to. */
+
+import { readJson } from '../policy/scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';
-import { parseUuid, readJson } from '../policy/values.ts';
+import { parseUuid } from '../policy/values.ts';
 
 export interface RecordGraph {
   readonly row: Row;

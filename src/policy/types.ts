@@ -4,8 +4,10 @@
  */
 import type { CompareOp, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql } from '../sql.ts';
+import type { ScalarType, ValueType } from './scalar-types.ts';
 
-export type ScalarType = 'string' | 'bool' | 'int' | 'float' | 'datetime';
+export type { ScalarType, ValueType };
+
 export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
 export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
 
@@ -66,9 +68,6 @@ export interface ManyToMany {
 }
 
 // ---------------------------------------------------------------- checked tree
-
-/** `{ id: name }` is an identifier of that collection. */
-export type ValueType = 'string' | 'bool' | 'int' | 'float' | 'datetime' | { readonly id: string };
 
 /** Where a record comes from: the stored one, the resulting one, or a quantifier's element. */
 export type Scope =

@@ -2,8 +2,6 @@
  * The strict, total readers of what a request sends. Whatever they cannot read is absent (`undefined`): no value of a request ever
  * reaches a cast of the database. Datetimes are RFC 3339 with an offset; all else is in language.md, "Meaning".
  */
-import type { ValueType } from './types.ts';
-
 export type Scalar = string | number | boolean;
 
 const INT = /^-?(?:0|[1-9][0-9]*)$/;
@@ -113,45 +111,10 @@ export function addSeconds(canonical: string, seconds: number): string {
   return sum > LAST_SECOND ? LAST_INSTANT : canonicalOf(sum, canonical.slice(20, 26));
 }
 
-/** Text of a query parameter, read as `type`. */
-export function readText(type: ValueType, text: string): Scalar | undefined {
-  if (typeof type === 'object') return parseUuid(text);
-  switch (type) {
-    case 'string':
-      return parseString(text);
-    case 'int':
-      return parseInt53(text);
-    case 'float':
-      return parseFloatText(text);
-    case 'bool':
-      return parseBool(text);
-    case 'datetime':
-      return parseDatetime(text);
-  }
-}
+/** A number of a JSON value. */
+export const readInt53 = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) ? withoutNegativeZero(value as number) : undefined;
 
-/** A value of a JSON body or of the caller's own record, read as `type`: `"5"` is no int here. */
-export function readJson(type: ValueType, value: unknown): Scalar | undefined {
-  switch (typeof value) {
-    case 'string':
-      return type === 'string' || type === 'datetime' || typeof type === 'object' ? readText(type, value) : undefined;
-    case 'number':
-      return readNumber(type, value);
-    case 'boolean':
-      return type === 'bool' ? value : undefined;
-    default:
-      return undefined;
-  }
-}
-
-function readNumber(type: ValueType, value: number): number | undefined {
-  if (type === 'int' && Number.isSafeInteger(value)) return withoutNegativeZero(value);
-  return type === 'float' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
-}
-
-/**
- * Query text or a JSON value, for places that hold either. Text is read as query text; use `readJson` where `"5"` must not be an int.
- */
-export function readAs(type: ValueType, raw: unknown): Scalar | undefined {
-  return typeof raw === 'string' ? readText(type, raw) : readJson(type, raw);
-}
+/** A number of a JSON value. */
+export const readFloat = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;

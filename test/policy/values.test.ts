@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readJson, readText } from '../../src/policy/scalar-types.ts';
 import {
   addSeconds,
   parseBool,
@@ -6,8 +7,6 @@ import {
   parseFloatText,
   parseInt53,
   parseUuid,
-  readAs,
-  readJson,
 } from '../../src/policy/values.ts';
 
 const read = <T>(parse: (text: string) => T, texts: readonly string[]) => texts.map((text) => [text, parse(text)]);
@@ -96,7 +95,7 @@ describe('the readers of request values', () => {
 
   it('reads JSON values by their JSON type and text by the query readers', () => {
     expect(readJson('int', '5')).toBeUndefined();
-    expect(readAs('int', '5')).toBe(5);
+    expect(readText('int', '5')).toBe(5);
     expect([
       readJson('int', 1.5),
       readJson('int', 2 ** 53),
@@ -109,11 +108,11 @@ describe('the readers of request values', () => {
       undefined,
       undefined,
     ]);
-    expect([readAs('string', 'a\0'), readAs('string', '\ud800'), readAs('string', '😀')]).toEqual([
+    expect([readText('string', 'a\0'), readText('string', '\ud800'), readText('string', '😀')]).toEqual([
       undefined,
       undefined,
       '😀',
     ]);
-    expect(readAs('string', ['a'])).toBeUndefined();
+    expect(readJson('string', ['a'])).toBeUndefined();
   });
 });

@@ -6,6 +6,7 @@
 import { own } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
+import { readJson, readText } from '../scalar-types.ts';
 import type {
   Checked,
   CheckedCompare,
@@ -21,7 +22,7 @@ import type {
   Scope,
   ToOneStep,
 } from '../types.ts';
-import { addSeconds, readJson, readText, type Scalar } from '../values.ts';
+import { addSeconds, type Scalar } from '../values.ts';
 
 export type Truth = boolean | undefined;
 /** A part of a policy and what it came to. `absent` says what was missing where it is unknown. */

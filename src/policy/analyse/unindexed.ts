@@ -1,6 +1,7 @@
 /** Whether what a policy leaves to the database reads the whole table for want of an index, and which index would help. */
 import { ident } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
+import { SCALARS } from '../scalar-types.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 export interface Unindexed {
@@ -80,5 +81,5 @@ function ofColumn({ column, steps }: ColumnOperand): Access {
   if (steps.length > 0 || column.kind !== 'field') return 'served';
   const { field } = column;
   if (field.index || field.unique) return 'served';
-  return field.type === 'bool' ? HOPELESS : [field];
+  return SCALARS[field.type].few ? HOPELESS : [field];
 }

@@ -2,6 +2,7 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
+import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import type {
   Checked,
   CheckedOperand,
@@ -12,7 +13,7 @@ import type {
   ValueType,
 } from '../types.ts';
 import { type Literal, readList, readLiteral } from './literals.ts';
-import { describeType, type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
+import { type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
 
 export interface Comparing extends Place {
   readonly text: string;
@@ -107,19 +108,17 @@ const textAt = ({ text }: Comparing, { start, end }: Span): string => text.slice
 
 // ---------------------------------------------------------------- types
 
-const isNumber = (type: ValueType): boolean => type === 'int' || type === 'float';
-
 export function comparable(left: ValueType, right: ValueType): boolean {
   if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : right === 'string';
   if (typeof right === 'object') return left === 'string';
-  return left === right || (isNumber(left) && isNumber(right));
+  return left === right || (isNumeric(left) && isNumeric(right));
 }
 
 function mismatch(span: Span, found: ValueType, expected: ValueType): Fault {
   const both = typeof found === 'object' && typeof expected === 'object';
   const message = both
-    ? `identifiers of \`${found.id}\` and of \`${expected.id}\` are never equal`
-    : `found ${describeType(found)}, expected ${describeType(expected)}`;
+    ? `ids of \`${found.id}\` and of \`${expected.id}\` are never equal`
+    : `expected ${describeType(expected)}, found ${describeType(found)}`;
   return { code: 'type_mismatch', message, span };
 }
 
@@ -176,7 +175,7 @@ function scalars(pair: Pair): Checked | undefined {
   if (!isScalar(left) || !isScalar(right)) return refuse(pair, listCompared(pair));
   const rule = OPERATORS[expr.op].sides;
   const pivot = rule === 'text' ? 'string' : pivotOf(left, right);
-  if (rule === 'ordered' && !isOrdered(pivot)) return refuse(pair, unordered(expr, pivot));
+  if (rule === 'ordered' && !scalarOf(pivot).ordered) return refuse(pair, unordered(expr, pivot));
   const empty = typeof pivot === 'object' ? [left, right].find(isEmptyText) : undefined;
   if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
   if (rule === 'text') return texts(pair, left, right);
@@ -214,10 +213,8 @@ function finish(
   return left && right && { kind: 'compare', op: expr.op, left, right, span: expr.span };
 }
 
-const isOrdered = (type: ValueType): boolean => typeof type !== 'object' && type !== 'bool';
-
 function unordered({ op, opSpan }: Compare, type: ValueType): Fault {
-  const message = `\`${op}\` takes texts, numbers and datetimes, found ${describeType(type)}; expected \`=\` or \`!=\``;
+  const message = `\`${op}\` compares strings, numbers and datetimes, not ${describeType(type)}; expected \`=\` or \`!=\``;
   return { code: 'type_unordered', message, span: opSpan };
 }
 

@@ -1,8 +1,9 @@
 /** Literals in the type of their other side. A number is never rounded; a text becomes a datetime or an identifier, nothing else. */
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
+import { describeType, isNumeric, type LiteralForm, SCALARS, type ScalarType } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
-import { parseDatetime, parseUuid } from '../values.ts';
-import { describeType, type Fault } from './resolve.ts';
+import { parseUuid } from '../values.ts';
+import type { Fault } from './resolve.ts';
 
 export type Literal = Text | Numeral | Bool;
 type Value = string | number | boolean;
@@ -52,62 +53,51 @@ function ownReading(literal: Literal): Read {
   }
 }
 
-const isNumber = (type: ValueType | undefined): boolean => type === 'int' || type === 'float';
-
 function mismatch(literal: Literal, type: ValueType): Fault {
   const found = describeType(ownReading(literal).type);
   const given = {
     code: 'type_mismatch',
-    message: `found ${found}, expected ${describeType(type)}`,
+    message: `expected ${describeType(type)}, found ${found}`,
     span: literal.span,
   };
   const right = retyped(literal, type);
   return right === undefined ? given : { ...given, suggestion: right, fix: { span: literal.span, replacement: right } };
 }
 
-/** `"5"` against an int is 5, `5` against a text is "5". */
+/** `"5"` against an int is 5, `5` against a string is "5". */
 function retyped(literal: Literal, type: ValueType): string | undefined {
   if (type === 'string')
     return literal.kind === 'text'
       ? undefined
       : JSON.stringify(literal.kind === 'number' ? literal.source : `${literal.value}`);
   if (literal.kind !== 'text') return undefined;
-  if (isNumber(type) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value)) return literal.value;
+  if (isNumeric(type) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value)) return literal.value;
   return type === 'bool' && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
 }
 
-function datetimeFault({ value, span }: Text): Fault {
-  const given = {
-    code: 'datetime_malformed',
-    message: 'no datetime; expected one such as `2024-01-31T12:00:00Z`',
-    span,
-  };
-  const guess = /^(\d{4}-\d\d-\d\d)(?:[ Tt](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)? ?([Zz]|[+-]\d\d:\d\d)?$/.exec(value);
-  if (guess === null) return given;
-  const right = `${guess[1]}T${guess[2] ?? '00:00'}${guess[3] ?? ':00'}${guess[4]?.toUpperCase() ?? 'Z'}`;
-  if (parseDatetime(right) === undefined) return given;
+function malformed({ value, span }: Text, type: ScalarType, { code, expected, corrected }: LiteralForm): Fault {
+  const given = { code, message: `not a ${type}; expected one such as ${expected}`, span };
+  const right = corrected?.(value);
+  if (right === undefined || SCALARS[type].readText(right) === undefined) return given;
   const replacement = JSON.stringify(right);
-  return {
-    ...given,
-    message: `${given.message}; did you mean ${replacement}?`,
-    suggestion: replacement,
-    fix: { span, replacement },
-  };
+  const message = `${given.message}; did you mean ${replacement}?`;
+  return { ...given, message, suggestion: replacement, fix: { span, replacement } };
 }
 
 function readAgainst(literal: Literal, type: ValueType): Read | Fault {
-  if (literal.kind === 'text' && type === 'datetime') {
-    const value = parseDatetime(literal.value);
-    return value === undefined ? datetimeFault(literal) : { value, type };
-  }
   if (literal.kind === 'text' && typeof type === 'object') {
     const value = parseUuid(literal.value);
     if (value !== undefined) return { value, type };
-    const message = `no identifier; expected a UUID, as ${describeType(type)} is`;
+    const message = `not a UUID, which an ${describeType(type)} is`;
     return { code: 'identifier_malformed', message, span: literal.span };
   }
+  const form = typeof type === 'object' ? undefined : SCALARS[type].literal;
+  if (literal.kind === 'text' && typeof type === 'string' && form !== undefined) {
+    const value = SCALARS[type].readText(literal.value);
+    return value === undefined ? malformed(literal, type, form) : { value, type };
+  }
   const own = ownReading(literal);
-  if (isNumber(own.type) && isNumber(type)) return { ...own, type: type === 'float' ? 'float' : own.type };
+  if (isNumeric(own.type) && isNumeric(type)) return { ...own, type: type === 'float' ? 'float' : own.type };
   return own.type === type ? own : mismatch(literal, type);
 }
 
@@ -136,7 +126,8 @@ export function readList(list: List, against?: ValueType): ReadList {
       faults.push({ code: 'null_compared', message, span: item.span });
       continue;
     }
-    const read = expected === undefined ? ownReading(item) : readAgainst(item, isNumber(expected) ? 'float' : expected);
+    const read =
+      expected === undefined ? ownReading(item) : readAgainst(item, isNumeric(expected) ? 'float' : expected);
     if (isFault(read)) faults.push(read);
     else items.push(read);
     if (!isFault(read)) expected ??= read.type;
@@ -150,7 +141,7 @@ function listOperand(list: List, items: readonly Read[], type: ValueType): Liter
   const kept = held.length > 0 ? held : items;
   const exact = held.length === 0 && items.length > 0 ? { exact: items.map((item) => item.exact!) } : {};
   const whole = kept.every((item) => item.exact === undefined && Number.isSafeInteger(item.value));
-  const elementType = isNumber(type) ? (type === 'int' && whole ? 'int' : 'float') : type;
+  const elementType = isNumeric(type) ? (type === 'int' && whole ? 'int' : 'float') : type;
   return {
     kind: 'literal',
     value: kept.map((item) => item.value),

@@ -359,21 +359,5 @@ class PathResolver {
 export const mayBeAbsent = (path: ToManyPath): boolean =>
   path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);
 
-export const describeType = (type: ValueType): string => {
-  if (typeof type === 'object') return `an identifier of \`${type.id}\``;
-  switch (type) {
-    case 'string':
-      return 'a text';
-    case 'bool':
-      return 'true or false';
-    case 'int':
-      return 'a whole number';
-    case 'float':
-      return 'a number';
-    case 'datetime':
-      return 'a datetime';
-  }
-};
-
 export const isOperand = (named: Named): named is CheckedOperand & Named =>
   named.kind === 'column' || named.kind === 'request';

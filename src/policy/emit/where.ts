@@ -17,7 +17,7 @@ import {
   type Value,
 } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
-import type { ValueType } from '../types.ts';
+import { scalarOf } from '../scalar-types.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 
 /** A place in a printed condition, filled from the values of a request. */
@@ -51,15 +51,6 @@ export function whereOf(
 function filled(place: Param, values: readonly unknown[]): Param {
   return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
 }
-
-const TYPES: Readonly<Record<Exclude<ValueType, object>, SqlType>> = {
-  string: 'text',
-  bool: 'bool',
-  int: 'int8',
-  float: 'float8',
-  datetime: 'timestamptz',
-};
-const sqlTypeOf = (type: ValueType): SqlType => (isTo(type) ? 'uuid' : TYPES[type]);
 
 /** How the columns of a bound row are named. */
 type Naming = (column: string) => Sql;
@@ -192,7 +183,7 @@ class Printer {
 
 /** What the policy states is part of the text, so that the plan knows it, also one that serves every request; what a request brings is a parameter. */
 function placeOf(value: Value, list: boolean): Sql {
-  const element = sqlTypeOf(value.type);
+  const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
   return value.kind === 'literal' ? constant(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }

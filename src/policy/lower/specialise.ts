@@ -7,6 +7,7 @@ import { successorOf } from '../collation.ts';
 import type { Scalar } from '../condition.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
+import { readJson, readText } from '../scalar-types.ts';
 import type {
   Checked,
   CheckedCompare,
@@ -18,7 +19,7 @@ import type {
   Row,
   ToManyPath,
 } from '../types.ts';
-import { addSeconds, readJson, readText } from '../values.ts';
+import { addSeconds } from '../values.ts';
 
 /** How a request value turned out. A list that is absent, or holds nothing but absent elements, is ABSENT: nothing can be known by it. */
 export const ABSENT = 0;

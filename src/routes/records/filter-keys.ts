@@ -58,7 +58,7 @@ function relationKeys(relation: Relation): readonly FilterKey[] {
 function idKey(key: string, filterOf: (id: string) => Filter): FilterKey {
   return {
     key,
-    expected: 'the identifier of a record (a UUID)',
+    expected: ID_KIND.expected,
     read(text) {
       const id = ID_KIND.fromQuery(text);
       return id === undefined ? undefined : filterOf(id as string);
@@ -66,14 +66,8 @@ function idKey(key: string, filterOf: (id: string) => Filter): FilterKey {
   };
 }
 
-const EXPECTED: Readonly<Record<Field['type'], string>> = {
-  string: 'a text',
-  bool: '`true` or `false`',
-  int: 'a whole number within ±(2^53−1)',
-  float: 'a finite number, written as in JSON',
-  datetime: 'a time like `2026-01-31T09:30:00Z`, with an offset, at most six decimals',
-};
-
 function expectedOf({ type, enum: allowed }: Field): string {
-  return allowed === undefined ? EXPECTED[type] : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
+  return allowed === undefined
+    ? FIELD_KINDS[type].expected
+    : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
 }

@@ -1,15 +1,15 @@
-import { parseBool } from '../../policy/values.ts';
-import { type FieldKind, refuse } from './kind.ts';
+import { SCALARS } from '../../policy/scalar-types.ts';
+import { asInPolicies, type FieldKind, reject } from './kind.ts';
 
 export const bool: FieldKind = {
   name: 'bool',
+  doc: '`true` or `false`',
+  ...asInPolicies(SCALARS.bool),
   column: 'boolean',
-  sqlType: 'bool',
-  listType: 'bool[]',
+  expected: '`true` or `false`',
   bounds: 'none',
   hasEnum: false,
-  fromJson: (value) => (typeof value === 'boolean' ? { value } : refuse('wrong_type', 'expected true or false')),
-  fromQuery: parseBool,
+  fromJson: (value) => (typeof value === 'boolean' ? { value } : reject('wrong_type', 'expected true or false')),
   toJson: (cell) => (cell === 't' ? 'true' : 'false'),
   fromCell: (cell) => cell === 't',
   jsonSchema: () => ({ type: 'boolean' }),

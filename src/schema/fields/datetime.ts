@@ -1,12 +1,13 @@
+import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseDatetime } from '../../policy/values.ts';
-import { type Constraints, type FieldKind, outsideBounds, type Read, refuse } from './kind.ts';
+import { asInPolicies, type Constraints, type FieldKind, outsideBounds, type Read, reject } from './kind.ts';
 
 const EXPECTED =
-  'expected RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
+  'RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
 
 function fromJson(value: unknown, constraints: Constraints): Read {
   const canonical = typeof value === 'string' ? parseDatetime(value) : undefined;
-  if (canonical === undefined) return refuse('wrong_type', EXPECTED);
+  if (canonical === undefined) return reject('wrong_type', `expected ${EXPECTED}`);
   return outsideBounds(canonical, constraints) ?? { value: canonical };
 }
 
@@ -21,15 +22,15 @@ export function canonicalOfCell(cell: string): string {
 
 export const datetime: FieldKind = {
   name: 'datetime',
-  column: 'timestamptz',
-  sqlType: 'timestamptz',
-  listType: 'timestamptz[]',
+  doc: 'an instant, RFC 3339 with an offset, to the microsecond; returned in UTC',
+  ...asInPolicies(SCALARS.datetime),
+  column: 'timestamp with time zone',
+  expected: EXPECTED,
   bounds: 'value',
   hasEnum: false,
   fromJson,
-  fromQuery: parseDatetime,
   toJson: (cell) => `"${canonicalOfCell(cell)}"`,
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),
-  typescript: () => 'string',
+  typescript: () => 'DateTime',
 };

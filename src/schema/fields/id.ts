@@ -1,19 +1,22 @@
+import { ID } from '../../policy/scalar-types.ts';
 import { parseUuid } from '../../policy/values.ts';
-import { type FieldKind, refuse } from './kind.ts';
+import { asInPolicies, type FieldKind, reject } from './kind.ts';
 
-/** Identifiers and references to records. */
+/** The ids of records, and references to them. */
 export const id: FieldKind = {
   name: 'id',
+  doc: 'a UUID',
+  ...asInPolicies(ID),
   column: 'uuid',
-  sqlType: 'uuid',
-  listType: 'uuid[]',
+  expected: 'the id of a record (a UUID)',
   bounds: 'none',
   hasEnum: false,
   fromJson(value) {
     const canonical = typeof value === 'string' ? parseUuid(value) : undefined;
-    return canonical === undefined ? refuse('wrong_type', 'expected an identifier (a UUID)') : { value: canonical };
+    return canonical === undefined
+      ? reject('wrong_type', 'expected the id of a record (a UUID)')
+      : { value: canonical };
   },
-  fromQuery: parseUuid,
   toJson: (cell) => `"${cell}"`,
   fromCell: (cell) => cell,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),

@@ -1,5 +1,5 @@
 /** The field types. A new one is its file and its line here. */
-import type { ScalarType } from '../../policy/types.ts';
+import type { ScalarType } from '../../policy/scalar-types.ts';
 import { bool } from './bool.ts';
 import { datetime } from './datetime.ts';
 import { float } from './float.ts';
@@ -12,4 +12,4 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = { string, bo
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;
 
-export type { Constraints, FieldKind, JsonSchema, Read, Refusal } from './kind.ts';
+export type { Constraints, FieldKind, JsonSchema, Read, Rejection } from './kind.ts';

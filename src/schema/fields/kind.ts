@@ -1,37 +1,44 @@
-/** What a field type is. One file a type holds all of it; nothing else in the program knows a type by name. */
+/**
+ * What a field type is to bodies, columns and descriptions. One file a type holds all of it; what policies must know of
+ * a type is in `policy/scalar-types.ts`.
+ */
+import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
-import type { SqlType } from '../../sql.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a field asks of its values, each already of the field's type. */
+/** The limits of a field, each already of the field's type. */
 export interface Constraints {
   readonly min?: number | string;
   readonly max?: number | string;
   readonly enum?: readonly (string | number)[];
 }
 
-/** `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`, `too_long`, `not_in_enum`, `unstorable`. `detail` is for people. */
-export interface Refusal {
+/** Why a value is rejected. `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`, `too_long`,
+ * `not_in_enum`, `unstorable`. `detail` is for people. */
+export interface Rejection {
   readonly code: string;
   readonly detail: string;
 }
-export type Read = { readonly value: Scalar; readonly fault?: undefined } | { readonly fault: Refusal };
+export type Read = { readonly value: Scalar; readonly fault?: undefined } | Rejected;
 
 export interface FieldKind {
-  readonly name: 'string' | 'bool' | 'int' | 'float' | 'datetime' | 'id';
-  /** The type in CREATE TABLE. */
+  readonly name: ScalarType | 'id';
+  /** One line for the reference of schema files. */
+  readonly doc: string;
+  /** The type of the column, as PostgreSQL's `format_type` prints it. */
   readonly column: string;
-  /** The type of a parameter that meets the column, and of a list of them. */
-  readonly sqlType: SqlType;
-  readonly listType: SqlType;
+  /** The type of a parameter that meets the column. */
+  readonly sqlType: ScalarKind['sqlType'];
+  /** What a value must be, after "expected". */
+  readonly expected: string;
   /** What `min` and `max` are: nothing, a length in code points, or a value of the type. */
   readonly bounds: 'none' | 'length' | 'value';
   readonly hasEnum: boolean;
-  /** A value of a JSON body. Null is the caller's matter. */
+  /** A value of a JSON body other than null. */
   fromJson(value: unknown, constraints: Constraints): Read;
-  /** Text of a query parameter; `undefined` is not of the type. */
-  fromQuery(text: string): Scalar | undefined;
+  /** Text of a query parameter; `undefined`: it is not of the type. */
+  fromQuery: ScalarKind['readText'];
   /** The text that PostgreSQL printed → JSON text. */
   toJson(cell: string): string;
   /** The text that PostgreSQL printed → the value that policies see. */
@@ -40,26 +47,30 @@ export interface FieldKind {
   typescript(constraints: Constraints): string;
 }
 
-export const refuse = (code: string, detail: string): { readonly fault: Refusal } => ({ fault: { code, detail } });
+/** The parts of a kind that policies decide. */
+export const asInPolicies = ({ sqlType, readText }: ScalarKind): Pick<FieldKind, 'sqlType' | 'fromQuery'> => ({
+  sqlType,
+  fromQuery: readText,
+});
 
-export function outsideEnum(
-  value: string | number,
-  { enum: allowed }: Constraints,
-): { readonly fault: Refusal } | undefined {
+export interface Rejected {
+  readonly fault: Rejection;
+}
+export const reject = (code: string, detail: string): Rejected => ({ fault: { code, detail } });
+
+export function outsideEnum(value: string | number, { enum: allowed }: Constraints): Rejected | undefined {
   if (allowed === undefined || allowed.includes(value)) return undefined;
-  return refuse('not_in_enum', `expected one of ${allowed.map((item) => JSON.stringify(item)).join(', ')}`);
+  return reject('not_in_enum', `expected one of ${allowed.map((item) => JSON.stringify(item)).join(', ')}`);
 }
 
 /** For types whose `min` and `max` are values. Both sides compare with `<` (numbers, canonical datetimes). */
-export function outsideBounds(
-  value: string | number,
-  { min, max }: Constraints,
-): { readonly fault: Refusal } | undefined {
-  if (min !== undefined && value < min) return refuse('too_small', `expected ${min} or more`);
-  if (max !== undefined && value > max) return refuse('too_large', `expected ${max} or less`);
+export function outsideBounds(value: string | number, { min, max }: Constraints): Rejected | undefined {
+  if (min !== undefined && value < min) return reject('too_small', `expected ${min} or more`);
+  if (max !== undefined && value > max) return reject('too_large', `expected ${max} or less`);
   return undefined;
 }
 
+/** `enum` of a JSON schema. */
 export const enumSchema = ({ enum: allowed }: Constraints): JsonSchema =>
   allowed === undefined ? {} : { enum: allowed };
 

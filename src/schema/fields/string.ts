@@ -1,5 +1,15 @@
+import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseString } from '../../policy/values.ts';
-import { type Constraints, enumSchema, enumType, type FieldKind, outsideEnum, type Read, refuse } from './kind.ts';
+import {
+  asInPolicies,
+  type Constraints,
+  enumSchema,
+  enumType,
+  type FieldKind,
+  outsideEnum,
+  type Read,
+  reject,
+} from './kind.ts';
 
 /** Code points, of which a surrogate pair is one. */
 export function lengthOf(text: string): number {
@@ -9,32 +19,31 @@ export function lengthOf(text: string): number {
 }
 
 function fromJson(value: unknown, constraints: Constraints): Read {
-  if (typeof value !== 'string') return refuse('wrong_type', 'expected a string');
-  if (parseString(value) === undefined) return refuse('unstorable', 'a NUL or a lone surrogate cannot be stored');
+  if (typeof value !== 'string') return reject('wrong_type', 'expected a string');
+  if (parseString(value) === undefined) return reject('unstorable', 'a NUL or a lone surrogate cannot be stored');
   const { min, max } = constraints;
   const length = lengthOf(value);
-  if (min !== undefined && length < Number(min)) return refuse('too_short', `expected ${min} characters or more`);
-  if (max !== undefined && length > Number(max)) return refuse('too_long', `expected ${max} characters or less`);
+  if (min !== undefined && length < Number(min)) return reject('too_short', `expected ${min} characters or more`);
+  if (max !== undefined && length > Number(max)) return reject('too_long', `expected ${max} characters or less`);
   return outsideEnum(value, constraints) ?? { value };
 }
 
 export const string: FieldKind = {
   name: 'string',
-  // Code point order, whatever the database's default is: JavaScript has no other that both agree on.
-  column: 'text COLLATE "C"',
-  sqlType: 'text',
-  listType: 'text[]',
+  doc: 'Unicode text without NUL',
+  ...asInPolicies(SCALARS.string),
+  column: 'text',
+  expected: 'a string',
   bounds: 'length',
   hasEnum: true,
   fromJson,
-  fromQuery: parseString,
   toJson: (cell) => JSON.stringify(cell),
   fromCell: (cell) => cell,
-  jsonSchema: (constraints) => ({
+  jsonSchema: ({ min, max, enum: allowed }) => ({
     type: 'string',
-    ...(constraints.min === undefined ? {} : { minLength: constraints.min }),
-    ...(constraints.max === undefined ? {} : { maxLength: constraints.max }),
-    ...enumSchema(constraints),
+    ...(min !== undefined && { minLength: min }),
+    ...(max !== undefined && { maxLength: max }),
+    ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),
 };

@@ -95,7 +95,7 @@ function columnOf(field: Field): Column {
   const fill = field.default ? fillOf(field.default) : undefined;
   return {
     name: field.column,
-    type: typeOf(field),
+    type: FIELD_KINDS[field.type].column,
     required: field.required,
     ...(isTime ? { fill: 'now()', standing: 'now()' } : fill === undefined ? {} : { fill }),
     ...(field.was === undefined ? {} : { was: field.was }),
@@ -109,13 +109,6 @@ function referenceColumnOf(relation: BelongsTo): Column {
     required: relation.required,
     ...(relation.was === undefined ? {} : { was: `${relation.was}_id` }),
   };
-}
-
-/** As `format_type` prints it. */
-function typeOf(field: Field): string {
-  const { column } = FIELD_KINDS[field.type];
-  if (column.startsWith('text')) return 'text';
-  return column === 'timestamptz' ? 'timestamp with time zone' : column;
 }
 
 function fillOf(value: Default): string | undefined {

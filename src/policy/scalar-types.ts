@@ -1,0 +1,110 @@
+/** The types of fields, as policies see them: all that the compiler knows of a type by name is its entry here. */
+import type { SqlType } from '../sql.ts';
+import {
+  parseBool,
+  parseDatetime,
+  parseFloatText,
+  parseInt53,
+  parseString,
+  parseUuid,
+  readFloat,
+  readInt53,
+  type Scalar,
+} from './values.ts';
+
+/** Every reader is strict and total: `undefined` is a value that is not of the type. */
+export interface ScalarKind {
+  /** In messages: the schema's own word. */
+  readonly label: string;
+  /** The type of a parameter that meets a column of this type. */
+  readonly sqlType: SqlType;
+  /** Whether `<`, `<=`, `>` and `>=` compare it. */
+  readonly ordered: boolean;
+  readonly numeric?: true;
+  /** Has so few values that an index on it serves no query. */
+  readonly few?: true;
+  /** Text of a query parameter. */
+  readText(text: string): Scalar | undefined;
+  /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
+  readJson(value: unknown): Scalar | undefined;
+  /** Given where policies write its literals as strings. */
+  readonly literal?: LiteralForm;
+}
+export interface LiteralForm {
+  /** Of the error for a string that cannot be read. */
+  readonly code: string;
+  readonly expected: string;
+  /** What a malformed literal probably means. */
+  corrected?(text: string): string | undefined;
+}
+
+const readString = (read: (text: string) => Scalar | undefined) => (value: unknown) =>
+  typeof value === 'string' ? read(value) : undefined;
+
+const CLOSE_TO_DATETIME = /^(\d{4}-\d\d-\d\d)(?:[ Tt](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)? ?([Zz]|[+-]\d\d:\d\d)?$/;
+
+function correctedDatetime(text: string): string | undefined {
+  const parts = CLOSE_TO_DATETIME.exec(text);
+  if (parts === null) return undefined;
+  const [, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = parts;
+  return `${day}T${minutes}${seconds}${zone.toUpperCase()}`;
+}
+
+const define = <Name extends string>(kinds: Readonly<Record<Name, ScalarKind>>): typeof kinds => kinds;
+
+export const SCALARS = define({
+  string: {
+    label: 'string',
+    sqlType: 'text',
+    ordered: true,
+    readText: parseString,
+    readJson: readString(parseString),
+  },
+  bool: {
+    label: 'bool',
+    sqlType: 'bool',
+    ordered: false,
+    few: true,
+    readText: parseBool,
+    readJson: (value) => (typeof value === 'boolean' ? value : undefined),
+  },
+  int: { label: 'int', sqlType: 'int8', ordered: true, numeric: true, readText: parseInt53, readJson: readInt53 },
+  float: {
+    label: 'float',
+    sqlType: 'float8',
+    ordered: true,
+    numeric: true,
+    readText: parseFloatText,
+    readJson: readFloat,
+  },
+  datetime: {
+    label: 'datetime',
+    sqlType: 'timestamptz',
+    ordered: true,
+    readText: parseDatetime,
+    readJson: readString(parseDatetime),
+    literal: { code: 'datetime_malformed', expected: '`2024-01-31T12:00:00Z`', corrected: correctedDatetime },
+  },
+});
+export type ScalarType = keyof typeof SCALARS;
+
+/** `{ id: name }` is an id of that collection. */
+export type ValueType = ScalarType | { readonly id: string };
+
+/** Ids of records, of whatever collection. */
+export const ID: ScalarKind = {
+  label: 'id',
+  sqlType: 'uuid',
+  ordered: false,
+  readText: parseUuid,
+  readJson: readString(parseUuid),
+};
+
+export const scalarOf = (type: ValueType): ScalarKind => (typeof type === 'object' ? ID : SCALARS[type]);
+export const readText = (type: ValueType, text: string): Scalar | undefined => scalarOf(type).readText(text);
+export const readJson = (type: ValueType, value: unknown): Scalar | undefined => scalarOf(type).readJson(value);
+export const isNumeric = (type: ValueType): boolean => scalarOf(type).numeric === true;
+
+/** In messages. */
+export const describeType = (type: ValueType): string =>
+  typeof type === 'object' ? `id of \`${type.id}\`` : SCALARS[type].label;
