@@ -9,7 +9,7 @@ import { type Database, StoreError } from './contract.ts';
 import { toStoreError } from './errors.ts';
 import { lockFolder } from './folder-lock.ts';
 import { notifyStatement, PING } from './postgres.ts';
-import { type Outcome, send } from './statements.ts';
+import { type Outcome, Statements } from './statements.ts';
 import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {
@@ -18,6 +18,7 @@ export interface EmbeddedOptions {
   readonly searchPath?: string;
   /** What one in memory begins with: a folder as `dumpDataDir` gives it. Making a new one costs several times what reading it does. */
   readonly snapshot?: Blob;
+  readonly preparedStatements?: number;
 }
 
 const MAX_WAITING = 2_000;
@@ -27,7 +28,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
   try {
     const engine = await startEngine(options);
     const client = await connect(engine, options.searchPath);
-    return databaseOn(client, async () => {
+    const statements = new Statements(options.preparedStatements);
+    return databaseOn(client, statements, async () => {
       await client.end();
       await engine.close();
       await lock?.release();
@@ -74,15 +76,16 @@ class Turns {
   }
 }
 
-function databaseOn(client: pg.Client, close: () => Promise<void>): Database {
+function databaseOn(client: pg.Client, statements: Statements, close: () => Promise<void>): Database {
   const turns = new Turns();
-  const lease = async (): Promise<Lease> => ({ client, release: await turns.take() });
+  const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement);
+  const lease = async (): Promise<Lease> => ({ client, send, release: await turns.take() });
 
   async function once(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
     const done = await turns.take();
     try {
-      return await send(client, statement);
+      return await send(statement);
     } catch (error) {
       throw toStoreError(error);
     } finally {

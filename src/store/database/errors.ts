@@ -10,6 +10,8 @@ const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
+const UNKNOWN_STATEMENT = '26000';
+const DUPLICATE_STATEMENT = '42P05';
 const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
 
 interface ServerError extends Error {
@@ -54,7 +56,12 @@ export function isTransient(error: unknown): boolean {
   return state === SERIALIZATION_FAILURE || state === DEADLOCK || isStalePlan(error);
 }
 
-/** A prepared statement that a migration has overtaken; it stays broken on its connection. */
+/**
+ * A prepared statement that the connection does not hold as we believe it does: a migration has overtaken it, or its first use was cancelled
+ * before it was prepared while others were on their way behind it.
+ */
 export function isStalePlan(error: unknown): boolean {
-  return sqlState(error) === '0A000' && (error as Error).message.startsWith('cached plan must not change');
+  const state = sqlState(error);
+  if (state === UNKNOWN_STATEMENT || state === DUPLICATE_STATEMENT) return true;
+  return state === '0A000' && (error as Error).message.startsWith('cached plan must not change');
 }

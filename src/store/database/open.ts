@@ -15,6 +15,7 @@ export interface OpenOptions {
   readonly searchPath?: string;
   readonly poolSize?: number;
   readonly pipelines?: number;
+  readonly preparedStatements?: number;
 }
 
 export function openDatabase(options: OpenOptions): Promise<Database> {

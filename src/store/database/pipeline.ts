@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError } from './contract.ts';
 import { isConnectionLoss, isStalePlan, toStoreError } from './errors.ts';
-import { send } from './statements.ts';
+import type { Statements } from './statements.ts';
 import { mustNotHoldConnection } from './transaction.ts';
 
 /** Above it, an answer would come too late to be of use. */
@@ -20,11 +20,13 @@ interface Slot {
 
 export class Pipeline {
   readonly #config: pg.ClientConfig;
+  readonly #statements: Statements;
   readonly #slots: Slot[];
   #closed = false;
 
-  constructor(config: pg.ClientConfig, size: number) {
+  constructor(config: pg.ClientConfig, statements: Statements, size: number) {
     this.#config = config;
+    this.#statements = statements;
     this.#slots = Array.from({ length: size }, () => ({ pending: 0, client: undefined, connecting: undefined }));
   }
 
@@ -69,7 +71,7 @@ export class Pipeline {
   async #query(slot: Slot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
     try {
       gather(client);
-      return (await send(client, statement)).rows;
+      return (await this.#statements.send(client, statement)).rows;
     } catch (error) {
       if (isConnectionLoss(error) || isStalePlan(error)) discard(slot, client);
       throw error;

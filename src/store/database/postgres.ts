@@ -8,7 +8,7 @@ import { type Database, type Queryable, StoreError } from './contract.ts';
 import { isStalePlan, isTransient, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
-import { type Outcome, send } from './statements.ts';
+import { type Outcome, Statements } from './statements.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface PostgresOptions {
@@ -19,6 +19,8 @@ export interface PostgresOptions {
   /** Connections for transactions (default 10), and for reads (default 4). */
   readonly poolSize?: number;
   readonly pipelines?: number;
+  /** How many prepared statements a connection keeps (default 256). */
+  readonly preparedStatements?: number;
 }
 
 const MAX_WAITING = 1_000;
@@ -42,12 +44,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   pool.on('error', () => undefined);
   // One that breaks in use fails the statement under way or the next; unheard, its event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const reads = new Pipeline(primary, pipelines);
+  const statements = new Statements(options.preparedStatements);
+  const reads = new Pipeline(primary, statements, pipelines);
   const stale = options.replicaUrl
-    ? new Pipeline(configOf(options.replicaUrl, options.searchPath), pipelines)
+    ? new Pipeline(configOf(options.replicaUrl, options.searchPath), statements, pipelines)
     : undefined;
   const listener = new Listener(primary);
-  const lease = () => leaseFrom(pool);
+  const lease = () => leaseFrom(pool, statements);
   const run = async (statement: Sql) => (await retried(() => once(lease, statement))).count;
   const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run };
 
@@ -98,11 +101,15 @@ export function configOf(url: string, searchPath: string | undefined): pg.Client
   };
 }
 
-async function leaseFrom(pool: pg.Pool): Promise<Lease> {
+async function leaseFrom(pool: pg.Pool, statements: Statements): Promise<Lease> {
   if (pool.waitingCount >= MAX_WAITING) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
   try {
     const client = await pool.connect();
-    return { client, release: (destroy) => client.release(destroy) };
+    return {
+      client,
+      send: (statement) => statements.send(client, statement),
+      release: (destroy) => client.release(destroy),
+    };
   } catch (error) {
     throw toStoreError(error);
   }
@@ -114,7 +121,7 @@ async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcom
   const held = await lease();
   let destroy = false;
   try {
-    return await send(held.client, statement);
+    return await held.send(statement);
   } catch (error) {
     if (isTransient(error)) {
       destroy = isStalePlan(error);

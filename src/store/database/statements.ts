@@ -1,30 +1,13 @@
-/** How a fragment goes over the wire: a bounded set of names for prepared statements, and parameters as text. */
+/** How a statement goes over the wire: prepared under a name where it is asked often, parameters as text, cells as they come. */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
 
-/** Each costs PostgreSQL memory on every connection. What comes after is sent unnamed, which is correct and a little slower. */
-const MAX_NAMES = 1_000;
-const MAX_SEEN = 10_000;
-
-const names = new Map<string, string>();
-let seen = new Set<string>();
-
-/** A text gets a name with its second use, so that odd shapes of a stranger's requests take no place. */
-function nameOf(text: string): string | undefined {
-  const known = names.get(text);
-  if (known !== undefined || names.size >= MAX_NAMES) return known;
-  if (!seen.has(text)) {
-    if (seen.size >= MAX_SEEN) seen = new Set();
-    seen.add(text);
-    return undefined;
-  }
-  seen.delete(text);
-  const name = `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
-  names.set(text, name);
-  return name;
-}
+/** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
+const MOST_PREPARED = 256;
+/** Texts of which it is known whether they have been sent before. */
+const MOST_TEXTS = 2_000;
 
 /** jsonb: text is taken as JSON text, anything else is written as JSON. */
 function encode({ type, value }: Param): unknown {
@@ -38,9 +21,18 @@ export interface Outcome {
   readonly count: number;
 }
 
-/** What the driver calls while an answer arrives, which its types leave out. */
+/** A connection of the driver, as far as prepared statements go; its types leave this out. */
+interface Connection {
+  readonly parsedStatements: Record<string, string>;
+  readonly submittedNamedStatements: Record<string, string>;
+  close(message: { readonly type: 'S'; readonly name: string }): void;
+}
+
+/** What the driver calls to send a query and while its answer arrives. */
 interface Handlers {
   name: string | undefined;
+  prepare(connection: Connection): void;
+  hasBeenParsed(connection: Connection): boolean;
   handleRowDescription(): void;
   handleDataRow(message: { readonly fields: Cells }): void;
   handleCommandComplete(message: { readonly text: string }): void;
@@ -55,13 +47,30 @@ class CellQuery extends DriverQuery {
   readonly outcome: Promise<Outcome>;
   readonly #rows: Cells[] = [];
   readonly #settle: PromiseWithResolvers<Outcome>;
+  readonly #statements: Statements;
+  #prepared: PreparedNames | undefined;
+  #isPrepared = false;
   #tag = '';
 
-  constructor(statement: Sql) {
+  constructor(statement: Sql, statements: Statements) {
     super(statement.text, statement.params.map(encode));
-    this.name = nameOf(statement.text);
+    this.#statements = statements;
+    this.name = statements.nameOf(statement.text);
     this.#settle = Promise.withResolvers();
     this.outcome = this.#settle.promise;
+  }
+
+  /** Called once, when the query is sent. */
+  override prepare(connection: Connection): void {
+    if (this.name !== undefined) {
+      this.#prepared = this.#statements.preparedOn(connection);
+      this.#isPrepared = this.#prepared.use(this.name);
+    }
+    super.prepare(connection);
+  }
+
+  override hasBeenParsed(): boolean {
+    return this.#isPrepared;
   }
 
   override handleRowDescription(): void {}
@@ -77,6 +86,7 @@ class CellQuery extends DriverQuery {
   override handleEmptyQuery(): void {}
 
   override handleError(error: Error): void {
+    if (this.name !== undefined) this.#prepared?.forget(this.name);
     this.#settle.reject(error);
   }
 
@@ -86,8 +96,82 @@ class CellQuery extends DriverQuery {
   }
 }
 
-export function send(client: Pick<pg.ClientBase, 'query'>, statement: Sql): Promise<Outcome> {
-  const query = new CellQuery(statement);
-  client.query(query);
-  return query.outcome;
+/** The names that are prepared on one connection, the least recently used first. */
+class PreparedNames {
+  readonly #connection: Connection;
+  readonly #most: number;
+  readonly #names = new Set<string>();
+
+  constructor(connection: Connection, most: number) {
+    this.#connection = connection;
+    this.#most = most;
+  }
+
+  /** Whether the name is prepared already; if not, the statement sent next must prepare it. Closes the one that it displaces. */
+  use(name: string): boolean {
+    const isPrepared = this.#names.delete(name);
+    this.#names.add(name);
+    if (isPrepared) return true;
+    // A statement that failed may have been prepared all the same. Closing what does not exist is no error.
+    this.#close(name);
+    if (this.#names.size > this.#most) this.#evict();
+    return false;
+  }
+
+  /** What is known of it is in doubt. */
+  forget(name: string): void {
+    this.#names.delete(name);
+  }
+
+  #evict(): void {
+    const [oldest] = this.#names;
+    this.#names.delete(oldest!);
+    this.#close(oldest!);
+  }
+
+  /** Statements that were sent before still find it; a message, unlike DEALLOCATE, also works in a transaction that has failed. */
+  #close(name: string): void {
+    delete this.#connection.parsedStatements[name];
+    delete this.#connection.submittedNamedStatements[name];
+    this.#connection.close({ type: 'S', name });
+  }
 }
+
+/** The statements of one database, over all its connections. */
+export class Statements {
+  readonly #mostPrepared: number;
+  /** By text, the least recently used first: the name, with the second use. */
+  readonly #names = new Map<string, string | undefined>();
+  readonly #prepared = new WeakMap<Connection, PreparedNames>();
+
+  constructor(mostPrepared = MOST_PREPARED) {
+    this.#mostPrepared = mostPrepared;
+  }
+
+  send(client: Pick<pg.ClientBase, 'query'>, statement: Sql): Promise<Outcome> {
+    const query = new CellQuery(statement, this);
+    client.query(query);
+    return query.outcome;
+  }
+
+  /** A text gets a name with its second use, so that shapes which are asked once displace nothing. */
+  nameOf(text: string): string | undefined {
+    const isKnown = this.#names.has(text);
+    const name = isKnown ? (this.#names.get(text) ?? hashOf(text)) : undefined;
+    this.#names.delete(text);
+    this.#names.set(text, name);
+    if (this.#names.size > MOST_TEXTS) this.#names.delete(this.#names.keys().next().value!);
+    return name;
+  }
+
+  preparedOn(connection: Connection): PreparedNames {
+    let names = this.#prepared.get(connection);
+    if (names === undefined) {
+      names = new PreparedNames(connection, this.#mostPrepared);
+      this.#prepared.set(connection, names);
+    }
+    return names;
+  }
+}
+
+const hashOf = (text: string): string => `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;

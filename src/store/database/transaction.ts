@@ -5,13 +5,14 @@ import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
 import type { Transaction } from './contract.ts';
 import { isStalePlan, isTransient, toStoreError } from './errors.ts';
-import { type Outcome, send } from './statements.ts';
+import type { Outcome } from './statements.ts';
 
 const ATTEMPTS = 4;
 
 /** A connection that is this transaction's alone until `release`; `release(true)` throws the connection away. */
 export interface Lease {
   readonly client: Pick<pg.ClientBase, 'query'>;
+  send(statement: Sql): Promise<Outcome>;
   release(destroy: boolean): void;
 }
 
@@ -45,7 +46,7 @@ async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transactio
   let clean = false;
   try {
     await held.client.query('BEGIN');
-    const result = await inside.run(scope, () => work(transactionOn(held.client)));
+    const result = await inside.run(scope, () => work(transactionOn(held)));
     const end = await held.client.query('COMMIT');
     clean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
@@ -70,11 +71,11 @@ async function rollBack(client: Lease['client']): Promise<boolean> {
   }
 }
 
-function transactionOn(client: Lease['client']): Transaction {
+function transactionOn(held: Lease): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Statements that are asked for at once go one after the other: a transaction has one connection.
   const ask = (statement: Sql): ReturnType<typeof query> => {
-    const answer = last.then(() => query(client, statement));
+    const answer = last.then(() => query(held, statement));
     last = answer.catch(() => undefined);
     return answer;
   };
@@ -86,9 +87,9 @@ function transactionOn(client: Lease['client']): Transaction {
 }
 
 /** Transient errors keep their own shape, so that the loop above sees them. */
-async function query(client: Lease['client'], statement: Sql): Promise<Outcome> {
+async function query(held: Lease, statement: Sql): Promise<Outcome> {
   try {
-    return await send(client, statement);
+    return await held.send(statement);
   } catch (error) {
     throw isTransient(error) ? error : toStoreError(error);
   }

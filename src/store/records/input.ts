@@ -86,6 +86,8 @@ class InputReader implements Input {
   readAll(data: Data): void {
     for (const [key, value] of Object.entries(data)) this.#readMember(key, value, pointerTo('/data', key));
     if (this.#mode === 'create') this.#fillIn(data);
+    // In one order, whatever the order of the body: equal sets of columns are one statement.
+    this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
 
   #readMember(key: string, value: unknown, pointer: string): void {

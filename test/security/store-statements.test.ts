@@ -1,0 +1,162 @@
+/** S11: names of prepared statements cannot run out, and what a connection keeps is bounded. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { param, raw, type Sql, sql } from '../../src/sql.ts';
+import type { Database, Queryable } from '../../src/store/database/contract.ts';
+import { openDatabase } from '../../src/store/database/open.ts';
+import { KINDS, type Kind, openKind, postgresUrl, World } from '../store/world.ts';
+import { emptySnapshot } from '../support/embedded.ts';
+
+const MOST = 8;
+const opened: Database[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((db) => db.close()));
+});
+
+/** One connection for reads, and on PostgreSQL one for transactions. */
+async function open(kind: Kind, preparedStatements = MOST): Promise<Database> {
+  const own =
+    kind === 'embedded' ? { snapshot: await emptySnapshot() } : { url: await postgresUrl(), pipelines: 1, poolSize: 1 };
+  const db = await openDatabase({ ...own, preparedStatements });
+  opened.push(db);
+  return db;
+}
+
+/** A statement with a text of its own. */
+const shape = (i: number, value: number): Sql => sql`SELECT ${param('int8', value)} + ${raw(String(i))}`;
+/** As the connection itself tells. */
+async function prepared(q: Queryable): Promise<readonly string[]> {
+  const rows = await q.rows(raw(`SELECT statement FROM pg_prepared_statements WHERE statement LIKE 'SELECT $1%'`));
+  return rows.map(([statement]) => statement!);
+}
+
+describe.each(KINDS)('S11 on %s', (kind) => {
+  it('keeps the statements used last, closes the others, and answers all of them right', async () => {
+    const db = await open(kind);
+    const ask = (i: number) => db.rows(shape(i, 1_000)).then(([row]) => Number(row![0]));
+    for (let round = 0; round < 3; round++) {
+      const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => ask(i)));
+      expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => 1_000 + i));
+    }
+    const kept = await prepared(db);
+    expect(kept.length).toBeLessThanOrEqual(MOST);
+    expect(kept).toContain(shape(39, 0).text);
+  });
+
+  it('goes on naming new statements after any number of shapes', async () => {
+    const db = await open(kind);
+    const twice = Array.from({ length: 2_100 }, (_, i) => shape(i % 1_050, 0));
+    await Promise.all(twice.map((statement) => db.rows(statement)));
+    for (let round = 0; round < 2; round++) await db.rows(shape(9_999, 0));
+    expect(await prepared(db)).toContain(shape(9_999, 0).text);
+    expect((await prepared(db)).length).toBeLessThanOrEqual(MOST);
+  });
+
+  it('does so in transactions, after errors in them too', async () => {
+    const db = await open(kind);
+    const divide = (i: number, by: number): Sql =>
+      sql`SELECT ${param('int8', 10)} / ${param('int8', by)} + ${raw(String(i))}`;
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 20; i++) {
+        const work = (by: number) => db.transaction(async (tx) => (await tx.rows(divide(i, by)))[0]![0]);
+        await expect(work(0)).rejects.toMatchObject({ code: '22012' });
+        // Goes on after an error within one transaction, so that a statement is asked first where nothing can be.
+        await expect(
+          db.transaction(async (tx) => {
+            await tx.rows(divide(i, 0)).catch(() => undefined);
+            await tx.rows(shape(1_000 + i, 1));
+          }),
+        ).rejects.toMatchObject({ code: '25P02' });
+        expect(await work(5)).toBe(String(2 + i));
+        expect((await db.transaction((tx) => tx.rows(shape(1_000 + i, 1))))[0]![0]).toBe(String(1_001 + i));
+      }
+    }
+    expect((await db.transaction(prepared)).length).toBeLessThanOrEqual(MOST);
+  });
+
+  it('mixes errors and evictions in flight without an answer to another question', async () => {
+    const db = await open(kind, 3);
+    let seed = 7;
+    const random = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    const asked = Array.from({ length: 600 }, () => ({ i: random(12), by: random(5) }));
+    const answers = await Promise.all(
+      asked.map(({ i, by }) =>
+        db.rows(sql`SELECT ${param('int8', 60)} / ${param('int8', by)} + ${raw(String(i))}`).then(
+          ([row]) => Number(row![0]),
+          ({ code }) => code,
+        ),
+      ),
+    );
+    expect(answers).toEqual(asked.map(({ i, by }) => (by === 0 ? '22012' : 60 / by + i)));
+  });
+
+  it('prints one text for any order of the filters of a list, and of the fields of a body', async () => {
+    const texts = new Set<string>();
+    const db = await openKind(kind);
+    opened.push(db);
+    const watched = watching(db, ({ text }) => texts.add(text));
+    const world = await World.open(
+      watched,
+      `
+roles: { admin: {}, member: {} }
+register: { roles: [member] }
+collections:
+  notes:
+    fields: { a: int, b: string, c: bool }
+    relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
+    access: { list: true, read: true, create: true, update: true }
+`,
+    );
+    const ann = await world.user('ann@example.org');
+    const { fields, relations } = world.schema.collections.get('notes')!;
+    const filters = [
+      { kind: 'field', field: fields.get('a')!, value: 1 },
+      { kind: 'field', field: fields.get('b')!, value: 'x' },
+      { kind: 'field', field: fields.get('c')!, value: true },
+      { kind: 'belongs_to', relation: relations.get('owner'), id: ann.id },
+    ] as never[];
+    const { id } = await ann.create('notes', {});
+    const count = async (work: (order: readonly number[]) => Promise<unknown>): Promise<number> => {
+      texts.clear();
+      for (const order of ORDERS) await work(order);
+      return [...texts].filter((text) => /notes/.test(text)).length;
+    };
+    const body = (order: readonly number[]) =>
+      Object.fromEntries(order.slice(0, 3).map((i) => [['a', 'b', 'c', 'owner'][i]!, [1, 'x', true, ann.id][i]!]));
+    expect(await count((order) => ann.list('notes', { filters: order.map((i) => filters[i]!) }))).toBe(1);
+    const bodies = new Set(ORDERS.map((order) => Object.keys(body(order)).sort().join())).size;
+    const before = await count(() => ann.update('notes', id, { a: 1 }));
+    expect(await count((order) => ann.update('notes', id, body(order)))).toBe(before - 1 + bodies);
+  });
+});
+
+const ORDERS: readonly (readonly number[])[] = [0, 1, 2, 3].flatMap((a) =>
+  [0, 1, 2, 3].flatMap((b) =>
+    [0, 1, 2, 3].flatMap((c) => [0, 1, 2, 3].flatMap((d) => (new Set([a, b, c, d]).size === 4 ? [[a, b, c, d]] : []))),
+  ),
+);
+
+/** The database, with every statement shown first. */
+function watching(db: Database, see: (statement: Sql) => void): Database {
+  const seen = (statement: Sql): Sql => {
+    see(statement);
+    return statement;
+  };
+  const over = (q: Queryable): Queryable => ({
+    rows: (statement) => q.rows(seen(statement)),
+    run: (statement) => q.run(seen(statement)),
+  });
+  return {
+    ...over(db),
+    kind: db.kind,
+    replica: over(db),
+    write: (statement) => db.write(seen(statement)),
+    transaction: (work) => db.transaction((tx) => work({ ...over(tx), inTransaction: true })),
+    listen: db.listen,
+    notify: db.notify,
+    ping: db.ping,
+    close: db.close,
+  };
+}
