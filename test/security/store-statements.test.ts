@@ -44,8 +44,8 @@ describe.each(KINDS)('S11 on %s', (kind) => {
 
   it('goes on naming new statements after any number of shapes', async () => {
     const db = await open(kind);
-    const twice = Array.from({ length: 2_100 }, (_, i) => shape(i % 1_050, 0));
-    await Promise.all(twice.map((statement) => db.rows(statement)));
+    const shapes = Array.from({ length: 1_050 }, (_, i) => shape(i, 0));
+    for (let round = 0; round < 2; round++) await Promise.all(shapes.map((each) => db.rows(each)));
     for (let round = 0; round < 2; round++) await db.rows(shape(9_999, 0));
     expect(await prepared(db)).toContain(shape(9_999, 0).text);
     expect((await prepared(db)).length).toBeLessThanOrEqual(MOST);
