@@ -24,7 +24,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   routes: ['http', 'store', 'auth', 'files', 'describe', 'schema', 'policy', ...LEAVES],
   cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'describe', 'schema', 'policy', 'grammar', ...LEAVES],
   client: [],
-  exports: ['schema', 'policy', 'grammar', ...LEAVES],
+  exports: ['cli', 'config', 'http', 'schema', 'policy', 'grammar', ...LEAVES],
   main: ['config', 'cli', ...LEAVES],
 };
 

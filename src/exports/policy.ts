@@ -12,10 +12,12 @@ import { parseDatetime } from '../policy/values.ts';
 import type { SchemaIssue } from '../schema/issue.ts';
 import { readCatalog } from '../schema/load.ts';
 import { recordGraph } from './record-graph.ts';
+import { SchemaError } from './schema-error.ts';
 
 export { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
 export type { Action } from '../policy/types.ts';
 export type { SchemaIssue } from '../schema/issue.ts';
+export { SchemaError } from './schema-error.ts';
 
 /** bylaw.yaml as text (YAML or JSON), or what it parses to. */
 export type SchemaSource = string | object;
@@ -43,16 +45,6 @@ export interface Request {
 
 /** A record as the API prints it, with related records in the place of their ids where a policy walks to them. */
 export type PolicyRecord = Readonly<Record<string, unknown>>;
-
-/** The schema has errors. */
-export class SchemaError extends Error {
-  readonly issues: readonly SchemaIssue[];
-  constructor(issues: readonly SchemaIssue[]) {
-    super(issues.map(({ line, column, message }) => `${line}:${column}: ${message}`).join('\n'));
-    this.name = 'SchemaError';
-    this.issues = issues;
-  }
-}
 
 /** A compiled policy. Made by `compile`; immutable, and good for any number of requests. */
 export class Policy {

@@ -1,0 +1,12 @@
+import type { SchemaIssue } from '../schema/issue.ts';
+
+/** The schema has errors: all of them, each at its place. */
+export class SchemaError extends Error {
+  readonly issues: readonly SchemaIssue[];
+
+  constructor(issues: readonly SchemaIssue[]) {
+    super(issues.map(({ line, column, message }) => `${line}:${column}: ${message}`).join('\n'));
+    this.name = 'SchemaError';
+    this.issues = issues;
+  }
+}

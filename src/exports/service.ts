@@ -1,0 +1,80 @@
+/** `bylaw`: the service inside another program, for its tests or to embed it. */
+import { resolve } from 'node:path';
+import { openDatabaseOf } from '../cli/open.ts';
+import { startService } from '../cli/service.ts';
+import { readConfig } from '../config.ts';
+import { openLog } from '../http/log.ts';
+import { type Loaded, parseSchema } from '../schema/load.ts';
+import { loadSchema } from '../schema/load-file.ts';
+import type { Schema } from '../schema/model.ts';
+import { SchemaError } from './schema-error.ts';
+
+export { SchemaError } from './schema-error.ts';
+
+export interface ServiceOptions {
+  /** The path of a schema file, or what such a file holds, as an object. Default `bylaw.yaml`. */
+  readonly schema?: string | object;
+  /** Default: the embedded database in `data`. */
+  readonly databaseUrl?: string;
+  /** The folder of the embedded database and of local files. Default `./data`. */
+  readonly data?: string;
+  /** Default 0: any free port; `url` says which. */
+  readonly port?: number;
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** Default: from host and port. */
+  readonly baseUrl?: string;
+  /** A user who is made, with the role `admin`, where it does not exist. */
+  readonly admin?: { readonly email: string; readonly password: string };
+  /** Default true. */
+  readonly rateLimit?: boolean;
+  /** What is logged to stderr, as JSON lines. Default `error`. */
+  readonly logLevel?: 'error' | 'info';
+}
+
+export interface RunningService {
+  /** Where it listens: `http://127.0.0.1:43211`. */
+  readonly url: string;
+  /** Takes no new connection, finishes what runs, closes the database. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Brings the database to the schema and serves it. Reads no command line and no environment. Throws SchemaError for a schema with errors, and what
+ * `bylaw serve` reports for a database that cannot be reached, a folder in use, or a migration that would lose data.
+ */
+export async function createService(options: ServiceOptions = {}): Promise<RunningService> {
+  const schema = schemaFrom(options.schema ?? 'bylaw.yaml');
+  const config = readConfig(flagsOf(options), environmentOf(options));
+  const db = await openDatabaseOf(config, process.cwd());
+  try {
+    const log = openLog(options.logLevel ?? 'error');
+    const { url, stop } = await startService({ config, schema, db, log });
+    return { url, stop };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+function schemaFrom(source: string | object): Schema {
+  const { schema, issues }: Loaded =
+    typeof source === 'string'
+      ? loadSchema({ file: resolve(source), env: process.env })
+      : parseSchema(JSON.stringify(source), 'schema', process.env);
+  if (schema === undefined) throw new SchemaError(issues.filter(({ severity }) => severity === 'error'));
+  return schema;
+}
+
+function flagsOf({ port = 0, host, databaseUrl, data, baseUrl }: ServiceOptions): readonly string[] {
+  const flags = { port, host, 'database-url': databaseUrl, data, 'base-url': baseUrl };
+  return Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
+}
+
+function environmentOf({ admin, rateLimit = true }: ServiceOptions): Readonly<Record<string, string | undefined>> {
+  return {
+    BYLAW_ADMIN_EMAIL: admin?.email,
+    BYLAW_ADMIN_PASSWORD: admin?.password,
+    BYLAW_RATE_LIMIT: rateLimit ? 'on' : 'off',
+  };
+}
