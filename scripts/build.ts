@@ -1,6 +1,6 @@
 /** `npm run build`: what is published, in `dist/`: compiled JavaScript, declarations, and the JSON Schema of bylaw.yaml. */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '..');
@@ -12,6 +12,7 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '
   stdio: 'inherit',
 });
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
+cpSync(join(root, 'src/cli/project'), join(dist, 'src/cli/project'), { recursive: true });
 
 // The compiler rewrites `./x.ts` in JavaScript and leaves it in declarations, where some resolvers do not follow it.
 for (const file of globSync('**/*.d.ts', { cwd: dist })) {

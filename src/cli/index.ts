@@ -1,5 +1,5 @@
 /** The commands, in the order of the manual. */
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { unknownName } from '../config.ts';
 import { StoreError } from '../store/database/contract.ts';
 import { callCommand } from './call.ts';
@@ -8,6 +8,7 @@ import { databaseCommands } from './database-commands.ts';
 import { overview } from './help.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
+  ['init', () => import('./init.ts')],
   ['serve', () => import('./serve.ts')],
   ['check', () => import('./check.ts')],
   ['fmt', () => import('./fmt.ts')],
@@ -55,7 +56,8 @@ export async function loadCommands(): Promise<readonly (Command | CommandGroup)[
   return loaded.map(({ command }) => command);
 }
 
+/** By the package's own name, because compiled files lie elsewhere than sources. */
 function packageVersion(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;
+  const { version } = createRequire(import.meta.url)('bylaw/package.json') as { readonly version: string };
+  return version;
 }

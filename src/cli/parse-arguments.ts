@@ -61,7 +61,8 @@ function issueOf(token: OptionToken, flags: Flags, seen: ReadonlyMap<string, unk
 }
 
 function positionalIssues(given: readonly string[], { positionals = [], name }: Command): readonly string[] {
-  if (given.length < positionals.length)
+  const required = positionals.filter((positional) => !positional.startsWith('['));
+  if (given.length < required.length)
     return [`expected \`${['bylaw', name, ...positionals].join(' ')}\`: ${positionals[given.length]} is missing`];
   return given.slice(positionals.length).map((word) => `unexpected argument \`${word}\``);
 }

@@ -9,7 +9,6 @@ import { examine } from '../policy/check/check.ts';
 import { compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
-import type { SchemaIssue } from '../schema/issue.ts';
 import { readCatalog } from '../schema/load.ts';
 import { recordGraph } from './record-graph.ts';
 import { SchemaError } from './schema-error.ts';

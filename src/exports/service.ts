@@ -1,8 +1,8 @@
 /** `bylaw`: the service inside another program, for its tests or to embed it. */
 import { resolve } from 'node:path';
-import { openDatabaseOf } from '../cli/open.ts';
 import { startService } from '../cli/service.ts';
-import { readConfig } from '../config.ts';
+import { openDatabaseOf } from '../cli/workspace.ts';
+import { type FlagValues, readConfig } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import { type Loaded, parseSchema } from '../schema/load.ts';
 import { loadSchema } from '../schema/load-file.ts';
@@ -66,9 +66,11 @@ function schemaFrom(source: string | object): Schema {
   return schema;
 }
 
-function flagsOf({ port = 0, host, databaseUrl, data, baseUrl }: ServiceOptions): readonly string[] {
-  const flags = { port, host, 'database-url': databaseUrl, data, 'base-url': baseUrl };
-  return Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
+function flagsOf({ port = 0, host, databaseUrl, data, baseUrl }: ServiceOptions): FlagValues {
+  const flags = { port: String(port), host, 'database-url': databaseUrl, data, 'base-url': baseUrl };
+  return Object.fromEntries(
+    Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
 
 function environmentOf({ admin, rateLimit = true }: ServiceOptions): Readonly<Record<string, string | undefined>> {
