@@ -144,7 +144,7 @@ function finish(path: Path, report: Report): Path {
 
 function incomplete({ root, span }: Path): Fault {
   const text = root === 'record' || root === 'next' ? `@${root}` : `@request.${root}`;
-  const message = `\`${text}\` alone is no value; expected a name after it`;
+  const message = `\`${text}\` alone is not a value; expected a name after it`;
   if (root === 'query' || root === 'data') return { code: 'path_incomplete', message, span };
   const right = `${text}.id`;
   const fix = { span, replacement: right };
@@ -161,17 +161,17 @@ function unknownRoot(names: readonly Name[], report: Report): undefined {
   const expected = ROOT_TEXTS.map((text) => `\`${text}\``).join(', ');
   if (found === '@request') {
     const message =
-      '`@request` alone is no value; expected `@request.auth`, `@request.query` or `@request.data` and a name';
+      '`@request` alone is not a value; expected `@request.auth`, `@request.query` or `@request.data` and a name';
     return fault(report, { code: 'path_incomplete', message, span });
   }
   if (found === '@now') {
-    return fault(report, { code: 'path_unknown', message: '`@now` is an instant and has no parts', span });
+    return fault(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
   }
   const near = FOREIGN.get(found.toLowerCase()) ?? nearest(found, ROOT_TEXTS) ?? rejoined(first, second);
   if (near === undefined) {
-    return fault(report, { code: 'path_unknown', message: `no \`${found}\` exists; expected ${expected}`, span });
+    return fault(report, { code: 'path_unknown', message: `unknown path \`${found}\`; expected ${expected}`, span });
   }
-  const message = `no \`${found}\` exists; did you mean \`${near}\`?`;
+  const message = `unknown path \`${found}\`; did you mean \`${near}\`?`;
   return fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
 }
 
@@ -192,13 +192,13 @@ export function readText(token: IToken, report: Report): Text {
   const quote = image[0];
   const inner = image.slice(1, -1);
   if (quote !== '"' && quote !== "'") {
-    const message = 'texts stand between straight quotes, `"…"` or `\'…\'`';
+    const message = 'strings take straight quotes, `"…"` or `\'…\'`';
     respell(report, token, JSON.stringify(inner), 'curly_quotes', message);
     return { kind: 'text', value: inner, span: spanOf(token) };
   }
   const value = /[\\\u0000-\u001f]/.test(inner) ? unescaped(inner, token.startOffset + 1, report) : inner;
   if (!value.isWellFormed() || value.includes('\0')) {
-    const message = 'a text with a NUL or half of a surrogate pair cannot be stored, so nothing equals it';
+    const message = 'a string with a NUL or a lone surrogate cannot be stored, so nothing equals it';
     fault(report, { code: 'text_unstorable', message, span: spanOf(token) });
   }
   return { kind: 'text', value, span: spanOf(token) };
@@ -211,7 +211,7 @@ function unescaped(inner: string, offset: number, report: Report): string {
       const span = { start: offset + at, end: offset + at + whole.length };
       if (code === undefined) {
         const replacement = JSON.stringify(whole).slice(1, -1);
-        const message = `a control character in a text; expected \`${replacement}\``;
+        const message = `a control character in a string; expected \`${replacement}\``;
         fault(report, {
           code: 'control_character',
           message,
@@ -225,7 +225,7 @@ function unescaped(inner: string, offset: number, report: Report): string {
       const meant = ESCAPES.get(code);
       if (meant !== undefined) return meant;
       const replacement = `\\${whole}`;
-      const message = `\`${whole}\` is no escape; expected one of JSON's, or \`\\\\\` for a backslash`;
+      const message = `\`${whole}\` is not an escape sequence; expected one of JSON's, or \`\\\\\` for a backslash`;
       fault(report, { code: 'escape_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
       return code;
     },
@@ -241,7 +241,7 @@ export function readNumeral(token: IToken, report: Report): Numeral {
     ? String(Number(plain))
     : String(Number(plain || 'x'));
   const right = JSON_NUMBER.test(value) && Number.isSafeInteger(Math.trunc(Number(value))) ? value : undefined;
-  const message = `\`${source.slice(0, 40)}\` is no number as JSON writes it`;
+  const message = `\`${source.slice(0, 40)}\` is not a JSON number`;
   if (right === undefined) fault(report, { code: 'number_malformed', message, span });
   else respell(report, token, right, 'number_malformed', `${message}; did you mean \`${right}\`?`);
   const numeral: Numeral = { kind: 'number', source: right ?? '0', span };
@@ -302,7 +302,7 @@ function readDuration(token: IToken, report: Report): { readonly amount: number;
   const word = token.image.slice(digits.length);
   if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };
   const unit = UNIT_WORDS.get(word);
-  const message = `\`${word}\` is no unit of time; expected s, m, h, d or w`;
+  const message = `\`${word}\` is not a unit of time; expected s, m, h, d or w`;
   if (unit === undefined) fault(report, { code: 'duration_malformed', message, span: spanOf(token) });
   else respell(report, token, `${digits}${unit}`, 'duration_malformed', message);
   return { amount: 0, unit: unit ?? 's' };

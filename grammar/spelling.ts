@@ -56,13 +56,13 @@ export function checkWrong(tokens: readonly IToken[], report: Report): void {
     const span = spanOf(token);
     if (token.tokenType === LineComment) {
       const inner = token.image.slice(2).replaceAll('*/', '* /').trim();
-      const message = 'no comment begins with `//`, because YAML may fold lines into one; expected `/* … */`';
+      const message = 'a comment does not begin with `//`, because YAML may fold lines into one; expected `/* … */`';
       fault(report, { code: 'line_comment', message, span, fix: { span, replacement: `/* ${inner} */` } });
     } else if (token.tokenType === OpenComment) {
       fault(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
     } else {
       const quote = token.image[0]!;
-      fault(report, { code: 'text_unclosed', message: `a text without an end; expected another \`${quote}\``, span });
+      fault(report, { code: 'text_unclosed', message: `a string without an end; expected another \`${quote}\``, span });
     }
   }
 }
@@ -75,14 +75,14 @@ export function checkStray(places: readonly Span[], text: string, report: Report
     if (ARITHMETIC.includes(found)) {
       fault(report, {
         code: 'no_arithmetic',
-        message: `\`${found}\` means nothing here: there is no arithmetic and no pattern`,
+        message: `\`${found}\` is not an operator: there is no arithmetic and there are no patterns`,
         span,
       });
     } else if (found === ';') {
-      const message = 'a policy is one expression, without `;`';
+      const message = 'a policy is a single expression, without `;`';
       fault(report, { code: 'character_unknown', message, span, fix: { span, replacement: '' } });
     } else {
-      const message = `\`${found}\` means nothing here; expected a path, a literal, an operator or a parenthesis`;
+      const message = `\`${found}\` is not part of the language; expected a path, a literal, an operator or a parenthesis`;
       fault(report, { code: 'character_unknown', message, span });
     }
   }

@@ -240,7 +240,7 @@ function afterOperand(found: Found): Given {
     token.tokenType === t.Minus ||
     (token.tokenType === t.Numeral && token.image.startsWith('-'))
   ) {
-    const message = `${describe(token)}: there is no arithmetic, but for a duration after \`@now\``;
+    const message = `${describe(token)}: there is no arithmetic except a duration after \`@now\``;
     return { code: 'no_arithmetic', message, span: spanOf(token) };
   }
   const what = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
@@ -269,7 +269,7 @@ function chained(found: Found): Given {
 function notInside(found: Found): Given {
   const { tokens, text, at } = found;
   const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
-  const message = '`not` stands before a comparison, not within it; `not in` and `is not null` are the exceptions';
+  const message = '`not` goes before a comparison, not inside it; `not in` and `is not null` are the exceptions';
   const given = { code: 'not_within', message, span: spanOf(not) };
   const single = op?.tokenType === t.Comparison && right !== undefined && STARTS_OPERAND.has(right.tokenType);
   if (!single || before.tokenType === t.CloseList || right.tokenType === t.OpenList || right.tokenType === t.Now)
@@ -299,11 +299,11 @@ function wordAsOperator(found: Found): Given {
   if (right === undefined) {
     return {
       code: 'operator_unknown',
-      message: `\`${token.image.slice(0, 40)}\` is no operator; expected ${expected}`,
+      message: `\`${token.image.slice(0, 40)}\` is not an operator; expected ${expected}`,
       span,
     };
   }
-  const message = `\`${token.image}\` is no operator; did you mean \`${right}\`?`;
+  const message = `\`${token.image}\` is not an operator; did you mean \`${right}\`?`;
   return withFix({ code: 'operator_unknown', message, span }, { span, replacement: right });
 }
 
@@ -315,7 +315,7 @@ function pattern({ tokens, at }: Found): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
   const span = spanOf(token);
-  const message = `no pattern as \`${token.image}\` has it; expected \`contains\`, \`starts with\` or \`ends with\``;
+  const message = `patterns as in \`${token.image}\` are not supported; expected \`contains\`, \`starts with\` or \`ends with\``;
   const given = { code: 'operator_pattern', message, span };
   const parts =
     right?.tokenType === t.Text && /^like$/i.test(token.image)
@@ -347,7 +347,7 @@ function missingOperand(found: Found): Given {
   const after = before === undefined ? '' : ` after ${describe(before)}`;
   const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
   if (token?.tokenType === t.Duration) {
-    return { code: 'duration_misplaced', message: `a duration stands after \`@now +\` or \`@now -\` only`, span };
+    return { code: 'duration_misplaced', message: `a duration may only follow \`@now +\` or \`@now -\``, span };
   }
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
     return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };

@@ -76,7 +76,7 @@ export const Word = createToken({
 export const Text = createToken({
   name: 'Text',
   pattern: /"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
-  label: 'a text',
+  label: 'a string',
 });
 export const Duration = createToken({
   name: 'Duration',

@@ -8,7 +8,10 @@ import { compareText } from './collation.ts';
 import type { Operand, Scalar } from './condition.ts';
 import type { ValueType } from './types.ts';
 
-/** What may stand on the two sides. `same`: types that can be equal; `ordered`: texts, numbers, datetimes; `element`: a value and a list; `holder`: a list and a value, or two texts; `text`: two texts. */
+/**
+ * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers, datetimes; `element`: a value and a list;
+ * `holder`: a list and a value, or two strings; `text`: two strings.
+ */
 export type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
 
 /** The two sides of a test as SQL. `render` prints a side, `successor` the least text above all texts that start with a value. */
@@ -109,7 +112,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     holds: (left, right) => left === right,
     js: (left, right) => `${left} === ${right}`,
     sql: (sides) => boolean(sides, true) ?? plain('=', sides),
-    doc: 'equal: texts by code point, numbers by value, datetimes to the microsecond, identifiers in lower case',
+    doc: 'equal: strings by code point, numbers by value, datetimes to the microsecond, ids in lower case',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.owner = @request.auth.id', '@record.status = "published"'],
   },
@@ -133,7 +136,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '>=',
     mirror: '>',
     holds: (left, right) => rank(left, right as Scalar) < 0,
-    doc: 'less: texts by code point, numbers by value, datetimes earlier',
+    doc: 'less: strings by code point, numbers by value, datetimes earlier',
     examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
   '<=': ordering('<=', {
@@ -150,7 +153,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '<=',
     mirror: '<',
     holds: (left, right) => rank(left, right as Scalar) > 0,
-    doc: 'greater: texts by code point, numbers by value, datetimes later',
+    doc: 'greater: strings by code point, numbers by value, datetimes later',
     examples: ['@record.created_at > @now - 24h'],
   }),
   '>=': ordering('>=', {
@@ -158,7 +161,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '<',
     mirror: '<=',
     holds: (left, right) => rank(left, right as Scalar) >= 0,
-    doc: 'greater or equal; a literal is never rounded: `n >= 1.5` over whole numbers is `n >= 2`',
+    doc: 'greater or equal; a literal is never rounded: `n >= 1.5` over an int is `n >= 2`',
     examples: ['@record.rating >= 4.5'],
   }),
   in: {
@@ -197,7 +200,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     // Not LIKE: nothing in a value is a wildcard.
     sql: ({ left, right, negated, render }) =>
       sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`,
-    doc: 'an element of a list or of a to-many relation, or a part of a text; every text contains the empty text',
+    doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
     nullMeaning: 'unknown when a side is absent; false over an empty list',
     examples: [
       '@request.auth.roles contains "admin"',
@@ -214,7 +217,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     holds: (left, right) => textOf(left).startsWith(textOf(right)),
     js: (left, right) => `${left}.startsWith(${right})`,
     sql: startsWith,
-    doc: 'a text that begins with the other; an index on the field serves it',
+    doc: 'the string begins with the other; an index on the field serves it',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.title starts with "RFC "'],
   },
@@ -226,7 +229,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `${left}.endsWith(${right})`,
     sql: ({ left, right, negated, render }) =>
       sql`right(${render(left)}, char_length(${render(right)})) ${raw(negated ? '<>' : '=')} ${render(right)}`,
-    doc: 'a text that ends with the other',
+    doc: 'the string ends with the other',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@request.auth.email ends with "@example.com"'],
   },

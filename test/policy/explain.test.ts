@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Clause, explain, type Situation, why } from '../../src/policy/analyse/explain.ts';
+import { type Clause, explain, type Situation } from '../../src/policy/analyse/explain.ts';
 import { compile } from '../../src/policy/compile.ts';
 import type { PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
@@ -79,9 +79,9 @@ const SENTENCES: readonly (readonly [text: string, sentence: string])[] = [
   ],
 ];
 
-describe('why', () => {
+describe('the sentence', () => {
   it.each(SENTENCES)('%s', (text, sentence) => {
-    expect(why(situation(text))).toBe(sentence);
+    expect(explain(situation(text)).sentence).toBe(sentence);
   });
 });
 

@@ -68,9 +68,6 @@ export function explain(situation: Situation): Explanation {
   };
 }
 
-/** One sentence that names the clause which decided. */
-export const why = (situation: Situation): string => sentenceOf(clauseOf(situation));
-
 function clauseOf(situation: Situation): Clause {
   return new Evaluation(situation).clause(situation.policy.checked, new Map());
 }
@@ -248,7 +245,7 @@ class Evaluation {
     }
     if (Array.isArray(raw)) return { absent: `${shown} was sent more than once` };
     const value = read(raw);
-    const kind = typeof type === 'object' ? 'identifier' : type;
+    const kind = typeof type === 'object' ? 'id' : type;
     return value === undefined ? { absent: `${shown} cannot be read as ${kind}` } : { value };
   }
 }

@@ -128,7 +128,7 @@ class Checker {
     if (!isList) return { kind: 'is null', negated, operand: named, span };
     const message =
       named.kind === 'to many'
-        ? 'a to-many relation is never null; `none(… as x, true)` says that it is empty'
+        ? 'a to-many relation is never null; `none(… as x, true)` tests that it is empty'
         : 'a list is never null';
     const bound =
       named.kind === 'to many' && path!.steps.length === named.used ? this.#emptiness(path!, negated) : undefined;
@@ -158,7 +158,7 @@ class Checker {
     if (operand.kind !== 'path') {
       this.#fault({
         code: 'condition_expected',
-        message: 'a value alone is no condition; expected a comparison',
+        message: 'a value alone is not a condition; expected a comparison',
         span,
       });
       return undefined;
@@ -182,7 +182,7 @@ class Checker {
   #notBool({ span }: Path, toMany: boolean): Fault {
     const path = this.#context.text.slice(span.start, span.end);
     const replacement = toMany ? `any(${path} as x, true)` : `${path} is not null`;
-    const message = `\`${path}\` is not true or false, so it is no condition alone; expected a comparison, such as \`${replacement}\``;
+    const message = `\`${path}\` is not a bool, so it is not a condition by itself; expected a comparison, such as \`${replacement}\``;
     return { code: 'condition_expected', message, span, suggestion: replacement, fix: { span, replacement } };
   }
 
@@ -208,8 +208,8 @@ class Checker {
     if (named.kind === 'to many' && named.used === path.steps.length) return named.path;
     const message =
       named.kind === 'to many'
-        ? 'a quantifier ranges over one to-many relation; expected nothing behind it, or another quantifier within'
-        : 'a quantifier ranges over a to-many relation; this is one value, which can be compared as it is';
+        ? 'a quantifier ranges over one to-many relation; nothing may follow it, but another quantifier may stand inside'
+        : 'a quantifier ranges over a to-many relation; this is a single value, which can be compared directly';
     const span = named.kind === 'to many' ? { start: named.path.span.end, end: path.span.end } : path.span;
     this.#fault({ code: 'to_many_expected', message, span });
     return undefined;

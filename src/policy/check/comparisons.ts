@@ -200,7 +200,7 @@ const isEmptyText = (side: Scalar): boolean =>
 function emptyIdentifier({ expr, left, right, at }: Pair, empty: Scalar): Fault {
   const other = empty === left ? right : left;
   const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
-  const message = `an identifier is never an empty text; expected \`${test}\``;
+  const message = `an id is never an empty string; expected \`${test}\``;
   const fix = { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` };
   return { code: 'identifier_malformed', message, span: empty.span, suggestion: test, fix };
 }
@@ -221,7 +221,7 @@ function unordered({ op, opSpan }: Compare, type: ValueType): Fault {
 /** `@request.auth.roles = "admin"`, `@record.status = ["a", "b"]`. */
 function listCompared({ expr, left, right, at }: Pair): Fault {
   const [one, many] = isScalar(left) ? [left, right] : [right, left];
-  const message = `\`${expr.op}\` compares one value with one; a list takes \`contains\` or \`in\``;
+  const message = `\`${expr.op}\` compares single values; a list takes \`contains\` or \`in\``;
   const given = { code: 'list_compared', message, span: many.span };
   const { family, negative } = OPERATORS[expr.op];
   if (!isScalar(one) || family !== 'equality') return given;
@@ -241,7 +241,7 @@ function membership(pair: Pair): Checked | undefined {
 }
 
 function elementExpected({ span }: Side): Fault {
-  return { code: 'list_misplaced', message: 'a list is no element of a list; expected one value', span };
+  return { code: 'list_misplaced', message: 'a list cannot be an element of a list; expected a single value', span };
 }
 
 function listExpected({ expr, left, right, at }: Pair): Fault {
@@ -308,7 +308,7 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
     if (literal.kind !== 'text' || at.catalog.roles.has(literal.value)) continue;
     const near = nearest(literal.value, at.catalog.roles.keys());
     const names = [...at.catalog.roles.keys()].map((name) => `\`${name}\``).join(', ');
-    const message = `no role \`${literal.value}\` is declared; ${near === undefined ? `expected ${names || 'one of `roles`, which is empty'}` : `did you mean \`${near}\`?`}`;
+    const message = `unknown role \`${literal.value}\`; ${near === undefined ? `expected ${names || 'one of `roles`, which is empty'}` : `did you mean \`${near}\`?`}`;
     const replacement = JSON.stringify(near);
     at.fault({
       code: 'role_unknown',
@@ -335,7 +335,7 @@ function holding(pair: Pair): Checked | undefined {
 
 function holderExpected({ span }: Scalar, type: ValueType | undefined): Fault {
   const found = type === undefined ? 'a value' : describeType(type);
-  const message = `\`contains\` takes a list, a to-many relation or a text on its left, found ${found}`;
+  const message = `\`contains\` takes a list, a to-many relation or a string on its left, found ${found}`;
   return { code: 'type_mismatch', message, span };
 }
 

@@ -122,7 +122,7 @@ export function readList(list: List, against?: ValueType): ReadList {
   let expected = against;
   for (const item of list.items) {
     if (item.kind === 'null') {
-      const message = '`null` in a list equals nothing; expected literals, and `is null` beside the comparison';
+      const message = '`null` in a list equals nothing; expected literals, with `is null` as a condition of its own';
       faults.push({ code: 'null_compared', message, span: item.span });
       continue;
     }

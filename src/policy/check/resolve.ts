@@ -8,7 +8,6 @@ import type {
   Catalog,
   CatalogCollection,
   CatalogRelation,
-  CheckedOperand,
   ColumnOperand,
   HasMany,
   ManyToMany,
@@ -124,7 +123,7 @@ export function findRelation(collection: CatalogCollection, name: string): Catal
 function oneStep(path: Path, what: string, place: Place): Name | undefined {
   const [name, next] = path.steps;
   if (next === undefined) return name;
-  const message = `${what} is not walked; expected nothing behind \`${name!.name}\``;
+  const message = `${what} is not walked; nothing may follow \`${name!.name}\``;
   place.fault({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
   return undefined;
 }
@@ -236,23 +235,23 @@ function unknownVariable(path: Path, place: Place): undefined {
       suggestion: replacement,
       fix: { span: at, replacement },
     });
-  if (root !== undefined) return suggest(`\`${name}\` is bound nowhere; did you mean \`${root}\`?`, root);
+  if (root !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${root}\`?`, root);
   const near = nearest(name, place.variables.keys());
   if (near !== undefined && path.steps.length > 0)
-    return suggest(`\`${name}\` is bound nowhere; did you mean \`${near}\`?`, near);
+    return suggest(`unknown name \`${name}\`; did you mean \`${near}\`?`, near);
   const collection = place.catalog.collections.get(place.collection);
   const field = collection && (namesOf(collection).find((each) => each === name) ?? nearest(name, namesOf(collection)));
   if (field !== undefined) {
-    return suggest(`\`${name}\` is bound nowhere; did you mean \`@record.${field}\`?`, `@record.${field}`);
+    return suggest(`unknown name \`${name}\`; did you mean \`@record.${field}\`?`, `@record.${field}`);
   }
   if (path.steps.length > 0) {
-    const message = `\`${name}\` is bound nowhere; a path begins with \`@record\`, \`@next\`, \`@request\` or a quantifier's variable`;
+    const message = `unknown name \`${name}\`; a path begins with \`@record\`, \`@next\`, \`@request\` or the variable of a quantifier`;
     return place.fault({ code: 'variable_unknown', message, span });
   }
   const quoted = JSON.stringify(name);
   return place.fault({
     code: 'text_unquoted',
-    message: `\`${name}\` is bound nowhere; a text stands between quotes: ${quoted}`,
+    message: `unknown name \`${name}\`; string literals need quotes: ${quoted}`,
     span,
     suggestion: quoted,
     fix: { span, replacement: quoted },
@@ -348,7 +347,7 @@ class PathResolver {
   }
 
   #scalarWalked(step: Name): 'failed' {
-    const message = `\`${step.name}\` is a value and has no parts; expected nothing behind it`;
+    const message = `\`${step.name}\` is a value and has no parts; nothing may follow it`;
     const span = { start: step.span.end, end: this.#path.span.end };
     this.#place.fault({ code: 'path_not_walked', message, span, fix: { span, replacement: '' } });
     return 'failed';
@@ -358,6 +357,3 @@ class PathResolver {
 /** Whether the relation itself may be absent: a step on the way is. */
 export const mayBeAbsent = (path: ToManyPath): boolean =>
   path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);
-
-export const isOperand = (named: Named): named is CheckedOperand & Named =>
-  named.kind === 'column' || named.kind === 'request';

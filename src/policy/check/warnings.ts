@@ -43,7 +43,8 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
   review.clause(checked, ALONE);
   const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
   if (!said && !canBe(outcomes(checked), TRUE)) {
-    const message = 'this is true for no record and no request, so the rule allows nothing; `false` says so plainly';
+    const message =
+      'this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose';
     issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
   }
   return issues.sort((a, b) => a.span.start - b.span.start);
@@ -126,7 +127,7 @@ class Review {
     if (canBe(set, TRUE) && canBe(set, UNKNOWN)) {
       this.#warn({
         code: 'same_operands',
-        message: 'both sides are the same, so this says no more than `is not null`',
+        message: 'both sides are the same, so this means `is not null`',
         span: compare.span,
       });
       return true;
@@ -147,11 +148,11 @@ class Review {
     const word = ownNegation ? compare.op : 'not';
     const clause = ownNegation ? compare.span : around.not;
     const written = clause === undefined ? undefined : `(${path} is null or ${this.#slice(clause)})`;
-    const message = `\`${path}\` can ${what}, and then this is unknown, which denies in spite of \`${word}\``;
+    const message = `\`${path}\` can ${what}, and then this is unknown, which denies despite \`${word}\``;
     const hint =
       written === undefined
         ? ''
-        : `; \`${written}\` also takes what is absent, \`${path} is not null and …\` says that it is not meant`;
+        : `; \`${written}\` also allows what is absent, \`${path} is not null and …\` makes the denial explicit`;
     const fix = written !== undefined && absent.kind === 'column' ? { span: clause!, replacement: written } : undefined;
     this.#warn({ code: 'negation_of_nullable', message: message + hint, span: absent.span, ...(fix && { fix }) });
   }
@@ -162,7 +163,7 @@ class Review {
     if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
     const path = this.#slice(right.span);
     const replacement = `(${path} != "" and ${this.#slice(span)})`;
-    const message = `every text ${op} the empty text, so an empty \`${path}\` makes this true; \`${replacement}\` does not`;
+    const message = `every string ${op} the empty string, so an empty \`${path}\` makes this true; write \`${replacement}\` to prevent that`;
     this.#warn({ code: 'needle_from_request', message, span: right.span, fix: { span, replacement } });
   }
 
@@ -171,7 +172,7 @@ class Review {
     if (request.kind !== 'request' || request.source !== 'query' || literal.kind !== 'literal') return;
     if (typeof literal.value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(literal.value)) return;
     const message =
-      'this compares texts, not instants: a query parameter is read as a datetime only beside a datetime field or `@now`';
+      'this compares strings, not datetimes: a query parameter is read as a datetime only beside a datetime field or `@now`';
     this.#warn({ code: 'date_as_text', message, span: literal.span });
   }
 
@@ -179,7 +180,7 @@ class Review {
     const { operand, negated, span } = test;
     if (operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) {
       if (negated) return;
-      const message = `only a caller who is not signed in has no \`${operand.name}\`, and no rule is asked for such a caller`;
+      const message = `only a caller who is not logged in has no \`${operand.name}\`, and rules are not evaluated for such callers`;
       this.#warn({ code: 'anonymous_only', message, span });
     } else this.settled(test);
   }
@@ -191,7 +192,7 @@ class Review {
     const relation = this.#slice(path.span);
     if (quantifier === 'all' && !around.negated && !around.inhabited.has(relationKey(quantified))) {
       const replacement = `(any(${relation} as ${freeName(this.#text)}, true) and ${this.#slice(span)})`;
-      const message = `\`all\` over nothing is true, so this holds where \`${relation}\` is empty; \`${replacement}\` asks for one at least`;
+      const message = `\`all\` is true for an empty \`${relation}\`; write \`${replacement}\` to require at least one`;
       this.#warn({
         code: 'all_of_none',
         message,
@@ -201,7 +202,7 @@ class Review {
     }
     const negating = (quantifier === 'none') !== around.negated;
     if (negating && mayBeAbsent(path)) {
-      const message = `a step of \`${relation}\` can be null, and then this is unknown, which denies in spite of \`${quantifier === 'none' ? 'none' : 'not'}\``;
+      const message = `a step of \`${relation}\` can be null, and then this is unknown, which denies despite \`${quantifier === 'none' ? 'none' : 'not'}\``;
       this.#warn({ code: 'negation_of_nullable', message, span: path.span });
     }
     const { not: _, ...inner } = around;
@@ -214,7 +215,7 @@ class Review {
     if (pair)
       this.#warn({
         code: 'never_true',
-        message: 'the same thing cannot equal both, so this is never true',
+        message: 'one value cannot equal both, so this is never true',
         span: pair.span,
       });
   }
@@ -224,7 +225,7 @@ class Review {
     const pair = clash(items, false);
     if (!pair) return;
     const message =
-      'whatever it is, it differs from one of the two, so this is always true for what is present; `and` may be meant';
+      'every value differs from one of the two, so this is true whenever it is present; did you mean `and`?';
     this.#warn({ code: 'always_true', message, span: pair.span });
   }
 }
