@@ -1,8 +1,8 @@
-/** `movies.json` of vega-datasets, read into what the API takes. The source's oddities are kept, not repaired: see `released_at`. */
+/** `movies.json` of vega-datasets (movies.LICENSE), read into what the API takes. The source's oddities are kept, not repaired: see `released_at`. */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 
-/** A row as the package has it. `Title` is a number nine times and null once. */
+/** A row as the source has it. `Title` is a number nine times and null once. */
 type Source = Readonly<Record<string, string | number | null>>;
 
 /** A film before its relations have identifiers: names stand where ids will be. */
@@ -60,7 +60,7 @@ const number = (value: string | number | null | undefined): number | null => (va
 
 /** All films, or the first `count`; `owners` users share them in turn. */
 export function readFilms(owners: number, count = Number.POSITIVE_INFINITY): Film[] {
-  const file = fileURLToPath(new URL('../data/movies.json', import.meta.resolve('vega-datasets')));
-  const rows = JSON.parse(readFileSync(file, 'utf8')) as Source[];
+  const packed = readFileSync(new URL('./movies.json.gz', import.meta.url));
+  const rows = JSON.parse(gunzipSync(packed).toString()) as Source[];
   return rows.slice(0, count).map((row, index) => toFilm(row, index, owners));
 }
