@@ -3,7 +3,7 @@ import { parse } from '../grammar/parser.ts';
 import { check } from '../src/policy/check/check.ts';
 import { compile } from '../src/policy/compile.ts';
 import { NO_RELATED, type Policy, type PolicyRequest } from '../src/policy/types.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog, P3 } from './support/documents.ts';
 import { measure, verdict } from './support/measure.ts';
 

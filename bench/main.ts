@@ -1,16 +1,7 @@
-/** `npm run bench -- [names] [--seconds 10] [--seed 1]`: without a name, all of them. What a figure means stands in README.md. */
+/** `npm run bench -- [names] [--seconds 10] [--seed 1]`: without a name, all of them. README.md says what each figure means. */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-
-export interface BenchOptions {
-  readonly seconds: number;
-  readonly seed: number;
-}
-export interface Bench {
-  readonly name: string;
-  readonly question: string;
-  run(options: BenchOptions): Promise<void>;
-}
+import type { Bench } from './support/bench.ts';
 
 const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>> = {
   predicate: () => import('./predicate.ts'),

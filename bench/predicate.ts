@@ -9,7 +9,7 @@ import jsonLogic from 'json-logic-js';
 import { compile } from '../src/policy/compile.ts';
 import { NO_RELATED, type PolicyRequest, type Row } from '../src/policy/types.ts';
 import { Random } from '../test/fuzz/random.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog, P3 } from './support/documents.ts';
 import { type Contender, measure, ratio, verdict } from './support/measure.ts';
 

@@ -1,7 +1,7 @@
 /** From a request to what it leaves of a policy, with its SQL: a shape that is known, and one that is new. */
 import { compile } from '../src/policy/compile.ts';
 import type { PolicyRequest } from '../src/policy/types.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog, P3 } from './support/documents.ts';
 import { measure, verdict } from './support/measure.ts';
 

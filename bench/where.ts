@@ -7,7 +7,7 @@ import { compile } from '../src/policy/compile.ts';
 import type { PolicyRequest } from '../src/policy/types.ts';
 import { raw, sql } from '../src/sql.ts';
 import { startPostgres } from '../test/support/postgres.ts';
-import type { Bench, BenchOptions } from './main.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog } from './support/documents.ts';
 import { PAIRS, type Pair } from './support/handwritten.ts';
 import { median, verdict } from './support/measure.ts';

@@ -41,18 +41,25 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
 interface Import {
   readonly from: string;
   readonly to: string;
+  /** `import type …`: gone at run time. */
+  readonly isType: boolean;
 }
 
 const IMPORT =
-  /(?:^|\n)\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g;
+  /(?:^|\n)\s*(?:import|export)\b(?<type> type\b)?[^'";]*?\bfrom\s*'(?<from>[^']+)'|(?:^|\n)\s*import\s*'(?<bare>[^']+)'|\bimport\(\s*'(?<dynamic>[^']+)'\s*\)/g;
 
-const files = globSync(['src/**/*.ts', 'grammar/**/*.ts'], { cwd: ROOT }).sort();
-const imports: readonly Import[] = files.flatMap((from) =>
-  [...readFileSync(join(ROOT, from), 'utf8').matchAll(IMPORT)].map((match) => ({
+const allFiles = globSync(['src/**/*.ts', 'grammar/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts'], {
+  cwd: ROOT,
+}).sort();
+const files = allFiles.filter((file) => file.startsWith('src/') || file.startsWith('grammar/'));
+const allImports: readonly Import[] = allFiles.flatMap((from) =>
+  [...readFileSync(join(ROOT, from), 'utf8').matchAll(IMPORT)].map(({ groups }) => ({
     from,
-    to: targetOf(from, (match[1] ?? match[2] ?? match[3])!),
+    to: targetOf(from, (groups!.from ?? groups!.bare ?? groups!.dynamic)!),
+    isType: groups!.type !== undefined,
   })),
 );
+const imports = allImports.filter(({ from }) => files.includes(from));
 const inside = imports.filter(({ to }) => to.startsWith('src/') || to.startsWith('grammar/'));
 
 function targetOf(from: string, specifier: string): string {
@@ -94,8 +101,18 @@ describe('the rooms', () => {
     expect(pure.filter(({ to }) => to.startsWith('node:') || to === 'knex' || to === 'pg').map(say)).toEqual([]);
   });
 
-  test('import no cycle', () => {
+  test('import no cycle, tests, benches and scripts included', () => {
     expect(cycles()).toEqual([]);
+  });
+
+  test('know nothing of tests, benches and scripts', () => {
+    expect(imports.filter(({ to }) => /^(?:test|bench|scripts)\//.test(to)).map(say)).toEqual([]);
+  });
+
+  test('lend the oracle nothing but types', () => {
+    const own = allImports.filter(({ from }) => from.startsWith('test/oracle/'));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter(({ to, isType }) => !isType && !to.startsWith('test/oracle/')).map(say)).toEqual([]);
   });
 
   test('a route imports no route', () => {
@@ -117,7 +134,7 @@ const isList = (file: string): boolean => file.endsWith('/index.ts');
 
 /** Each as the files that import one another in a ring. */
 function cycles(): readonly string[] {
-  const targets = Map.groupBy(inside, ({ from }) => from);
+  const targets = Map.groupBy(allImports, ({ from }) => from);
   const done = new Set<string>();
   const found: string[] = [];
   const visit = (file: string, path: readonly string[]): void => {
@@ -126,6 +143,6 @@ function cycles(): readonly string[] {
     for (const { to } of targets.get(file) ?? []) visit(to, [...path, file]);
     done.add(file);
   };
-  for (const file of files) visit(file, []);
+  for (const file of allFiles) visit(file, []);
   return found;
 }

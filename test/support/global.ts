@@ -12,7 +12,10 @@ declare module 'vitest' {
 }
 
 export default async function start(project: TestProject): Promise<() => Promise<void>> {
-  const [postgres, { tar, folder, remove }] = await Promise.all([startPostgres(), makeEmptyDatabase()]);
+  const [postgres, { tar, folder, remove }] = await Promise.all([
+    process.env.TEST_QUICK === undefined ? startPostgres() : undefined,
+    makeEmptyDatabase(),
+  ]);
   project.provide('postgresUrl', postgres?.url ?? '');
   project.provide('emptyDatabase', { tar, folder });
   return async () => {

@@ -1,0 +1,42 @@
+/**
+ * `npm run docs` writes the parts of the documentation that follow from the code. A part stands between `<!-- generated: name -->` and
+ * `<!-- end: name -->` of its page; test/docs.test.ts holds every part up to date.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { commandsTable, settingsTable } from './docs/commands.ts';
+
+interface Part {
+  readonly page: string;
+  readonly name: string;
+  markdown(): string | Promise<string>;
+}
+
+export const PARTS: readonly Part[] = [
+  { page: 'docs/operations.md', name: 'commands', markdown: commandsTable },
+  { page: 'docs/operations.md', name: 'settings', markdown: settingsTable },
+];
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+/** The pages as they should be. */
+export async function generatePages(parts: readonly Part[] = PARTS): Promise<ReadonlyMap<string, string>> {
+  const pages = new Map<string, string>();
+  for (const { page, name, markdown } of parts) {
+    const before = pages.get(page) ?? readFileSync(join(ROOT, page), 'utf8');
+    pages.set(page, replacePart(before, name, await markdown()));
+  }
+  return pages;
+}
+
+function replacePart(page: string, name: string, markdown: string): string {
+  const [start, end] = [`<!-- generated: ${name} -->\n`, `<!-- end: ${name} -->`];
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`expected ${start.trim()} and ${end} in the page`);
+  return `${page.slice(0, from + start.length)}\n${markdown.trim()}\n\n${page.slice(to)}`;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const [page, text] of await generatePages()) writeFileSync(join(ROOT, page), text);
+}

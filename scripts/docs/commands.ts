@@ -1,0 +1,35 @@
+/** The tables of docs/operations.md: commands with their flags, and settings. */
+import { type Command, environmentOf, flagsOf } from '../../src/cli/command.ts';
+import { loadCommands } from '../../src/cli/index.ts';
+import { SETTINGS, type Setting } from '../../src/config.ts';
+
+export async function commandsTable(): Promise<string> {
+  const commands = (await loadCommands()).flatMap((loaded) => ('commands' in loaded ? loaded.commands : [loaded]));
+  return table(['command', 'does', 'flags'], commands.map(commandRow));
+}
+
+function commandRow(command: Command): readonly string[] {
+  const { name, positionals = [], summary, flags = {} } = command;
+  const settings = flagsOf(command);
+  const own = Object.entries(flags).map(([flag, { value, repeated }]) => {
+    return `\`--${flag}${value === undefined ? '' : ` ${value}`}\`${repeated === true ? '…' : ''}`;
+  });
+  const shared = Object.keys(settings).filter((flag) => !Object.hasOwn(flags, flag));
+  const isServe = environmentOf(command).length > 0;
+  const all = isServe ? ['all settings below'] : [...shared.map((flag) => `\`--${flag}\``), ...own];
+  return [`\`${['bylaw', name, ...positionals].join(' ')}\``, summary, all.join(' ')];
+}
+
+export const settingsTable = (): string =>
+  table(['environment', 'flag', 'default', 'meaning'], Object.values(SETTINGS).map(settingRow));
+
+function settingRow({ env, flag, value, about, default: standard, otherwise = '' }: Setting): readonly string[] {
+  const flagText = flag === undefined ? '' : `\`--${flag} ${value}\``;
+  return [`\`${env}\``, flagText, standard === undefined ? otherwise : `\`${standard}\``, about];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

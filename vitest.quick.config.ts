@@ -1,0 +1,20 @@
+/** `npm run test:quick`: the embedded database only, and without the suites that start processes or run for long. `npm test` runs everything. */
+import { mergeConfig } from 'vitest/config';
+import config from './vitest.config.ts';
+
+// Read by test/support/global.ts: no PostgreSQL is started.
+process.env.TEST_QUICK = '1';
+
+export default mergeConfig(config, {
+  test: {
+    exclude: [
+      'test/cli/{serve,pipes}.test.ts',
+      'test/auth/{passwords,commands,limits,oauth,browsers,nodes}.test.ts',
+      'test/files/{crash,bucket-crash,bucket,redirects,keeping}.test.ts',
+      'test/routes/{concurrency,outage}.test.ts',
+      'test/{fuzz,movies}/**',
+      'test/schema/total.test.ts',
+      'test/readme.test.ts',
+    ],
+  },
+});
