@@ -3,13 +3,13 @@ import { ConfigError, unknownName } from '../config.ts';
 import { decide } from '../policy/access.ts';
 import { type Clause, explain } from '../policy/analyse/explain.ts';
 import { needsOf } from '../policy/analyse/needs.ts';
-import { ACTIONS, type Action, type Policy, type PolicyRequest, type Related, type Row } from '../policy/types.ts';
+import { ACTIONS, type Action, type Policy, type PolicyRequest, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import type { Collection } from '../schema/model.ts';
 import { effectiveRoles } from '../schema/roles.ts';
 import { ident, param, type Sql, sql } from '../sql.ts';
 import { Store } from '../store/records/access-context.ts';
-import { loadRelated } from '../store/records/related.ts';
+import { heldBy, loadRelated } from '../store/records/related.ts';
 import { findSystem } from '../store/records/system.ts';
 import type { Arguments } from './arguments.ts';
 import { type Command, DATABASE_SETTINGS } from './command.ts';
@@ -131,19 +131,24 @@ async function ruleLines(question: Question, rule: Policy, index: number): Promi
     `  what the request leaves: ${verdict === 'depends' ? 'a condition on the record' : verdict === 'allow' ? 'true' : 'false or unknown'}`,
   ];
   if (record === undefined) return lines;
-  const related: Related = await loadRelated(
-    { store, q: store.db },
-    { collection: collection.name, record, needs: needsOf(rule.checked) },
-  );
-  const seen = {
-    policy: rule,
-    request,
-    record,
-    related,
-    ...(action === 'update' || action === 'create' ? { next: record, nextRelated: related } : {}),
-  };
-  const { clause, sentence } = explain(seen);
+  const { clause, sentence } = explain({ policy: rule, request, ...(await writeOf(question, rule, record)) });
   return [...lines, `  ${sentence}`, ...clauseLines(clause, 2)];
+}
+
+/** A create is explained as if the record were created now, an update as one that changes nothing. */
+async function writeOf({ store, collection, action }: Question, rule: Policy, stored: Row) {
+  const source = { store, q: store.db };
+  const { name } = collection;
+  const needs = needsOf(rule.checked);
+  const isWrite = action === 'create' || action === 'update';
+  if (!isWrite) return { record: stored, related: await loadRelated(source, { collection: name, stored, needs }) };
+  const written = { ...stored, ...(await heldBy(source, name, stored)) };
+  if (action === 'update') {
+    const related = await loadRelated(source, { collection: name, stored, written, needs });
+    return { record: stored, next: written, related };
+  }
+  const loading = { collection: name, written, without: String(stored.id), needs };
+  return { record: written, isWritten: true, related: await loadRelated(source, loading) };
 }
 
 function clauseLines({ text, value, absent, element, parts }: Clause, depth: number): readonly string[] {

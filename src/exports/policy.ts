@@ -130,14 +130,9 @@ export interface TestInput {
 export function test(policy: Policy, { record, request, next }: TestInput): boolean | null {
   const { catalog, collection } = policy;
   const asked = requestOf(request);
-  const [stored, resulting] = [
-    recordGraph(catalog, collection, record),
-    recordGraph(catalog, collection, next ?? record),
-  ];
+  const { row, next: written, related } = recordGraph(catalog, collection, record, next ?? record);
   const isTrue = (residual: Residual): boolean =>
-    residual.verdict === 'depends'
-      ? residual.test(stored.row, stored.related, resulting.row, resulting.related)
-      : residual.verdict === 'allow';
+    residual.verdict === 'depends' ? residual.test(row, related, written) : residual.verdict === 'allow';
   const { holds, fails } = policy.inMemory;
   if (isTrue(holds.specialise(asked))) return true;
   return isTrue(fails.specialise(asked)) ? false : null;

@@ -6,14 +6,19 @@ import { parseUuid } from '../policy/values.ts';
 
 export interface RecordGraph {
   readonly row: Row;
+  /** The record as an update makes it. */
+  readonly next: Row;
   readonly related: Related;
 }
 
-/** Throws TypeError for a value that is not of its field's type. Names that the collection does not have are ignored. */
-export function recordGraph(catalog: Catalog, collection: string, record: object): RecordGraph {
+/**
+ * Throws TypeError for a value that is not of its field's type. Names that the collection does not have are ignored. What is related to the two records
+ * is one database, in which the record is as it was before the update.
+ */
+export function recordGraph(catalog: Catalog, collection: string, record: object, next: object): RecordGraph {
   const graph = new Graph(catalog);
   const row = graph.add(collection, record, '');
-  return { row, related: graph };
+  return { row, next: graph.addNext(collection, next, row), related: graph };
 }
 
 class Graph implements Related {
@@ -22,6 +27,8 @@ class Graph implements Related {
   readonly #rows = new Map<string, Row>();
   /** By collection, id and relation. */
   readonly #elements = new Map<string, readonly Row[]>();
+  /** Elements that were given as an id alone, which is enough for `contains`. */
+  readonly #elementRows = new Map<string, Row>();
   /** Related records that were given as an id alone. */
   readonly #named = new Map<string, string>();
   #made = 0;
@@ -31,9 +38,20 @@ class Graph implements Related {
   }
 
   add(name: string, record: object, path: string): Row {
+    const row = this.#read(name, record, path, undefined);
+    this.#rows.set(keyOf(name, row.id as string), row);
+    return row;
+  }
+
+  /** Nobody meets this row on a way: what comes back to the record finds the stored one. */
+  addNext(name: string, record: object, stored: Row): Row {
+    return this.#read(name, record, '', stored.id as string);
+  }
+
+  #read(name: string, record: object, path: string, otherwiseId: string | undefined): Row {
     const collection = this.#catalog.collections.get(name)!;
     const given = new Map(Object.entries(record));
-    const id = given.has('id') ? idOf(given.get('id'), `${path}/id`) : this.#newId();
+    const id = given.has('id') ? idOf(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
     const row: Record<string, unknown> = Object.create(null);
     row.id = id;
     for (const { name: field, type } of collection.fields.values()) {
@@ -46,7 +64,6 @@ class Graph implements Related {
     for (const relation of collection.relations.values()) {
       this.#addRelation(collection, row, relation, given.get(relation.name), `${path}/${relation.name}`);
     }
-    this.#rows.set(keyOf(name, id), row);
     return row;
   }
 
@@ -58,7 +75,7 @@ class Graph implements Related {
         `${path}: the policy reads this record of ${collection}; give the record in the place of its id`,
       );
     }
-    return row;
+    return row ?? this.#elementRows.get(keyOf(collection, id));
   }
 
   many(collection: string, relation: string, id: string): readonly Row[] {
@@ -83,7 +100,11 @@ class Graph implements Related {
     const rows = values.map((element, i) =>
       this.#element(collection, element, kind === 'has_one' ? path : `${path}/${i}`),
     );
-    this.#elements.set(keyOf(from.name, row.id as string, name), rows);
+    // A written record names its partner and its members itself.
+    const ids = rows.map(({ id }) => id);
+    if (kind !== 'has_many') row[name] = kind === 'has_one' ? ids[0] : ids;
+    const place = keyOf(from.name, row.id as string, name);
+    if (!this.#elements.has(place)) this.#elements.set(place, rows);
   }
 
   /** → the id. */
@@ -96,8 +117,10 @@ class Graph implements Related {
 
   #element(collection: string, value: unknown, path: string): Row {
     if (typeof value === 'object' && value !== null) return this.add(collection, value, path);
-    // An element that is only named: enough for `contains`.
-    return { id: idOf(value, path) };
+    const id = idOf(value, path);
+    const row = { id };
+    this.#elementRows.set(keyOf(collection, id), row);
+    return row;
   }
 
   /** A record without an id is nobody else's: it gets one that no other record of this graph has. */

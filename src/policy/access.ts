@@ -2,10 +2,9 @@
  * The gate: the only maker of permits. The store asks for a permit in its types, and a permit is had only by deciding the rules of an action for one
  * request. The rules of an action are a union; an action without a rule is denied.
  */
-import { join, raw, type Sql } from '../sql.ts';
+import { join, raw, type Sql, sql } from '../sql.ts';
 import { invariant } from './condition.ts';
-import type { Needs } from './emit/needs.ts';
-import type { Need, Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
+import type { Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 
 export interface AccessRules {
   readonly rules: readonly Policy[];
@@ -15,15 +14,6 @@ export interface PermitRule {
   readonly residual: Residual;
   readonly namesNext: boolean;
 }
-/** The stored record and the record as it would be after an update, with what they are related to. */
-export interface Change {
-  readonly record: Row;
-  readonly related: Related;
-  readonly next: Row;
-  readonly nextRelated: Related;
-}
-
-const NO_NEEDS: Needs = { record: [], next: [] };
 const makers = new WeakSet<object>();
 let make: (parts: PermitParts) => Permit;
 // Known to this module alone, so that what casts around the types fails as well.
@@ -54,20 +44,24 @@ export class Permit {
     make = (parts) => new Permit(parts, GATE);
   }
 
-  /** The records, stored and named `alias`, that are permitted: list, read, delete. */
+  /** The permitted records, by the name of their row: the stored row of a list, read or delete, the written row of a create. */
   where(alias: string): Sql {
-    return unionOf(this.verdict, { rules: this.rules, alias });
+    return unionOf(
+      this.verdict,
+      this.rules.map(({ residual }) => ({ residual, alias })),
+    );
   }
 
-  /** list, read, create, delete. An update goes through `update`. */
+  /** list, read, create (the written record), delete. An update goes through `update`. */
   test(record: Row, related: Related): boolean {
     if (this.verdict !== 'depends') return this.verdict === 'allow';
     return this.rules.some(({ residual }) => residual.test(record, related));
   }
 
-  /** Of `test`: what hangs on the record must be there. On create, `next` is to be read of the record too. */
-  get needs(): Needs {
-    return this.verdict === 'depends' ? mergedNeeds(this.rules.map(({ residual }) => residual.needs)) : NO_NEEDS;
+  /** Whether a rule reads other rows than the record's own. */
+  get consultsOthers(): boolean {
+    if (this.verdict !== 'depends') return false;
+    return this.rules.some(({ residual: { needs } }) => needs.record.length + needs.next.length > 0);
   }
 
   get update(): UpdatePermit {
@@ -76,8 +70,8 @@ export class Permit {
 }
 
 /**
- * A rule that does not name `@next` must hold for the stored and for the resulting record, and one and the same rule for both. So: lock the row and select
- * `columns` with it; then ask `holds` with their values. A rule that names `@next` is asked once, with both records.
+ * A rule that does not name `@next` must hold for the stored and for the written record, and one and the same rule for both. A rule that names
+ * `@next` is asked once, of both records.
  */
 export class UpdatePermit {
   readonly verdict: Residual['verdict'];
@@ -90,33 +84,34 @@ export class UpdatePermit {
     this.#pure = rules.filter(({ namesNext }) => !namesNext);
   }
 
-  /** A boolean expression (NULL is not true) for each rule that speaks of one record, in a fixed order. None when the verdict is settled. */
+  /** Whether a rule names `@next`, so that the stored record alone rules nothing out. */
+  get seesBoth(): boolean {
+    return this.verdict === 'depends' && this.#pure.length < this.#rules.length;
+  }
+
+  /** A boolean expression (NULL is not true) for each rule that reads one record, asked of the stored row. None when the verdict is settled. */
   columns(alias: string): readonly Sql[] {
     return this.verdict === 'depends' ? this.#pure.map(({ residual }) => residual.where(alias)) : [];
   }
 
   /** The stored records that an update may find. A rule that names `@next` excludes none beforehand. */
   where(alias: string): Sql {
-    if (this.verdict === 'depends' && this.#pure.length < this.#rules.length) return raw('TRUE');
-    return unionOf(this.verdict, { rules: this.#pure, alias });
-  }
-
-  /** `stored`: what the columns came to on the locked row. */
-  holds(stored: readonly boolean[], { record, related, next, nextRelated }: Change): boolean {
-    if (this.verdict !== 'depends') return this.verdict === 'allow';
-    invariant(stored.length === this.#pure.length, 'every rule was asked of the stored record');
-    if (this.#pure.some(({ residual }, i) => stored[i] === true && residual.test(next, nextRelated))) return true;
-    return this.#rules.some(
-      ({ residual, namesNext }) => namesNext && residual.test(record, related, next, nextRelated),
+    if (this.seesBoth) return raw('TRUE');
+    return unionOf(
+      this.verdict,
+      this.#pure.map(({ residual }) => ({ residual, alias })),
     );
   }
 
-  /** What `holds` reads: rules of one record are asked of the resulting one. */
-  get needs(): Needs {
-    if (this.verdict !== 'depends') return NO_NEEDS;
-    return mergedNeeds(
-      this.#rules.map(({ residual: { needs }, namesNext }) => (namesNext ? needs : { record: [], next: needs.record })),
+  /** Whether the update is permitted, given the names of the stored row and of the written row. */
+  allows(alias: string, next: string): Sql {
+    if (this.verdict !== 'depends') return settled(this.verdict);
+    const branches = this.#rules.map(({ residual, namesNext }) =>
+      namesNext
+        ? residual.whereInUnion(alias, next)
+        : sql`(${residual.whereInUnion(alias)} AND ${residual.written.whereInUnion(next)})`,
     );
+    return unionSql(branches);
   }
 }
 
@@ -145,23 +140,18 @@ function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {
   return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }
 
-function unionOf(
-  verdict: Residual['verdict'],
-  { rules, alias }: { readonly rules: readonly PermitRule[]; readonly alias: string },
-): Sql {
-  if (verdict !== 'depends') return raw(verdict === 'allow' ? 'TRUE' : 'FALSE');
-  const [only] = rules;
-  if (rules.length === 1 && only !== undefined) return only.residual.where(alias);
-  const branches = rules.map(({ residual }) => residual.whereInUnion(alias));
-  return join([raw('('), join(branches, ' OR '), raw(')')], '');
+interface Branch {
+  readonly residual: Residual;
+  readonly alias: string;
 }
 
-function mergedNeeds(all: readonly Needs[]): Needs {
-  return { record: merged(all.flatMap(({ record }) => record)), next: merged(all.flatMap(({ next }) => next)) };
+function unionOf(verdict: Residual['verdict'], branches: readonly Branch[]): Sql {
+  if (verdict !== 'depends') return settled(verdict);
+  const [only] = branches;
+  if (branches.length === 1 && only !== undefined) return only.residual.where(only.alias);
+  return unionSql(branches.map(({ residual, alias }) => residual.whereInUnion(alias)));
 }
 
-function merged(needs: readonly Need[]): readonly Need[] {
-  const branches = new Map<string, Need[]>();
-  for (const { relation, needs: inner } of needs) branches.set(relation, [...(branches.get(relation) ?? []), ...inner]);
-  return [...branches].map(([relation, inner]) => ({ relation, needs: merged(inner) }));
-}
+const settled = (verdict: 'allow' | 'deny'): Sql => raw(verdict === 'allow' ? 'TRUE' : 'FALSE');
+
+const unionSql = (branches: readonly Sql[]): Sql => join([raw('('), join(branches, ' OR '), raw(')')], '');

@@ -6,9 +6,10 @@
 import { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
 import { parse } from '../../grammar/parser.ts';
 import { check } from './check/check.ts';
+import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';
-import { lower } from './lower/lower.ts';
+import { lower, type Signature } from './lower/lower.ts';
 import { bind, planOf } from './lower/specialise.ts';
 import { PROCESS_MEMORY, Shape, ShapeCache, type ShapeMemory } from './residual.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual } from './types.ts';
@@ -58,8 +59,9 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
   // Plan: find what the request alone decides, and number its values
   const plan = planOf(checked);
   const namesNext = readsNext(checked);
-  // On create the resulting record is the record.
-  const needsNext = namesNext && action !== 'create';
+  const isCreate = action === 'create';
+  const needsNext = namesNext && !isCreate;
+  const roots = isCreate ? WRITTEN_ROOTS : STORED_ROOTS;
   const shapes = new ShapeCache(memory);
 
   function specialise(request: PolicyRequest): Residual {
@@ -68,12 +70,18 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     const known = shapes.get(binding.signature);
     if (known !== undefined) return known.with(binding);
 
+    return shapes.add(binding.signature, shapeOf(binding, roots)).with(binding);
+  }
+
+  function shapeOf({ states, decided }: Signature, roots: Roots): Shape {
     // Lower to conditions without negation, simplified
-    const cond = lower(plan.tree, { catalog, signature: binding });
+    const signature = { states, decided };
+    const cond = lower(plan.tree, { catalog, signature, roots });
 
     // Emit: JavaScript and SQL are written when first asked for
     const predicate = codegen ? javascript(cond) : closures(cond);
-    return shapes.add(binding.signature, new Shape({ cond, plan, predicate, needsNext })).with(binding);
+    const written = () => shapeOf(signature, WRITTEN_ROOTS);
+    return new Shape({ cond, plan, predicate, needsNext, written });
   }
 
   return { text, source, checked, namesNext, specialise };

@@ -3,16 +3,37 @@
  * INVARIANT: a test over something absent is not true; a printer adds the null tests that its language needs, and no others.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
-import type { CatalogCollection, CatalogRelation, ValueType } from './types.ts';
+import type { CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
 
-/** A row that a condition may speak of: 0 is the record, 1 the resulting record, the others are bound by an `exists`. */
+/** A row that a condition reads: 0 is the record, 1 the resulting record, the others are bound by an `exists`. */
 export interface Source {
   readonly id: number;
-  /** Which `Related` answers for what hangs on it. */
-  readonly version: 'record' | 'next';
+  /**
+   * A written row is the record that a write makes. It names its has_one partner and its many_to_many members itself, because the database does not
+   * have them yet. INVARIANT: only a root is written; every row that is walked to is read from the database as it stands before the write.
+   */
+  readonly state: 'stored' | 'written';
 }
-export const RECORD: Source = { id: 0, version: 'record' };
-export const NEXT: Source = { id: 1, version: 'next' };
+export const RECORD: Source = { id: 0, state: 'stored' };
+export const NEXT: Source = { id: 1, state: 'written' };
+const WRITTEN_RECORD: Source = { id: 0, state: 'written' };
+
+/** What `@record` and `@next` are. */
+export interface Roots {
+  readonly record: Source;
+  readonly next: Source;
+}
+/** A stored record, and the record that an update makes of it. */
+export const STORED_ROOTS: Roots = { record: RECORD, next: NEXT };
+/** A create, and the half of an update rule that is asked of the result: there is one record, the written one. */
+export const WRITTEN_ROOTS: Roots = { record: WRITTEN_RECORD, next: WRITTEN_RECORD };
+
+/**
+ * The column of a written row that holds its has_one partner's id (`cover.id`) or its members' ids (`tags.ids`).
+ * INVARIANT: no column of a table has such a name, because names have no dot.
+ */
+export const heldColumn = ({ kind, name }: HasOne | ManyToMany): string =>
+  kind === 'has_one' ? `${name}.id` : `${name}.ids`;
 
 export interface ColumnRef {
   readonly kind: 'column';
@@ -79,7 +100,11 @@ export interface Exists {
   readonly from: string;
   readonly relation: CatalogRelation;
   readonly target: CatalogCollection;
-  /** belongs_to: the foreign key. Otherwise the identifier of the record of `from`, which may be held by a foreign key. */
+  /**
+   * What `key` holds. `id`: the id of the one row (a belongs_to, or the has_one of a written record). `members`: the ids of the rows (the many_to_many of
+   * a written record). `owner`: the id of the record of `from`, which the rows belong to in the database.
+   */
+  readonly by: 'id' | 'members' | 'owner';
   readonly key: ColumnRef;
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];

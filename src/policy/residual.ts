@@ -6,9 +6,9 @@ import { raw, type Sql } from '../sql.ts';
 import { type Condition, invariant } from './condition.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import { type Needs, needsOf } from './emit/needs.ts';
-import { type Where, whereOf } from './emit/where.ts';
+import { type Printing, type Where, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
-import { NO_RELATED, type Residual } from './types.ts';
+import type { Residual } from './types.ts';
 
 /** Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every shape pays a few µs of lowering each time. */
 const KNOWN_SHAPES = 1024;
@@ -77,8 +77,10 @@ interface ShapeParts {
   readonly cond: Condition;
   readonly plan: Plan;
   readonly predicate: Predicate;
-  /** The policy names `@next` where that is not the record itself, so that it is no condition over stored rows. */
+  /** The policy names `@next`, and that is not the record itself. */
   readonly needsNext: boolean;
+  /** The same of the written record. */
+  readonly written: () => Shape;
 }
 
 /** A residual without its values: all that requests of one signature share. */
@@ -90,15 +92,25 @@ export class Shape {
   readonly predicate: Predicate;
   readonly #constant: Residual | undefined;
   readonly #wheres = new Map<string, Where>();
+  readonly #makeWritten: () => Shape;
+  #written: Shape | undefined;
   #needs: Needs | undefined;
 
-  constructor({ cond, plan, predicate, needsNext }: ShapeParts) {
+  constructor({ cond, plan, predicate, needsNext, written }: ShapeParts) {
     this.cond = cond;
     this.plan = plan;
     this.needsNext = needsNext;
     this.verdict = cond.kind !== 'const' ? 'depends' : cond.value ? 'allow' : 'deny';
-    this.#constant = cond.kind === 'const' ? constantResidual(cond.value) : undefined;
+    this.#constant = cond.kind === 'const' ? new ConstantResidual(cond.value) : undefined;
     this.predicate = predicate;
+    this.#makeWritten = written;
+  }
+
+  /** Lowered when first asked for: lists and deletes never are. */
+  get written(): Shape {
+    invariant(!this.needsNext, 'a policy that names @next is asked once, of both records');
+    this.#written ??= this.#makeWritten();
+    return this.#written;
   }
 
   with(binding: Binding): Residual {
@@ -110,13 +122,14 @@ export class Shape {
     return this.#needs;
   }
 
-  where(alias: string, inUnion: boolean): Where {
-    const key = inUnion ? `|${alias}` : alias;
+  where(printing: Printing): Where {
+    const { alias, next = '', inUnion } = printing;
+    const key = `${alias}|${next}|${inUnion}`;
     let known = this.#wheres.get(key);
     if (known === undefined) {
       // Aliases are the callers' own and few; a caller that makes them up must not fill the memory.
       if (this.#wheres.size >= 8) this.#wheres.clear();
-      known = whereOf(this.cond, { alias, inUnion });
+      known = whereOf(this.cond, printing);
       this.#wheres.set(key, known);
     }
     return known;
@@ -139,17 +152,22 @@ class BoundResidual implements Residual {
     return this.#shape.needs;
   }
 
-  where(alias: string): Sql {
-    return this.#where(alias, false);
+  get written(): Residual {
+    return this.#shape.written.with(this.#binding);
   }
 
-  whereInUnion(alias: string): Sql {
-    return this.#where(alias, true);
+  where(alias: string, next?: string): Sql {
+    return this.#where({ alias, next, inUnion: false });
   }
 
-  #where(alias: string, inUnion: boolean): Sql {
-    invariant(!this.#shape.needsNext, 'a policy that names @next is tested, not searched by');
-    return this.#shape.where(alias, inUnion).fill(this.#values());
+  whereInUnion(alias: string, next?: string): Sql {
+    return this.#where({ alias, next, inUnion: true });
+  }
+
+  #where(printing: Printing): Sql {
+    const isComplete = !this.#shape.needsNext || printing.next !== undefined;
+    invariant(isComplete, 'a condition that names @next is given the row of the resulting record');
+    return this.#shape.where(printing).fill(this.#values());
   }
 
   /** Bound when first asked for: a list decides many records with it, and a search none. */
@@ -171,9 +189,9 @@ class BoundResidual implements Residual {
 }
 
 function givenNext(decide: Decision): Decision {
-  return (record, related, next, nextRelated = NO_RELATED) => {
+  return (record, related, next) => {
     invariant(next !== undefined, 'a policy that names @next is given the resulting record');
-    return decide(record, related, next, nextRelated);
+    return decide(record, related, next);
   };
 }
 
@@ -181,13 +199,29 @@ const NO_NEEDS: Needs = { record: [], next: [] };
 const SQL_TRUE = raw('TRUE');
 const SQL_FALSE = raw('FALSE');
 
-function constantResidual(value: boolean): Residual {
-  const where = (): Sql => (value ? SQL_TRUE : SQL_FALSE);
-  return {
-    verdict: value ? 'allow' : 'deny',
-    needs: NO_NEEDS,
-    where,
-    whereInUnion: where,
-    test: () => value,
-  };
+class ConstantResidual implements Residual {
+  readonly verdict: Residual['verdict'];
+  readonly needs = NO_NEEDS;
+  readonly #sql: Sql;
+
+  constructor(value: boolean) {
+    this.verdict = value ? 'allow' : 'deny';
+    this.#sql = value ? SQL_TRUE : SQL_FALSE;
+  }
+
+  get written(): Residual {
+    return this;
+  }
+
+  where(): Sql {
+    return this.#sql;
+  }
+
+  whereInUnion(): Sql {
+    return this.#sql;
+  }
+
+  test(): boolean {
+    return this.verdict === 'allow';
+  }
 }

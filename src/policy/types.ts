@@ -192,6 +192,7 @@ export interface CheckContext {
 /**
  * A record as policies see it: the flat record of the API. Keys: `id`, field names, belongs_to names (id or null).
  * string, bool, number; datetime canonical text; ids lower-case uuid text; null or undefined is absent.
+ * A written record (create, `@next`) also has its has_one (an id or null) and its many_to_many (a list of ids), by the relations' names.
  */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -203,7 +204,7 @@ export interface PolicyRequest {
   readonly now: string;
 }
 
-/** Rows that a predicate walks to. Answers only for what `needs` declared. */
+/** Rows that a predicate walks to, as the database has them before the write. Answers only for what `needs` declared. */
 export interface Related {
   one(collection: string, id: string): Row | undefined;
   /** The element rows of a to-many, or the at most one row of a has_one, of the record `id` of `collection`. */
@@ -220,13 +221,18 @@ export interface Need {
 /** What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean "definitely true". */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
-  /** A SQL condition over the stored record, whose table is `alias` in the statement. Throws an invariant error if the policy names `@next`. */
-  where(alias: string): Sql;
+  /**
+   * A SQL condition over the record, whose row is `alias` in the statement: a stored row; for a policy of create, the written row. `next` is the written
+   * row's name, for a policy of update that names `@next`.
+   */
+  where(alias: string, next?: string): Sql;
   /** `where` as a branch of an `or`: relation tests are printed so that an index can serve each branch. */
-  whereInUnion(alias: string): Sql;
-  /** `next` is needed where the policy names `@next`. */
-  test(record: Row, related: Related, next?: Row, nextRelated?: Related): boolean;
+  whereInUnion(alias: string, next?: string): Sql;
+  /** `next` is needed where a policy of update names `@next`. */
+  test(record: Row, related: Related, next?: Row): boolean;
   readonly needs: { readonly record: readonly Need[]; readonly next: readonly Need[] };
+  /** The same question to the record as a write makes it: the second half of an update rule that does not name `@next`. */
+  readonly written: Residual;
 }
 export interface Policy {
   /** The whole rule as one expression. */

@@ -10,7 +10,8 @@ export interface Question {
   readonly finding: Omit<Finding, 'backend' | 'row' | 'expected'>;
 }
 export interface Batch {
-  readonly table: string;
+  /** What the statement selects from, the rows that are asked about as `r`. */
+  readonly from: string;
   readonly questions: readonly Question[];
   /** As a `WHERE`, where PostgreSQL may make joins of it and use indexes; otherwise as a `FILTER`, many at once and cheap. */
   readonly asWhere: boolean;
@@ -54,18 +55,18 @@ function compare(
 
 async function answers(
   database: Database,
-  { table, questions, asWhere }: Batch,
+  { from: rows, questions, asWhere }: Batch,
   { sql: { join, raw, sql } }: Compiler,
 ): Promise<readonly (string | null)[]> {
-  const from = raw(`FROM "${table}" AS r`);
+  const from = raw(`FROM ${rows}`);
   if (asWhere) {
     const parts = questions.map(({ condition }) => sql`(SELECT bit_or(r._bit) ${from} WHERE ${condition})`);
     const statement = sql`SELECT ARRAY[${join(parts, ', ')}]::text[] AS bits`;
-    const { rows } = await database.query(statement.text, statement.values);
-    return rows[0]!.bits as (string | null)[];
+    const answer = await database.query(statement.text, statement.values);
+    return answer.rows[0]!.bits as (string | null)[];
   }
   const parts = questions.map(({ condition }) => sql`bit_or(r._bit) FILTER (WHERE ${condition})`);
   const statement = sql`SELECT ARRAY[${join(parts, ', ')}]::text[] AS bits ${from}`;
-  const { rows } = await database.query(statement.text, statement.values);
-  return rows[0]!.bits as (string | null)[];
+  const answer = await database.query(statement.text, statement.values);
+  return answer.rows[0]!.bits as (string | null)[];
 }

@@ -1,7 +1,7 @@
 /** One policy and one request over all rows of a collection, by every backend. */
 import { print } from '../../grammar/printer.ts';
 import type { Expr } from '../../grammar/syntax.ts';
-import type { Checked, Need, Policy, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
+import type { Checked, Need, Policy, PolicyRequest, Related, Residual, Row } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
 import { interpret, type Truth } from '../oracle/interpret.ts';
 import type { Compiler } from './compiler.ts';
@@ -44,13 +44,21 @@ export interface Compiled {
   readonly generated: Policy;
   readonly closures: Policy;
 }
+/** The rows that a policy is asked of: what a request reads, or what a write makes of them. */
+export interface View {
+  readonly name: 'stored' | 'stored and written' | 'written';
+  readonly rows: readonly Row[];
+  /** `rows` are written ones: of a create, or of the "after" half of an update. */
+  readonly isWritten: boolean;
+  /** The results of the updates, for policies that name `@next`. */
+  readonly next?: readonly Row[];
+  /** What a statement selects from: `r`, and beside it `n`. */
+  readonly from: string;
+}
 export interface Arena {
   readonly world: World;
   readonly setting: Setting;
-  readonly rows: readonly Row[];
-  readonly next: readonly Row[];
   readonly related: Related;
-  readonly nextRelated: Related;
 }
 export type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
 export interface Finding {
@@ -58,6 +66,7 @@ export interface Finding {
   readonly form: Form;
   readonly text: string;
   readonly request: PolicyRequest;
+  readonly view: View;
   readonly row: number;
   readonly expected: boolean | undefined;
   readonly error?: unknown;
@@ -65,14 +74,37 @@ export interface Finding {
 }
 
 export function arenaOf(world: World, setting: Setting): Arena {
-  return {
-    world,
-    setting,
-    rows: world.data.rows.get(setting.collection)!,
-    next: (setting.action === 'create' ? world.data : world.next).rows.get(setting.collection)!,
-    related: relatedOf(world.catalog, world.data),
-    nextRelated: relatedOf(world.catalog, setting.action === 'create' ? world.data : world.next),
+  return { world, setting, related: relatedOf(world.catalog, world.data) };
+}
+
+export const writtenTable = (collection: string, action: 'create' | 'update'): string => `${collection}_${action}`;
+
+/** An update is asked twice, of the stored and of the resulting record, unless its policy names both. */
+export function viewsOf({ world, setting }: Arena, namesNext: boolean): readonly View[] {
+  const { collection, action, catalog } = setting;
+  const rows = world.data.rows.get(collection)!;
+  const table = `"${catalog.collections.get(collection)!.table}" AS r`;
+  const stored: View = { name: 'stored', rows, isWritten: false, from: table };
+  const written = (rows: readonly Row[], of: 'create' | 'update'): View => {
+    return { name: 'written', rows, isWritten: true, from: `"${writtenTable(collection, of)}" AS r` };
   };
+  if (action === 'create') return [written(world.created.get(collection)!, 'create')];
+  if (action !== 'update') return [stored];
+  const next = world.updated.get(collection)!;
+  if (!namesNext) return [stored, written(next, 'update')];
+  const from = `${table} JOIN "${writtenTable(collection, 'update')}" AS n ON n.id = r.id`;
+  return [{ name: 'stored and written', rows, isWritten: false, next, from }];
+}
+
+/** The residual to be asked of the rows of a view. */
+export function residualFor(
+  policy: Policy,
+  request: PolicyRequest,
+  { isWritten }: View,
+  { action }: Setting,
+): Residual {
+  const residual = policy.specialise(request);
+  return isWritten && action === 'update' ? residual.written : residual;
 }
 
 export class Rejected extends Error {}
@@ -97,23 +129,32 @@ export function compileForm(
   };
 }
 
-export function truths(checked: Checked, request: PolicyRequest, { rows, next, related, nextRelated }: Arena): Truth[] {
-  return rows.map((record, i) => interpret(checked, { record, next: next[i]!, related, nextRelated, request }));
+export function truths(checked: Checked, request: PolicyRequest, { related }: Arena, view: View): Truth[] {
+  const { rows, next, isWritten } = view;
+  return rows.map((record, i) =>
+    interpret(checked, { record, isWritten, ...(next && { next: next[i]! }), related, request }),
+  );
+}
+
+interface Asking {
+  readonly expected: readonly boolean[];
+  readonly arena: Arena;
+  readonly view: View;
+  readonly random: Random;
 }
 
 /** Compares both forms of the predicate with what is expected; undefined when they agree. */
-export function testInProcess(
-  compiled: Compiled,
-  request: PolicyRequest,
-  { expected, arena, random }: { expected: readonly boolean[]; arena: Arena; random: Random },
-): Finding | undefined {
+export function testInProcess(compiled: Compiled, request: PolicyRequest, asking: Asking): Finding | undefined {
   const { form, text } = compiled;
-  const { rows, next, related, nextRelated } = arena;
+  const { expected, arena, view, random } = asking;
+  const { rows, next } = view;
+  const { related } = arena;
   const finding = (backend: Backend, row: number, error?: unknown): Finding => ({
     backend,
     form,
     text,
     request,
+    view,
     row,
     expected: expected[row],
     ...(error !== undefined && { error }),
@@ -124,9 +165,9 @@ export function testInProcess(
   ] as const) {
     let row = 0;
     try {
-      const residual = policy.specialise(request);
+      const residual = residualFor(policy, request, view, arena.setting);
       for (; row < rows.length; row++) {
-        if (residual.test(rows[row]!, related, next[row], nextRelated) !== expected[row]) return finding(backend, row);
+        if (residual.test(rows[row]!, related, next?.[row]) !== expected[row]) return finding(backend, row);
       }
       row = 0;
       if (residual.verdict !== 'depends') {
@@ -136,19 +177,16 @@ export function testInProcess(
       }
       // Only what `needs` declares is loaded, so only that may be asked for.
       row = random.below(rows.length);
-      const declared = declaredOnly(related, {
-        needs: residual.needs.record,
-        collection: arena.setting.collection,
-        row: rows[row]!,
-        arena,
-      });
-      const nextOnly = declaredOnly(nextRelated, {
-        needs: residual.needs.next,
-        collection: arena.setting.collection,
-        row: next[row]!,
-        arena,
-      });
-      if (residual.test(rows[row]!, declared, next[row], nextOnly) !== expected[row]) return finding('needs', row);
+      const { record, next: ofNext } = residual.needs;
+      const roots = [
+        { needs: record, row: rows[row]!, isWritten: view.isWritten },
+        ...(next === undefined ? [] : [{ needs: ofNext, row: next[row]!, isWritten: true }]),
+      ];
+      const declared = declaredOnly(
+        related,
+        roots.map((root) => ({ ...root, collection: arena.setting.collection, arena })),
+      );
+      if (residual.test(rows[row]!, declared, next?.[row]) !== expected[row]) return finding('needs', row);
     } catch (error) {
       return finding(backend, row, error);
     }
@@ -160,15 +198,17 @@ export function testInProcess(
 export function testExplanation(
   { form, text, generated }: Compiled,
   request: PolicyRequest,
-  { answers, arena, random, compiler }: Explained,
+  { answers, arena, view, random, compiler }: Explained,
 ): Finding | undefined {
-  const { rows, next, related, nextRelated } = arena;
+  const { related } = arena;
+  const { rows, next, isWritten } = view;
   for (let i = 0; i < EXPLAINED_ROWS; i++) {
     const row = random.below(rows.length);
     const expected = answers[row] === true;
-    const finding: Finding = { backend: 'explain', form, text, request, row, expected };
+    const finding: Finding = { backend: 'explain', form, text, request, view, row, expected };
     try {
-      const situation = { policy: generated, request, record: rows[row]!, next: next[row]!, related, nextRelated };
+      const written = next === undefined ? {} : { next: next[row]! };
+      const situation = { policy: generated, request, record: rows[row]!, isWritten, ...written, related };
       const { allowed, clause } = compiler.explain(situation);
       if (allowed !== expected || clause.value !== answers[row]) return finding;
     } catch (error) {
@@ -182,6 +222,7 @@ const EXPLAINED_ROWS = 3;
 interface Explained {
   readonly answers: readonly Truth[];
   readonly arena: Arena;
+  readonly view: View;
   readonly random: Random;
   readonly compiler: Compiler;
 }
@@ -190,12 +231,13 @@ interface Loading {
   readonly needs: readonly Need[];
   readonly collection: string;
   readonly row: Row;
+  readonly isWritten: boolean;
   readonly arena: Arena;
 }
 
-function declaredOnly(related: Related, loading: Loading): Related {
+function declaredOnly(related: Related, roots: readonly Loading[]): Related {
   const allowed = new Set<string>();
-  load(related, loading, allowed);
+  for (const root of roots) load(related, root, allowed);
   const demand = (key: string) => {
     if (!allowed.has(key)) throw new Error(`${key} was asked for and not declared in needs`);
   };
@@ -211,16 +253,20 @@ function declaredOnly(related: Related, loading: Loading): Related {
   };
 }
 
-function load(related: Related, { needs, collection, row, arena }: Loading, allowed: Set<string>): void {
+function load(related: Related, { needs, collection, row, isWritten, arena }: Loading, allowed: Set<string>): void {
   for (const need of needs) {
     const relation = arena.world.catalog.collections.get(collection)!.relations.get(need.relation)!;
-    const visit = (found: Row) =>
-      load(related, { needs: need.needs, collection: relation.collection, row: found, arena }, allowed);
-    if (relation.kind === 'belongs_to') {
-      const id = row[relation.name];
-      if (typeof id !== 'string') continue;
-      allowed.add(`${relation.collection} ${id}`);
-      visit(related.one(relation.collection, id)!);
+    const visit = (found: Row) => {
+      const next = { needs: need.needs, collection: relation.collection, row: found, isWritten: false, arena };
+      load(related, next, allowed);
+    };
+    if (relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many')) {
+      // A written record holds its partner's id, and the list of its members' ids.
+      for (const id of [row[relation.name]].flat()) {
+        if (typeof id !== 'string') continue;
+        allowed.add(`${relation.collection} ${id}`);
+        visit(related.one(relation.collection, id)!);
+      }
       // A to-many of the record behind is found by its identifier.
     } else {
       allowed.add(`${collection} ${row.id} ${relation.name}`);
@@ -229,8 +275,15 @@ function load(related: Related, { needs, collection, row, arena }: Loading, allo
   }
 }
 
+interface Conditioned {
+  readonly request: PolicyRequest;
+  readonly view: View;
+  readonly setting: Setting;
+  readonly inUnion: boolean;
+}
+
 /** The condition of a residual as it stands in a statement; now and then as it stands under an `or`. */
-export function conditionOf({ generated }: Compiled, request: PolicyRequest, inUnion: boolean): Sql {
-  const residual = generated.specialise(request);
-  return inUnion ? residual.whereInUnion('r') : residual.where('r');
+export function conditionOf({ generated }: Compiled, { request, view, setting, inUnion }: Conditioned): Sql {
+  const residual = residualFor(generated, request, view, setting);
+  return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');
 }

@@ -149,6 +149,7 @@ function summarise({ run: { counts, seed }, shapes, found, seconds }: Summary): 
   console.log(
     `decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`,
   );
+  console.log(`  of written records ${million(counts.writes)}`);
   console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.truths)).toFixed(1)} %`);
   console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
   for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);

@@ -153,7 +153,7 @@ export class PolicyMaker {
     const [root, collection, variable] = this.#root(bound);
     const found = this.#reachesOf(collection).toMany;
     if (found.length === 0) return undefined;
-    const toMany = random.pick(found);
+    const toMany = random.pick(this.#comesBack(root, found) ?? found);
     const path = this.#path(root, variable, toMany.names);
     if (random.chance(0.12)) {
       const right = this.#valueOf(`id:${toMany.collection}`, bound);
@@ -166,6 +166,15 @@ export class PolicyMaker {
     const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
     this.#elementsOf.set(made, toMany.collection);
     return made;
+  }
+
+  /** Of a written record, often a path on which the record itself might be met. */
+  #comesBack(root: 'record' | 'next' | 'variable', found: readonly ToMany[]): readonly ToMany[] | undefined {
+    const { action, collection } = this.#setting;
+    const isWrite = root !== 'variable' && (action === 'update' || action === 'create');
+    if (!isWrite || this.#random.chance(0.5)) return undefined;
+    const back = found.filter((toMany) => toMany.collection === collection);
+    return back.length > 0 ? back : undefined;
   }
 
   // -------------------------------------------------------------- leaves

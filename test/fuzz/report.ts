@@ -8,6 +8,7 @@ export function describe({
   text,
   original,
   request,
+  view,
   row,
   expected,
   error,
@@ -17,7 +18,8 @@ export function describe({
   arena,
   leaves,
 }: Disagreement): string {
-  const { setting, rows, next } = arena;
+  const { setting } = arena;
+  const { rows, next } = view;
   const { collection, action, catalog } = setting;
   const shown = (value: unknown) => inspect(value, { depth: 6, breakLength: 160, maxStringLength: 200 });
   const { fields, relations, table } = catalog.collections.get(collection)!;
@@ -25,11 +27,11 @@ export function describe({
     `DISAGREEMENT: ${backend}, ${leaves} leaves, form "${form}"`,
     `  policy      ${text}`,
     `  was         ${original}`,
-    `  collection  ${collection} (table ${table}), action ${action}`,
+    `  collection  ${collection} (table ${table}), action ${action}, asked of the ${view.name} record`,
     `  fields      ${[...fields.values()].map(({ name, type, required }) => `${name}: ${type}${required ? '' : '?'}`).join(', ')}`,
     `  relations   ${[...relations.values()].map((each) => `${each.name}: ${each.kind} ${each.collection}${each.kind === 'belongs_to' && !each.required ? '?' : ''}`).join(', ')}`,
     `  row ${row}      ${shown(rows[row])}`,
-    ...(action === 'update' ? [`  next        ${shown(next[row])}`] : []),
+    ...(next ? [`  next        ${shown(next[row])}`] : []),
     `  request     ${shown(request)}`,
     error === undefined
       ? `  expected    ${expected} by the interpreter, ${!expected} by ${backend}`

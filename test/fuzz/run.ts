@@ -17,13 +17,16 @@ import {
   testExplanation,
   testInProcess,
   truths,
+  type View,
+  viewsOf,
+  writtenTable,
 } from './differential.ts';
 import { PolicyMaker, type Setting } from './policies.ts';
 import { Random } from './random.ts';
 import { randomRequest } from './requests.ts';
 import type { Shapes } from './shapes.ts';
 import { leavesOf, shrink } from './shrink.ts';
-import { createTables, type Database } from './tables.ts';
+import { createTables, createWrittenTable, type Database } from './tables.ts';
 import { randomWorld, type World } from './world.ts';
 
 export interface Lane {
@@ -37,6 +40,8 @@ export interface Counts {
   /** A form of a policy, a request and a row, answered alike by every backend. */
   decisions: number;
   inDatabase: number;
+  /** Of the decisions, those about the record that a write makes. */
+  writes: number;
   unknown: number;
   truths: number;
   readonly rejections: Map<string, number>;
@@ -47,6 +52,7 @@ export const noCounts = (): Counts => ({
   rejected: 0,
   decisions: 0,
   inDatabase: 0,
+  writes: 0,
   unknown: 0,
   truths: 0,
   rejections: new Map(),
@@ -86,6 +92,7 @@ export async function runWorld(number: number, lane: Lane, run: Run): Promise<Di
     run.counts.worlds++;
     for (const collection of world.catalog.collections.keys()) {
       const setting: Setting = { catalog: world.catalog, collection, action: random.pick(ACTIONS) };
+      await writtenRows(database, { world, setting });
       const found = await new Session({ world, setting, lane, run, random, number }).run();
       if (found) return found;
       if (run.isOver()) return undefined;
@@ -94,6 +101,18 @@ export async function runWorld(number: number, lane: Lane, run: Run): Promise<Di
   } finally {
     await database.query(`DROP SCHEMA ${schema} CASCADE`);
   }
+}
+
+/** What the writes of a session would make, as a table beside the stored rows. */
+async function writtenRows(
+  database: Database,
+  { world, setting }: Pick<SessionParts, 'world' | 'setting'>,
+): Promise<void> {
+  const { collection: name, action } = setting;
+  if (action !== 'create' && action !== 'update') return;
+  const collection = world.catalog.collections.get(name)!;
+  const rows = (action === 'create' ? world.created : world.updated).get(name)!;
+  await createWrittenTable(database, { name: writtenTable(name, action), collection, rows });
 }
 
 interface SessionParts {
@@ -106,6 +125,7 @@ interface SessionParts {
 }
 interface Asked {
   readonly expr: Expr;
+  readonly from: string;
   readonly question: Question;
 }
 
@@ -164,25 +184,35 @@ class Session {
   }
 
   #decide(expr: Expr, forms: readonly Compiled[], request: PolicyRequest): Finding | undefined {
+    for (const view of viewsOf(this.#arena, namesNext(forms))) {
+      const found = this.#decideView(expr, forms, request, view);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  #decideView(expr: Expr, forms: readonly Compiled[], request: PolicyRequest, view: View): Finding | undefined {
     const { random, run } = this.#parts;
-    const answers: Truth[] = truths(forms[0]!.checked, request, this.#arena);
+    const answers: Truth[] = truths(forms[0]!.checked, request, this.#arena, view);
     run.counts.truths += answers.length;
     for (const answer of answers) if (answer === undefined) run.counts.unknown++;
     const explained = testExplanation(forms[0]!, request, {
       answers,
       arena: this.#arena,
+      view,
       random,
       compiler: run.compiler,
     });
     if (explained) return explained;
     for (const compiled of forms) {
       const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-      const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });
+      const finding = testInProcess(compiled, request, { expected, arena: this.#arena, view, random });
       if (finding) return finding;
       run.counts.decisions += expected.length;
-      const question = this.#questionOf(compiled, request, expected);
+      if (view.name !== 'stored') run.counts.writes += expected.length;
+      const question = this.#questionOf(compiled, { request, view, expected });
       if (typeof question === 'function') return question();
-      if (question) this.#waiting.push({ expr, question });
+      this.#waiting.push({ expr, from: view.from, question });
     }
     return undefined;
   }
@@ -190,16 +220,15 @@ class Session {
   /** A function: the finding that there is no condition. */
   #questionOf(
     compiled: Compiled,
-    request: PolicyRequest,
-    expected: readonly boolean[],
-  ): Question | (() => Finding) | undefined {
-    if (compiled.generated.namesNext && this.#parts.setting.action !== 'create') return undefined;
+    { request, view, expected }: { request: PolicyRequest; view: View; expected: readonly boolean[] },
+  ): Question | (() => Finding) {
     const { form, text } = compiled;
+    const { setting, random, lane } = this.#parts;
     try {
-      const condition = conditionOf(compiled, request, this.#parts.random.chance(0.25));
-      return { condition, expected, finding: { form, text, request } };
+      const condition = conditionOf(compiled, { request, view, setting, inUnion: random.chance(0.25) });
+      return { condition, expected, finding: { form, text, request, view } };
     } catch (error) {
-      return () => ({ backend: this.#parts.lane.backend, form, text, request, row: 0, expected: undefined, error });
+      return () => ({ backend: lane.backend, form, text, request, view, row: 0, expected: undefined, error });
     }
   }
 
@@ -208,17 +237,21 @@ class Session {
     if (before) return before;
     const asked = this.#waiting;
     this.#waiting = [];
-    if (asked.length > 0) this.#inFlight = this.#ask(asked);
+    if (asked.length > 0) this.#inFlight = this.#askAll(asked);
     return undefined;
   }
 
-  async #ask(asked: readonly Asked[]): Promise<Disagreement | undefined> {
+  async #askAll(asked: readonly Asked[]): Promise<Disagreement | undefined> {
+    for (const [from, group] of Map.groupBy(asked, (each) => each.from)) {
+      const found = await this.#ask(from, group);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  async #ask(from: string, asked: readonly Asked[]): Promise<Disagreement | undefined> {
     const { lane, run, random } = this.#parts;
-    const batch = {
-      table: this.#table(),
-      questions: asked.map(({ question }) => question),
-      asWhere: random.chance(0.2),
-    };
+    const batch = { from, questions: asked.map(({ question }) => question), asWhere: random.chance(0.2) };
     const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
     if (finding) {
       const { expr } = asked.find(({ question }) => question.finding.text === finding.text)!;
@@ -226,11 +259,6 @@ class Session {
     }
     for (const { question } of asked) run.counts.inDatabase += question.expected.length;
     return undefined;
-  }
-
-  #table(): string {
-    const { catalog, collection } = this.#parts.setting;
-    return catalog.collections.get(collection)!.table;
   }
 
   async #shrunk(original: Expr, start: Finding): Promise<Disagreement> {
@@ -253,25 +281,22 @@ class Session {
     const { lane, run, random, setting } = this.#parts;
     try {
       const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
-      const answers = truths(forms[0]!.checked, request, this.#arena);
-      const explained = testExplanation(forms[0]!, request, {
-        answers,
-        arena: this.#arena,
-        random,
-        compiler: run.compiler,
-      });
-      if (explained) return explained;
-      for (const compiled of forms) {
-        const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-        const finding = testInProcess(compiled, request, { expected, arena: this.#arena, random });
-        if (finding) return finding;
-        const question = this.#questionOf(compiled, request, expected);
-        if (typeof question === 'function') return question();
-        if (question === undefined) continue;
-        for (const asWhere of [false, true]) {
-          const batch = { table: this.#table(), questions: [question], asWhere };
-          const found = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
-          if (found) return found;
+      for (const view of viewsOf(this.#arena, namesNext(forms))) {
+        const answers = truths(forms[0]!.checked, request, this.#arena, view);
+        const asked = { answers, arena: this.#arena, view, random, compiler: run.compiler };
+        const explained = testExplanation(forms[0]!, request, asked);
+        if (explained) return explained;
+        for (const compiled of forms) {
+          const expected = answers.map((answer) => expectedOf(compiled.form, answer));
+          const finding = testInProcess(compiled, request, { expected, arena: this.#arena, view, random });
+          if (finding) return finding;
+          const question = this.#questionOf(compiled, { request, view, expected });
+          if (typeof question === 'function') return question();
+          for (const asWhere of [false, true]) {
+            const batch = { from: view.from, questions: [question], asWhere };
+            const found = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+            if (found) return found;
+          }
         }
       }
     } catch (error) {
@@ -280,3 +305,5 @@ class Session {
     return undefined;
   }
 }
+
+const namesNext = (forms: readonly Compiled[]): boolean => forms[0]!.generated.namesNext;

@@ -1,4 +1,5 @@
 /** The tables of a world, with a row of bits for each row: `_bit` says in an answer which rows were meant. */
+import { heldColumn } from '../../src/policy/condition.ts';
 import type { Catalog, CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
 import type { Data } from './world.ts';
 
@@ -72,6 +73,34 @@ export async function createTables(
       ]);
     }
   }
+}
+
+interface WrittenTable {
+  readonly name: string;
+  readonly collection: CatalogCollection;
+  readonly rows: readonly Row[];
+}
+
+/** Rows that writes would make, which no path reaches: a statement names them beside the stored ones. */
+export async function createWrittenTable(database: Database, { name, collection, rows }: WrittenTable): Promise<void> {
+  const columns = [...columnsOf(collection, ''), ...heldColumnsOf(collection)];
+  const declared = columns.map(({ column, type }) => `${quoted(column)} ${type}`);
+  await database.query(`CREATE TABLE ${quoted(name)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
+  const values: unknown[] = [];
+  const tuples = rows.map((row, i) => {
+    const cells = columns.map(({ key, type }) => `$${values.push(row[key] ?? null)}::${type}`);
+    return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
+  });
+  await database.query(`INSERT INTO ${quoted(name)} VALUES ${tuples.join(', ')}`, values);
+  await database.query(`CREATE INDEX ON ${quoted(name)} (id)`);
+}
+
+function heldColumnsOf({ relations }: CatalogCollection): readonly Pick<Column, 'column' | 'type' | 'key'>[] {
+  return [...relations.values()].flatMap((relation) => {
+    if (relation.kind === 'has_one') return [{ column: heldColumn(relation), type: 'uuid', key: relation.name }];
+    if (relation.kind === 'many_to_many') return [{ column: heldColumn(relation), type: 'uuid[]', key: relation.name }];
+    return [];
+  });
 }
 
 const bitsOf = (length: number, set: number): string => `${'0'.repeat(set)}1${'0'.repeat(length - set - 1)}`;

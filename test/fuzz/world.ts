@@ -21,9 +21,13 @@ export interface Data {
 export interface World {
   readonly catalog: Catalog;
   readonly data: Data;
-  /** The same identifiers with other values: what `@next` sees. */
-  readonly next: Data;
+  /** What an update would make of each row, in the order of the rows. */
+  readonly updated: Written;
+  /** What creates would make. */
+  readonly created: Written;
 }
+/** Collection → rows that name their partners and members themselves. */
+export type Written = ReadonlyMap<string, readonly Row[]>;
 interface Mutable extends CatalogCollection {
   readonly fields: Map<string, CatalogField>;
   readonly relations: Map<string, CatalogRelation>;
@@ -62,7 +66,70 @@ export function randomWorld(random: Random): World {
   const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
   ids.get(random.pick(names))![0] = '00000000-0000-4000-8000-000000000000';
   ids.get(random.pick(names))!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-  return { catalog, data: randomData({ catalog, ids }, random), next: randomData({ catalog, ids }, random) };
+  const data = randomData({ catalog, ids }, random);
+  return { catalog, data, ...randomWrites({ catalog, data, ids }, random) };
+}
+
+interface Stored {
+  readonly catalog: Catalog;
+  readonly data: Data;
+  readonly ids: ReadonlyMap<string, readonly Id[]>;
+}
+
+/** Of each collection: an update of every row, and creates of rows that are like them. */
+function randomWrites({ catalog, data, ids }: Stored, random: Random): Pick<World, 'updated' | 'created'> {
+  const other = randomData({ catalog, ids }, random);
+  const related = relatedOf(catalog, data);
+  const updated = new Map<string, readonly Row[]>();
+  const created = new Map<string, readonly Row[]>();
+  for (const [name, { relations }] of catalog.collections) {
+    const stored = data.rows.get(name)!;
+    const make = (row: Row, i: number, isNew: boolean): Row => {
+      const values = { ...row, ...someOf(other.rows.get(name)![i]!, random), id: isNew ? random.uuid() : row.id };
+      const held = [...relations.values()].flatMap((relation): [string, unknown][] => {
+        if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') return [];
+        const before = related.many(name, relation.name, row.id as Id).map(({ id }) => id as Id);
+        const after = relation.kind === 'has_one' ? partnerAfter : membersAfter;
+        return [[relation.name, after(before, { random, targets: ids.get(relation.collection)! })]];
+      });
+      return { ...values, ...Object.fromEntries(held) };
+    };
+    updated.set(
+      name,
+      stored.map((row, i) => make(row, i, false)),
+    );
+    created.set(
+      name,
+      stored.map((row, i) => make(row, i, true)),
+    );
+  }
+  return { updated, created };
+}
+
+/** None, one, some or all of the members of a row: a patch. */
+function someOf(row: Row, random: Random): Row {
+  const share = random.pick([0, 0.1, 0.5, 1]);
+  return Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'id' && random.chance(share)));
+}
+
+interface Targets {
+  readonly random: Random;
+  readonly targets: readonly Id[];
+}
+
+/** As it was, nobody, or a record that may be another one's partner. */
+function partnerAfter([before = null]: readonly (Id | null)[], { random, targets }: Targets): Id | null {
+  const roll = random.next();
+  return roll < 0.4 ? before : roll < 0.6 ? null : random.pick(targets);
+}
+
+/** As they were, a new set, or the old one with some gone and some more. */
+function membersAfter(before: readonly Id[], { random, targets }: Targets): readonly Id[] {
+  const more = Array.from({ length: random.below(4) }, () => random.pick(targets));
+  const roll = random.next();
+  if (roll < 0.3) return before;
+  const kept = roll < 0.5 ? [] : before.filter(() => random.chance(0.6));
+  return [...new Set([...kept, ...more])];
 }
 
 function randomCollection(name: string, random: Random): Mutable {

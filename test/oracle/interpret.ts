@@ -9,7 +9,9 @@ import type {
   CheckedOperand,
   CheckedQuantified,
   ColumnOperand,
+  HasMany,
   LiteralOperand,
+  ManyToMany,
   PolicyRequest,
   Related,
   RequestOperand,
@@ -24,9 +26,12 @@ export type Truth = true | false | undefined;
 
 export interface World {
   readonly record: Row;
+  /** `record` is the one that the write makes: on create, and in the "after" half of an update. It then names its partners and members itself. */
+  readonly isWritten?: boolean;
+  /** The record that the write makes, for a rule that sees both. On create it is `record`. */
   readonly next?: Row;
+  /** The database as it stands before the write. */
   readonly related: Related;
-  readonly nextRelated?: Related;
   readonly request: PolicyRequest;
 }
 
@@ -37,7 +42,8 @@ type Value = string | number | boolean | Written;
 type Maybe = Value | undefined;
 interface Place {
   readonly row: Row;
-  readonly related: Related;
+  /** Only what is reached directly from the written record is new; a step further on, all is as stored. */
+  readonly isWritten: boolean;
 }
 interface Bound extends World {
   readonly variables: ReadonlyMap<string, Place>;
@@ -83,13 +89,13 @@ function any<T>(items: readonly T[], test: (item: T) => Truth): Truth {
 const all = <T>(items: readonly T[], test: (item: T) => Truth): Truth => not(any(items, (item) => not(test(item))));
 
 function quantified({ quantifier, path, variable, condition }: CheckedQuantified, world: Bound): Truth {
-  const start = walk(placeOf(path.scope, world), path.steps);
+  const start = walk(placeOf(path.scope, world), path.steps, world);
   if (start === undefined) return undefined;
-  const elements = start.related.many(path.from, path.relation.name, String(start.row.id));
+  const elements = elementsOf(start, path, world);
   const holds = (row: Row): Truth =>
     truthOf(condition, {
       ...world,
-      variables: new Map(world.variables).set(variable, { row, related: start.related }),
+      variables: new Map(world.variables).set(variable, { row, isWritten: false }),
     });
   switch (quantifier) {
     case 'any':
@@ -99,6 +105,18 @@ function quantified({ quantifier, path, variable, condition }: CheckedQuantified
     case 'none':
       return not(any(elements, holds));
   }
+}
+
+function elementsOf({ row, isWritten }: Place, path: ToManyOf, { related }: World): readonly Row[] {
+  if (!isWritten || path.relation.kind === 'has_many')
+    return related.many(path.from, path.relation.name, String(row.id));
+  const members = (own(row, path.relation.name) ?? []) as readonly string[];
+  return members.map((id) => related.one(path.relation.collection, id)).filter((member) => member !== undefined);
+}
+
+interface ToManyOf {
+  readonly from: string;
+  readonly relation: HasMany | ManyToMany;
 }
 
 // ---------------------------------------------------------------- comparisons
@@ -238,31 +256,33 @@ function literalValues({ value, exact }: LiteralOperand): readonly Value[] {
 function placeOf(scope: Scope, world: Bound): Place {
   switch (scope.kind) {
     case 'record':
-      return { row: world.record, related: world.related };
+      return { row: world.record, isWritten: world.isWritten === true };
     case 'next':
-      return { row: world.next!, related: world.nextRelated ?? world.related };
+      return { row: world.next ?? world.record, isWritten: true };
     case 'variable':
       return world.variables.get(scope.name)!;
   }
 }
 
 /** The row behind the steps; undefined when a step is absent. */
-function walk(start: Place, steps: readonly ToOneStep[]): Place | undefined {
-  let row: Row | undefined = start.row;
+function walk(start: Place, steps: readonly ToOneStep[], { related }: World): Place | undefined {
+  let at = start;
   for (const { from, relation } of steps) {
-    if (relation.kind === 'belongs_to') {
-      const id = own(row, relation.name);
-      row = id === undefined ? undefined : start.related.one(relation.collection, String(id));
+    let found: Row | undefined;
+    if (relation.kind === 'belongs_to' || at.isWritten) {
+      const id = own(at.row, relation.name);
+      found = id === undefined ? undefined : related.one(relation.collection, String(id));
     } else {
-      row = start.related.many(from, relation.name, String(row.id))[0];
+      found = related.many(from, relation.name, String(at.row.id))[0];
     }
-    if (row === undefined) return undefined;
+    if (found === undefined) return undefined;
+    at = { row: found, isWritten: false };
   }
-  return { row, related: start.related };
+  return at;
 }
 
 function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): Maybe {
-  const end = walk(placeOf(scope, world), steps);
+  const end = walk(placeOf(scope, world), steps, world);
   if (end === undefined) return undefined;
   switch (column.kind) {
     case 'id':

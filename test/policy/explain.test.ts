@@ -119,7 +119,6 @@ describe('explain', () => {
       ...situation('true'),
       policy,
       next: { ...RECORD, owner: ME },
-      nextRelated: RELATED,
     });
     expect([allowed, sql]).toEqual([false, undefined]);
   });

@@ -10,6 +10,7 @@ const shape = (): Shape =>
     plan: { tree: { kind: 'const', value: true }, slots: [], decided: [], numeric: true },
     predicate: closures(TRUE),
     needsNext: false,
+    written: () => shape(),
   });
 
 describe('the shapes that are kept', () => {

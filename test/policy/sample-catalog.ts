@@ -1,6 +1,6 @@
 /** The schema of language.md, as the policy compiler sees it. */
 import { compile } from '../../src/policy/compile.ts';
-import type { Condition } from '../../src/policy/condition.ts';
+import { type Condition, STORED_ROOTS } from '../../src/policy/condition.ts';
 import { lower } from '../../src/policy/lower/lower.ts';
 import { bind, planOf } from '../../src/policy/lower/specialise.ts';
 import type {
@@ -109,5 +109,5 @@ export const SAMPLE: Catalog = {
 export function conditionOf(text: string, request: PolicyRequest): Condition {
   const { checked } = compile(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
   const plan = planOf(checked);
-  return lower(plan.tree, { catalog: SAMPLE, signature: bind(plan, request) });
+  return lower(plan.tree, { catalog: SAMPLE, signature: bind(plan, request), roots: STORED_ROOTS });
 }

@@ -10,13 +10,15 @@ import type {
   Row,
   ScalarType,
 } from '../../src/policy/types.ts';
-import type { Data, World } from '../fuzz/world.ts';
+import { type Data, relatedOf, type World } from '../fuzz/world.ts';
 
 export interface Case {
   readonly name: string;
   readonly policy: string;
   readonly request: PolicyRequest;
   readonly action: Action;
+  /** Of an update rule that does not name `@next`: which half is asked. */
+  readonly half: 'before' | 'after';
   /** The names of the documents that the policy lets through, in the order of the world. */
   readonly expect: readonly string[];
 }
@@ -42,6 +44,7 @@ interface WorldFile {
 }
 interface CaseFile {
   readonly action?: Action;
+  readonly half?: 'before' | 'after';
   readonly cases: readonly {
     readonly name: string;
     readonly policy: string;
@@ -75,17 +78,20 @@ export const idOf = (name: string): string => {
 /** `{ada}` in a policy, a query or a body is that row's identifier. */
 const withIds = (text: string): string => text.replaceAll(/\{([a-z]+[0-9]*)\}/g, (_, name: string) => idOf(name));
 
-export const world: World = { catalog: catalogOf(), data: dataOf(false), next: dataOf(true) };
+const catalog = catalogOf();
+const data = dataOf();
+export const world: World = { catalog, data, updated: writtenOf('update'), created: writtenOf('create') };
 
 export function areas(): readonly Area[] {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml') && file !== 'world.yaml');
   return files.sort().map((file) => {
-    const { cases, action = 'list' } = read<CaseFile>(file);
+    const { cases, action = 'list', half = 'before' } = read<CaseFile>(file);
     return {
       area: file.replace('.yaml', ''),
       cases: cases.map((each) => ({
         ...each,
         action,
+        half,
         policy: withIds(each.policy),
         request: requestOf(each.request ?? {}),
       })),
@@ -147,19 +153,13 @@ function relationOf({ from, name, text }: { from: string; name: string; text: st
   return { kind: 'belongs_to', name, collection, required: kind.endsWith('!'), column: `${name}_id` };
 }
 
-function dataOf(next: boolean): Data {
+function dataOf(): Data {
   const rows = new Map<string, Row[]>();
   for (const [collection, named] of Object.entries(WORLD.rows)) {
-    const { relations } = WORLD.collections[collection]!;
-    const made = Object.entries(named).map(([name, values]) => {
-      const changed: Record<string, unknown> = {
-        ...values,
-        ...(next && collection === COLLECTION ? WORLD.next[name] : {}),
-      };
-      for (const [key, value] of Object.entries(changed))
-        if (Object.hasOwn(relations, key) && typeof value === 'string') changed[key] = idOf(value);
-      return { id: idOf(name), ...changed };
-    });
+    const made = Object.entries(named).map(([name, values]) => ({
+      id: idOf(name),
+      ...withReferences(collection, values),
+    }));
     rows.set(collection, made);
   }
   const links = Object.entries(WORLD.links).map(([key, byName]) => {
@@ -169,4 +169,37 @@ function dataOf(next: boolean): Data {
     return [key.replace('.', '_'), pairs] as const;
   });
   return { rows, links: new Map(links) };
+}
+
+/** Names of rows become their identifiers, alone or in a list. */
+function withReferences(collection: string, values: Record<string, unknown>): Record<string, unknown> {
+  const { relations } = WORLD.collections[collection]!;
+  const read = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(read) : typeof value === 'string' ? idOf(value) : value;
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, Object.hasOwn(relations, key) ? read(value) : value]),
+  );
+}
+
+/**
+ * What a write would make of each document. An update makes what stands in `next`, and leaves the rest. A create makes the same record anew: under an
+ * identifier of its own, with the same fields, members and partner.
+ */
+function writtenOf(action: 'update' | 'create'): World['updated'] {
+  const related = relatedOf(catalog, data);
+  const made = data.rows.get(COLLECTION)!.map((row, i) => {
+    const id = String(row.id);
+    const held = {
+      tags: related.many(COLLECTION, 'tags', id).map((tag) => tag.id),
+      cover: related.many(COLLECTION, 'cover', id)[0]?.id ?? null,
+    };
+    const changed =
+      action === 'update' ? withReferences(COLLECTION, WORLD.next[DOCUMENTS[i]!] ?? {}) : { id: newId(i) };
+    return { ...row, ...held, ...changed };
+  });
+  return new Map([[COLLECTION, made]]);
+}
+
+function newId(i: number): string {
+  return `abcdef01-0000-4000-8000-${String(i + 1).padStart(12, '0')}`;
 }

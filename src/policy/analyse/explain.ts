@@ -20,6 +20,7 @@ import type {
   Residual,
   Row,
   Scope,
+  ToManyPath,
   ToOneStep,
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
@@ -40,9 +41,12 @@ export interface Situation {
   readonly policy: Policy;
   readonly request: PolicyRequest;
   readonly record: Row;
-  readonly related: Related;
+  /** `record` is the one that a write makes (a create, or the result of an update), and names its partners and members itself. */
+  readonly isWritten?: boolean;
+  /** The result of an update, for a rule that names `@next`. */
   readonly next?: Row;
-  readonly nextRelated?: Related;
+  /** The database as it stands before the write. */
+  readonly related: Related;
 }
 export interface Explanation {
   readonly allowed: boolean;
@@ -55,10 +59,10 @@ export interface Explanation {
 }
 
 export function explain(situation: Situation): Explanation {
-  const { policy, request } = situation;
+  const { policy, request, isWritten = false } = situation;
   const clause = clauseOf(situation);
   const residual = policy.specialise(request);
-  const sql = policy.namesNext ? undefined : residual.where('record');
+  const sql = policy.namesNext || isWritten ? undefined : residual.where('record');
   return {
     allowed: clause.value === true,
     sentence: sentenceOf(clause),
@@ -97,7 +101,8 @@ const opposite = (value: Truth): Truth => (value === undefined ? undefined : !va
 
 interface Bound {
   readonly row: Row;
-  readonly related: Related;
+  /** The row that a write makes. What is reached from it is stored. */
+  readonly isWritten: boolean;
 }
 type Variables = ReadonlyMap<string, Bound>;
 /** A value, or why there is none. */
@@ -147,14 +152,21 @@ class Evaluation {
   ): Omit<Clause, 'text'> {
     const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
-    const rows = at.related.many(path.from, path.relation.name, own(at.row, 'id') as string);
+    const rows = this.#elements(at, path);
     const parts = rows.map((row) => ({
-      ...this.clause(condition, new Map(variables).set(variable, { row, related: at.related })),
+      ...this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })),
       element: `${path.relation.name} ${own(row, 'id')}`,
     }));
     if (quantifier === 'all') return { value: kleene('and', parts), parts };
     const some = kleene('or', parts);
     return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
+  }
+
+  #elements({ row, isWritten }: Bound, { from, relation }: ToManyPath): readonly Row[] {
+    const { related } = this.#situation;
+    if (!isWritten || relation.kind === 'has_many') return related.many(from, relation.name, own(row, 'id') as string);
+    const members = (own(row, relation.name) ?? []) as readonly string[];
+    return members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
   }
 
   // -------------------------------------------------------------- values
@@ -204,26 +216,25 @@ class Evaluation {
     let at = this.#root(scope, variables);
     for (const { from, relation } of steps) {
       if ('absent' in at) return at;
-      const { row, related }: Bound = at;
-      const key = own(row, relation.kind === 'belongs_to' ? relation.name : 'id') as string | null | undefined;
-      const next: Row | undefined =
-        key == null
-          ? undefined
-          : relation.kind === 'belongs_to'
-            ? related.one(relation.collection, key)
-            : related.many(from, relation.name, key)[0];
-      at = next === undefined ? { absent: `there is no \`${relation.name}\`` } : { row: next, related };
+      const { row, isWritten }: Bound = at;
+      const { related } = this.#situation;
+      const isHeld = relation.kind === 'belongs_to' || isWritten;
+      const key = own(row, isHeld ? relation.name : 'id') as string | null | undefined;
+      const found = isHeld
+        ? related.one(relation.collection, key ?? '')
+        : related.many(from, relation.name, key ?? '')[0];
+      at = found === undefined ? { absent: `there is no \`${relation.name}\`` } : { row: found, isWritten: false };
     }
     return at;
   }
 
   #root(scope: Scope, variables: Variables): FoundRow {
-    const { record, related, next = record, nextRelated = related } = this.#situation;
+    const { record, isWritten = false, next = record } = this.#situation;
     switch (scope.kind) {
       case 'record':
-        return { row: record, related };
+        return { row: record, isWritten };
       case 'next':
-        return { row: next, related: nextRelated };
+        return { row: next, isWritten: true };
       case 'variable':
         return variables.get(scope.name) ?? { absent: `there is no \`${scope.name}\`` };
     }

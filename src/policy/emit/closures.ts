@@ -16,9 +16,8 @@ import { isToOne, literalOf, manyOf, oneOf, own, type Predicate } from './decisi
 
 interface Frame {
   readonly record: Row;
-  readonly next: Row;
+  readonly next: Row | undefined;
   readonly related: Related;
-  readonly nextRelated: Related;
   readonly values: readonly unknown[];
   /** The rows that are walked to, by the identifier of their source. */
   readonly bound: Row[];
@@ -28,9 +27,8 @@ type Closure = (frame: Frame) => boolean;
 export function closures(cond: Condition): Predicate {
   const closure = closureOf(cond);
   const binds = sourcesIn(cond).size > 0;
-  return (values) =>
-    (record, related, next = record, nextRelated = related) =>
-      closure({ record, next, related, nextRelated, values, bound: binds ? [] : NOTHING_BOUND });
+  return (values) => (record, related, next) =>
+    closure({ record, next, related, values, bound: binds ? [] : NOTHING_BOUND });
 }
 
 const NOTHING_BOUND: Row[] = [];
@@ -81,7 +79,7 @@ function columnReader({ source: { id }, name }: ColumnRef): Read {
     case RECORD.id:
       return inherited ? ({ record }) => own(record, name) : ({ record }) => record[name];
     case NEXT.id:
-      return inherited ? ({ next }) => own(next, name) : ({ next }) => next[name];
+      return inherited ? ({ next }) => own(next!, name) : ({ next }) => next![name];
     default:
       return inherited ? ({ bound }) => own(bound[id]!, name) : ({ bound }) => bound[id]![name];
   }
@@ -172,15 +170,14 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
 function existsClosure(exists: Exists): Closure {
   const key = columnReader(exists.key);
   const condition = closureOf(exists.condition);
-  const { id, version } = exists.source;
-  const relatedOf = (frame: Frame): Related => (version === 'record' ? frame.related : frame.nextRelated);
+  const { id } = exists.source;
   const meets = (frame: Frame, row: Row): boolean => {
     frame.bound[id] = row;
     return condition(frame);
   };
-  if (!isToOne(exists)) return (frame) => manyOf(exists, relatedOf(frame), key(frame)).some((row) => meets(frame, row));
+  if (!isToOne(exists)) return (frame) => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
   return (frame) => {
-    const row = oneOf(exists, relatedOf(frame), key(frame));
+    const row = oneOf(exists, frame.related, key(frame));
     return row !== undefined && meets(frame, row);
   };
 }

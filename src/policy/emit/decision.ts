@@ -2,8 +2,8 @@
 import type { Exists, Scalar } from '../condition.ts';
 import type { Related, Row } from '../types.ts';
 
-/** `next` and `nextRelated` are looked at only where the condition speaks of the resulting record. */
-export type Decision = (record: Row, related: Related, next?: Row, nextRelated?: Related) => boolean;
+/** Reads `next` only where the condition names the resulting record. */
+export type Decision = (record: Row, related: Related, next?: Row) => boolean;
 /** `values`: the request's, by slot. Bound once for a request, and asked of many records. */
 export type Predicate = (values: readonly unknown[]) => Decision;
 
@@ -21,15 +21,18 @@ export function own(row: Row, name: string): unknown {
   return Object.hasOwn(row, name) ? row[name] : undefined;
 }
 
-export function oneOf({ relation, from }: Exists, related: Related, key: unknown): Row | undefined {
+export function oneOf({ relation, from, by }: Exists, related: Related, key: unknown): Row | undefined {
   if (key === null || key === undefined) return undefined;
-  return relation.kind === 'belongs_to'
+  return by === 'id'
     ? related.one(relation.collection, key as string)
     : related.many(from, relation.name, key as string)[0];
 }
 
-export function manyOf({ relation, from }: Exists, related: Related, key: unknown): readonly Row[] {
-  return key === null || key === undefined ? [] : related.many(from, relation.name, key as string);
+export function manyOf({ relation, from, by }: Exists, related: Related, key: unknown): readonly Row[] {
+  if (key === null || key === undefined) return [];
+  if (by === 'owner') return related.many(from, relation.name, key as string);
+  const rows = (key as readonly string[]).map((id) => related.one(relation.collection, id));
+  return rows.filter((row) => row !== undefined);
 }
 
 export const isToOne = ({ relation }: Exists): boolean => relation.kind === 'belongs_to' || relation.kind === 'has_one';

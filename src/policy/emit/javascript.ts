@@ -38,8 +38,7 @@ export function codeOf(cond: Condition): { readonly code: string; readonly const
   const names = constants.map((_, i) => `const c${i} = constants[${i}];`).join(' ');
   const values = [...slots].map((slot) => `const v${slot} = values[${slot}];`).join(' ');
   const rows = walked.length > 0 ? `let ${walked.join(', ')}; ` : '';
-  // On create the resulting record is the record.
-  const given = writer.speaksOfNext ? 'r0, related, r1 = r0, nextRelated = related' : 'r0, related';
+  const given = writer.speaksOfNext ? 'r0, related, r1' : 'r0, related';
   const decision = `(${given}) => { ${rows}return ${expression}; }`;
   const code = `"use strict"; ${names} return (values) => { ${values} return ${decision}; };`;
   return { code, constants };
@@ -75,8 +74,7 @@ class CodeWriter {
 
   #exists(exists: Exists): string {
     const row = rowName(exists.source);
-    const related = exists.source.version === 'record' ? 'related' : 'nextRelated';
-    const found = `(${this.#constant(exists)}, ${related}, ${this.#column(exists.key)})`;
+    const found = `(${this.#constant(exists)}, related, ${this.#column(exists.key)})`;
     if (!isToOne(exists)) return `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
     this.walked.push(row);
     return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;
@@ -85,7 +83,6 @@ class CodeWriter {
   #column({ source, name }: ColumnRef): string {
     const property = JSON.stringify(name);
     const row = rowName(source);
-    // What hangs on the resulting record is reached by its columns.
     if (source.id === NEXT.id) this.speaksOfNext = true;
     // Only these names are found on a row that does not have them; a plain read is an order faster.
     return name in Object.prototype ? `own(${row}, ${property})` : `${row}[${property}]`;

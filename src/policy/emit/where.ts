@@ -10,6 +10,7 @@ import {
   type Exists,
   invariant,
   isTo,
+  NEXT,
   type Operand,
   RECORD,
   type Source,
@@ -32,12 +33,17 @@ export interface Where {
   fill(values: readonly unknown[]): Sql;
 }
 
-/** `inUnion`: the condition will stand under an `or`. */
-export function whereOf(
-  cond: Condition,
-  { alias, inUnion }: { readonly alias: string; readonly inUnion: boolean },
-): Where {
-  const printed = new Printer(alias).print(cond, inUnion);
+export interface Printing {
+  /** The name of the record's row in the statement. */
+  readonly alias: string;
+  /** The name of the resulting record's row, for a condition that reads `@next`. */
+  readonly next?: string | undefined;
+  /** The condition will stand under an `or`. */
+  readonly inUnion: boolean;
+}
+
+export function whereOf(cond: Condition, { alias, next, inUnion }: Printing): Where {
+  const printed = new Printer(alias, next).print(cond, inUnion);
   const { chunks, params } = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
   return {
     fill: (values) =>
@@ -62,9 +68,10 @@ class Printer {
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
 
-  constructor(alias: string) {
+  constructor(alias: string, next: string | undefined) {
     this.#alias = alias;
-    this.#naming.set(0, (column) => ident(alias, column));
+    this.#naming.set(RECORD.id, (column) => ident(alias, column));
+    if (next !== undefined) this.#naming.set(NEXT.id, (column) => ident(next, column));
   }
 
   print(cond: Condition, underOr: boolean): Sql {
@@ -95,7 +102,9 @@ class Printer {
 
   #semiJoin(exists: Exists, fence = empty): Sql {
     const { from, link } = this.#rowsOf(exists);
-    const parts = [sql`${link} = ${this.#column(exists.key)}`, ...this.#conditions(exists)];
+    const key = this.#column(exists.key);
+    const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
+    const parts = [match, ...this.#conditions(exists)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
     return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
   }
@@ -107,7 +116,8 @@ class Printer {
    */
   #fence(exists: Exists): Sql {
     const within = sourcesIn(exists);
-    const isFar = ({ source }: ColumnRef): boolean => source.id !== this.#nearest && !within.has(source.id);
+    const isNear = ({ id }: Source): boolean => id === this.#nearest || (isRoot(id) && isRoot(this.#nearest));
+    const isFar = ({ source }: ColumnRef): boolean => !isNear(source) && !within.has(source.id);
     return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
   }
 
@@ -129,14 +139,16 @@ class Printer {
   }
 
   /** The rows that `exists` ranges over, and the column of theirs that equals its key. */
-  #rowsOf({ source, relation, target, condition }: Exists): { readonly from: Sql; readonly link: Sql } {
+  #rowsOf({ source, relation, target, condition, by }: Exists): { readonly from: Sql; readonly link: Sql } {
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
     const from = sql`${ident(target.table)} AS ${ident(row)}`;
     this.#naming.set(source.id, columns);
+    if (by !== 'owner') return { from, link: columns('id') };
     switch (relation.kind) {
       case 'belongs_to':
-        return { from, link: columns('id') };
+        invariant(false, 'a belongs_to is found by the id that it holds');
+        break;
       case 'has_one':
       case 'has_many':
         return { from, link: columns(relation.viaColumn) };
@@ -172,7 +184,6 @@ class Printer {
   }
 
   #column({ source, column }: ColumnRef): Sql {
-    invariant(source.id !== 1, 'no SQL condition speaks of @next');
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
     return naming(column);
@@ -223,8 +234,15 @@ function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
 }
 
-/** The keys can be found without the row outside, and an index finds them: an array of every key of a table would be worse than the semi-join. */
+/** Both stand beside each other in the outermost FROM. */
+const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
+
+/**
+ * The keys can be found without the row outside, and an index finds them: an array of every key of a table would be worse than the semi-join.
+ * A written record is one row, for which a semi-join is one look-up.
+ */
 function isHoistable(exists: Exists): boolean {
+  if (exists.key.source.state === 'written') return false;
   if (exists.negated || !isSelective(exists.condition)) return false;
   const bound = sourcesIn(exists);
   return columnsOf(exists.condition).every((ref) => bound.has(ref.source.id));

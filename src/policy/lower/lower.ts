@@ -6,16 +6,27 @@
 import {
   type ColumnRef,
   type Condition,
+  type Exists,
   FALSE,
+  heldColumn,
   invariant,
-  NEXT,
-  RECORD,
+  type Roots,
   type Scalar,
   type Source,
   type Test,
 } from '../condition.ts';
 import { OPERATORS } from '../operators.ts';
-import type { Catalog, CatalogCollection, ColumnOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
+import type {
+  Catalog,
+  CatalogCollection,
+  CatalogRelation,
+  ColumnOperand,
+  HasOne,
+  ManyToMany,
+  Scope,
+  ToManyPath,
+  ToOneStep,
+} from '../types.ts';
 import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
 import {
@@ -33,12 +44,15 @@ export interface Signature {
   readonly decided: Binding['decided'];
 }
 
+export interface Standpoint {
+  readonly catalog: Catalog;
+  readonly signature: Signature;
+  readonly roots: Roots;
+}
+
 /** `T` of a planned tree, for all requests of one signature. */
-export function lower(
-  tree: Planned,
-  { catalog, signature }: { readonly catalog: Catalog; readonly signature: Signature },
-): Condition {
-  return new Lowering(catalog, signature).lower(tree, { polarity: true, variables: new Map() });
+export function lower(tree: Planned, standpoint: Standpoint): Condition {
+  return new Lowering(standpoint).lower(tree, { polarity: true, variables: new Map() });
 }
 
 interface Place {
@@ -63,11 +77,13 @@ interface Elements {
 class Lowering {
   readonly #catalog: Catalog;
   readonly #signature: Signature;
+  readonly #roots: Roots;
   #sources = 2;
 
-  constructor(catalog: Catalog, signature: Signature) {
+  constructor({ catalog, signature, roots }: Standpoint) {
     this.#catalog = catalog;
     this.#signature = signature;
+    this.#roots = roots;
   }
 
   lower(node: Planned, place: Place): Condition {
@@ -127,7 +143,9 @@ class Lowering {
   #elements(path: ToManyPath, place: Place): Elements {
     const { wrap, column: key, walk } = this.#identifier(path, place);
     const { relation, from } = path;
-    const source = this.#source(key.source);
+    const source = this.#newSource();
+    // A foreign key leads to a stored record, also when a written record holds it.
+    const owner: Lookup = path.steps.length > 0 ? { by: 'owner', key } : lookup(relation, from, key.source);
     const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({
         kind: 'exists',
@@ -136,7 +154,7 @@ class Lowering {
         from,
         relation,
         target: this.#collection(relation.collection),
-        key,
+        ...owner,
         walk: [...walk, relation.name],
         condition,
       });
@@ -151,16 +169,16 @@ class Lowering {
     return found;
   }
 
-  #source({ version }: Source): Source {
-    return { id: this.#sources++, version };
+  #newSource(): Source {
+    return { id: this.#sources++, state: 'stored' };
   }
 
   #root(scope: Scope, { variables }: Place): Source {
     switch (scope.kind) {
       case 'record':
-        return RECORD;
+        return this.#roots.record;
       case 'next':
-        return NEXT;
+        return this.#roots.next;
       case 'variable': {
         const source = variables.get(scope.name);
         invariant(source !== undefined, `the variable ${scope.name} is bound`);
@@ -174,8 +192,8 @@ class Lowering {
     let at = source;
     const wraps: Wrap[] = [];
     for (const { from, relation } of steps) {
-      const key = relation.kind === 'belongs_to' ? belongsToColumn(relation, at) : idColumn(from, at);
-      const next = this.#source(at);
+      const found = lookup(relation, from, at);
+      const next = this.#newSource();
       const target = this.#collection(relation.collection);
       wraps.push((condition) =>
         existsOf({
@@ -185,7 +203,7 @@ class Lowering {
           from,
           relation,
           target,
-          key,
+          ...found,
           walk: [relation.name],
           condition,
         }),
@@ -286,6 +304,22 @@ class Lowering {
         : this.#stateOf(operand) === EMPTY;
     return isEmpty ? OPERATORS[op].negative === true : undefined;
   }
+}
+
+type Lookup = Pick<Exists, 'by' | 'key'>;
+
+/** How the rows of `relation` are found from a row of `from`. */
+function lookup(relation: CatalogRelation, from: string, source: Source): Lookup {
+  if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
+  if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
+  return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
+}
+
+function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {
+  const { name, collection, kind } = relation;
+  const type = { id: collection };
+  const nullable = kind === 'has_one';
+  return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
 }
 
 function idColumn(collection: string, source: Source): ColumnRef {

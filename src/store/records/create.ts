@@ -1,4 +1,4 @@
-/** A new record: checked, written, decided on as it stands, and undone where it is refused. */
+/** Creates a record: checked, decided on as it would be stored, and written by the statement that decides. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED, type Row } from '../../policy/types.ts';
@@ -9,15 +9,15 @@ import { forbidden, invalid } from '../refusal.ts';
 import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import { expanded } from './expand.ts';
-import { setHasOne } from './has-one.ts';
+import { firstPartnerOf, writePartner } from './has-one.ts';
 import { type Given, type Input, readInput, type Value } from './input.ts';
-import { changeLinks } from './links.ts';
-import { consultsOthers, type Locked, lookAt } from './locked-row.ts';
+import { firstMembersOf, writeMembers } from './links.ts';
+import { lookAt } from './locked-row.ts';
 import { type Answer, answerOf } from './read.ts';
 import { tableOf } from './record-shape.ts';
-import { loadRelated } from './related.ts';
 import { VERSION_WIDTH, versionColumn } from './select.ts';
 import { uniqueKeys } from './unique-queue.ts';
+import { insertWhere, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: unknown;
@@ -64,7 +64,7 @@ interface Creation {
 /** All that matters is in the row itself: one statement does. */
 function isPlain({ ask, permit, input, relations }: Creation): boolean {
   const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
-  return !hasMore && !consultsOthers(permit) && !consultsOthers(ask.permit(ask.collection.name, 'read'));
+  return !hasMore && !permit.consultsOthers && !ask.permit(ask.collection.name, 'read').consultsOthers;
 }
 
 async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise<Written> {
@@ -83,33 +83,20 @@ async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise
 
 async function writeIn(tx: Transaction, { id, store, ask, permit, input, relations }: Creation): Promise<Written> {
   const reading: Reading = { store, q: tx, ask };
-  const values = withStamps({ id, now: ask.now }, input.values);
-  const cells = await insert(store, { write: (statement) => tx.rows(statement), collection: ask.collection, values });
-  for (const change of input.links) await changeLinks(reading, id, change);
-  for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
-  const written = await decided(reading, { id, permit, cells });
+  const { collection } = ask;
+  const writing: Writing = {
+    values: withStamps({ id, now: ask.now }, input.values),
+    members: input.links.map(firstMembersOf),
+    partners: input.hasOnes.map(firstPartnerOf),
+  };
+  const condition = permit.where(WRITTEN);
+  const inserted = await tx.rows(insertWhere({ collection, writing, condition, returning: raw('id') }));
+  if (inserted.length === 0) throw forbidden();
+  for (const member of writing.members) await writeMembers(reading, id, member);
+  for (const partner of writing.partners) await writePartner(reading, id, partner);
+  const written = await lookAt(reading, { collection: collection.name, id, conditions: [] });
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
-}
-
-/** The record as it is now that all is written, where it is allowed. */
-async function decided(
-  reading: Reading,
-  { id, permit, cells }: { readonly id: string; readonly permit: Permit; readonly cells: Cells },
-): Promise<Locked> {
-  const collection = reading.ask.collection.name;
-  // No SQL condition speaks of `@next`, which on create is the record itself.
-  const isLoaded = permit.verdict === 'depends' && permit.rules.some(({ namesNext }) => namesNext);
-  if (isLoaded) await mustBeAllowed(reading, permit, reading.store.shape(collection).row(cells, VERSION_WIDTH));
-  const written = await lookAt(reading, { collection, id, conditions: isLoaded ? [] : [permit.where('t')] });
-  if (!isLoaded && !written.holds[0]) throw forbidden();
-  return written;
-}
-
-async function mustBeAllowed(reading: Reading, permit: Permit, record: Row): Promise<void> {
-  const needs = [...permit.needs.record, ...permit.needs.next];
-  const related = await loadRelated(reading, { collection: reading.ask.collection.name, record, needs });
-  if (!permit.test(record, related)) throw forbidden();
 }
 
 const withStamps = (
@@ -132,7 +119,7 @@ function rowOf({ collection }: AccessContext, values: readonly Value[]): Row {
   return row;
 }
 
-export interface Insertion {
+interface Insertion {
   readonly write: (statement: Sql) => Promise<readonly Cells[]>;
   readonly collection: Collection;
   readonly values: readonly Value[];

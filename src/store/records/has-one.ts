@@ -1,77 +1,85 @@
 /**
- * Setting a has_one moves the unique reference of the other side: the record that held the place lets go, the named one points here.
- * Both are updates of records of the other collection, under its update rules.
+ * Setting a has_one moves the unique reference of the other side: the record that held the place lets go, and the named one takes it.
+ * Each is an update of a record of the other collection, under its update rules, and an operation of its own after the record's.
  */
 import type { BelongsTo, HasOne } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 import { forbidden, invalid, Refusal } from '../refusal.ts';
-import type { Reading } from './access-context.ts';
+import { type Reading, readable } from './access-context.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
-import { tableOf } from './record-shape.ts';
-import { touched } from './touched.ts';
+import type { PartnerChange, Writing } from './written-row.ts';
 
-export async function setHasOne(
-  reading: Reading,
-  id: string,
-  { relation, id: wanted, pointer }: HasOneSetting,
-): Promise<void> {
-  const before = await holderOf(reading, { relation, id });
-  if (before === wanted) return;
-  if (before !== undefined) await clearHolder(reading, { relation, holder: before, pointer, isMoved: wanted !== null });
+/** For a record that this transaction has locked. A partner that the caller may not read cannot be let go: it stays. */
+export async function partnerChangeOf(reading: Reading, id: string, setting: HasOneSetting): Promise<PartnerChange> {
+  if (setting.id !== null) return { ...setting, partner: setting.id };
+  const holder = await holderOf(reading, setting.relation, id);
+  if (holder === undefined || (await isReadable(reading, setting.relation, holder)))
+    return { ...setting, partner: null };
+  return { ...setting, partner: holder };
+}
+
+/** For a record that does not exist yet. */
+export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
+
+export async function writePartner(reading: Reading, id: string, change: PartnerChange): Promise<void> {
+  const { relation, partner, pointer, id: wanted } = change;
+  const holder = await holderOf(reading, relation, id);
+  if (holder === partner || (holder === undefined && partner === null)) return;
+  if (holder !== undefined) await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
   if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id });
 }
 
 /** The record that has the place now. */
-async function holderOf(
-  { store, q }: Reading,
-  { relation, id }: { readonly relation: HasOne; readonly id: string },
-): Promise<string | null | undefined> {
-  const [row] = await q.rows(
-    sql`SELECT x.id FROM ${store.from(relation.collection, raw('x'))} WHERE x.${ident(relation.viaColumn)} = ${param('uuid', id)} FOR UPDATE`,
-  );
-  return row?.[0];
+async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Promise<string | undefined> {
+  const [row] = await q.rows(sql`SELECT x.id
+FROM ${store.from(relation.collection, raw('x'))}
+WHERE x.${ident(relation.viaColumn)} = ${param('uuid', id)}
+FOR UPDATE`);
+  return row?.[0] ?? undefined;
+}
+
+/** A statement of its own, after the row was locked: one that waits for a lock sees other rows as they were before the wait. */
+async function isReadable({ store, q, ask }: Reading, { collection }: HasOne, id: string): Promise<boolean> {
+  const rows = await q.rows(sql`SELECT 1
+FROM ${store.from(collection, raw('x'))}
+WHERE x.id = ${param('uuid', id)}
+AND ${readable(ask, collection, 'x')}`);
+  return rows.length > 0;
 }
 
 interface Clearing {
   readonly relation: HasOne;
-  readonly holder: string | null;
+  readonly holder: string;
   readonly pointer: string;
   /** Another record takes the place. */
   readonly isMoved: boolean;
 }
 
 async function clearHolder(reading: Reading, { relation, holder, pointer, isMoved }: Clearing): Promise<void> {
-  const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder! });
+  const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
   if (guarded === undefined) return;
-  const { isReadable } = guarded.before;
-  // The caller sees nothing there: emptying it changes nothing for them.
-  if (!isReadable && !isMoved) return;
-  const refused = isReadable ? forbidden() : heldByHidden(pointer);
+  const isSeen = guarded.before.isReadable;
+  const refused = isSeen || !isMoved ? forbidden() : heldByHidden(pointer);
   if (!guarded.isPossible) throw refused;
-  if (viaOf(reading, relation).required) throw isReadable ? cannotLetGo(relation, pointer) : refused;
-  await point(reading, { relation, holder: holder!, id: null });
-  if (!(await guarded.allows(reading, await guarded.after(reading)))) throw refused;
+  if (viaOf(reading, relation).required) throw isSeen ? cannotLetGo(relation, pointer) : refused;
+  if (!(await guarded.write(reading, pointingAt(relation, null)))) throw refused;
 }
 
-async function setHolder(
-  reading: Reading,
-  { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string },
-): Promise<void> {
+interface Taking {
+  readonly relation: HasOne;
+  readonly holder: string;
+  readonly id: string;
+}
+
+async function setHolder(reading: Reading, { relation, holder, id }: Taking): Promise<void> {
   const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
   if (!guarded?.isPossible) throw forbidden();
-  await point(reading, { relation, holder, id });
-  if (!(await guarded.allows(reading, await guarded.after(reading)))) throw forbidden();
+  if (!(await guarded.write(reading, pointingAt(relation, id)))) throw forbidden();
 }
 
-async function point(
-  { store, q, ask }: Reading,
-  { relation, holder, id }: { readonly relation: HasOne; readonly holder: string; readonly id: string | null },
-): Promise<void> {
-  await q.run(sql`
-    UPDATE ${tableOf(store.shape(relation.collection).collection)}
-       SET ${ident(relation.viaColumn)} = ${param('uuid', id)}, ${touched(ask.now)}
-     WHERE id = ${param('uuid', holder)}`);
+function pointingAt({ viaColumn }: HasOne, id: string | null): Writing {
+  return { values: [{ column: viaColumn, type: 'uuid', value: id }], members: [], partners: [] };
 }
 
 function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
@@ -79,11 +87,11 @@ function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
 }
 
 function cannotLetGo({ name, collection, via }: HasOne, pointer: string): Refusal {
-  const detail = `the record in \`${collection}\` that is \`${name}\` now must have a \`${via}\`; give it another one first`;
+  const detail = `the current \`${name}\`, a record of \`${collection}\`, must have a \`${via}\`; give it another one first`;
   return invalid([{ pointer, code: 'required', detail }]);
 }
 
-/** That there is one may be told: a place can be held once. */
+/** Reporting that there is one reveals nothing else: a place can be held once. */
 function heldByHidden(pointer: string): Refusal {
   const detail = 'the place is held by another record';
   return new Refusal('unique_violation', detail, [{ pointer, code: 'unique_violation', detail }]);

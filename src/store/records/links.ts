@@ -1,52 +1,69 @@
-/** Members of many_to_many relations, and the references behind has_one. */
+/** Members of many_to_many relations. Which of them come and go is settled before the write, because the rules are asked of the result. */
 import type { ManyToMany } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql } from '../../sql.ts';
 import { type Reading, readable } from './access-context.ts';
 import type { LinkChange } from './input.ts';
+import type { MemberChange } from './written-row.ts';
 
-export async function changeLinks(reading: Reading, id: string, change: LinkChange): Promise<void> {
+/** For a record that this transaction has locked. Members that the caller may not read stay. */
+export async function memberChangeOf(reading: Reading, id: string, change: LinkChange): Promise<MemberChange> {
   const { relation, set, add, remove } = change;
-  if (set) {
-    await unlink(reading, {
-      relation,
-      id,
-      which: sql`l.${ident(relation.targetColumn)} <> ALL(${param('uuid[]', set)})`,
-    });
-    await link(reading, { relation, id, targets: set });
-  }
-  if (add.length > 0) await link(reading, { relation, id, targets: add });
-  if (remove.length > 0) {
-    await unlink(reading, {
-      relation,
-      id,
-      which: sql`l.${ident(relation.targetColumn)} = ANY(${param('uuid[]', remove)})`,
-    });
-  }
+  if (set)
+    return { relation, joining: set, leaving: await leavingOf(reading, { relation, id, isLeaving: notIn(set) }) };
+  const leaving = remove.length > 0 ? await leavingOf(reading, { relation, id, isLeaving: isIn(remove) }) : [];
+  return { relation, joining: add, leaving };
+}
+
+/** For a record that does not exist yet. */
+export const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange => ({
+  relation,
+  joining: set ?? add,
+  leaving: [],
+});
+
+const isIn = (ids: readonly string[]): Sql => sql`= ANY(${param('uuid[]', ids)})`;
+const notIn = (ids: readonly string[]): Sql => sql`<> ALL(${param('uuid[]', ids)})`;
+
+interface Leaving {
+  readonly relation: ManyToMany;
+  readonly id: string;
+  /** What follows the member's id in the condition. */
+  readonly isLeaving: Sql;
+}
+
+async function leavingOf({ store, q, ask }: Reading, { relation, id, isLeaving }: Leaving): Promise<readonly string[]> {
+  const { linkTable, sourceColumn, targetColumn, collection } = relation;
+  const rows = await q.rows(sql`SELECT x.id
+FROM ${ident(linkTable)} AS l
+JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}
+WHERE l.${ident(sourceColumn)} = ${param('uuid', id)}
+AND x.id ${isLeaving}
+AND ${readable(ask, collection, 'x')}`);
+  return rows.map(([member]) => member!);
+}
+
+export async function writeMembers(reading: Reading, id: string, { relation, joining, leaving }: MemberChange) {
+  if (leaving.length > 0) await unlink(reading, { relation, id, members: leaving });
+  if (joining.length > 0) await link(reading, { relation, id, members: joining });
+}
+
+interface Links {
+  readonly relation: ManyToMany;
+  readonly id: string;
+  readonly members: readonly string[];
 }
 
 /** Sorted, so that two writes take their locks in one order. */
-async function link(
-  { q }: Reading,
-  {
-    relation,
-    id,
-    targets,
-  }: { readonly relation: ManyToMany; readonly id: string; readonly targets: readonly string[] },
-): Promise<void> {
-  if (targets.length === 0) return;
+async function link({ q }: Reading, { relation, id, members }: Links): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  await q.run(
-    sql`INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)}) SELECT ${param('uuid', id)}, target FROM unnest(${param('uuid[]', targets.toSorted())}) AS target ON CONFLICT DO NOTHING`,
-  );
+  await q.run(sql`INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)})
+SELECT ${param('uuid', id)}, target FROM unnest(${param('uuid[]', members.toSorted())}) AS target
+ON CONFLICT DO NOTHING`);
 }
 
-/** Members that the caller may not read stay. */
-async function unlink(
-  { store, q, ask }: Reading,
-  { relation, id, which }: { readonly relation: ManyToMany; readonly id: string; readonly which: Sql },
-): Promise<void> {
-  const { linkTable, sourceColumn, targetColumn, collection } = relation;
-  await q.run(
-    sql`DELETE FROM ${ident(linkTable)} AS l USING ${store.from(collection, raw('x'))} WHERE l.${ident(sourceColumn)} = ${param('uuid', id)} AND x.id = l.${ident(targetColumn)} AND ${which} AND ${readable(ask, collection, 'x')}`,
-  );
+async function unlink({ q }: Reading, { relation, id, members }: Links): Promise<void> {
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  await q.run(sql`DELETE FROM ${ident(linkTable)}
+WHERE ${ident(sourceColumn)} = ${param('uuid', id)}
+AND ${ident(targetColumn)} = ANY(${param('uuid[]', members)})`);
 }

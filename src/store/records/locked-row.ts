@@ -1,5 +1,4 @@
 /** A row that this transaction holds: what it is, whether the caller may read it, and which rules hold for it. */
-import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
 import { join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
@@ -37,20 +36,13 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | un
   const { collection, id, strength } = lock;
   const { relations } = store.shape(collection).collection;
   const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
-  if (!hasMore && !lock.other && !consultsOthers(reading.ask.permit(collection, 'read'))) {
+  if (!hasMore && !lock.other && !reading.ask.permit(collection, 'read').consultsOthers) {
     return look(reading, lock, raw(` FOR ${strength}`));
   }
   const found = await q.rows(
     sql`SELECT 1 FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)} FOR ${raw(strength)}`,
   );
   return found.length === 0 ? undefined : lookAt(reading, lock);
-}
-
-export function consultsOthers(permit: Permit): boolean {
-  return (
-    permit.verdict === 'depends' &&
-    permit.rules.some(({ residual: { needs } }) => needs.record.length + needs.next.length > 0)
-  );
 }
 
 /** A row that this transaction has locked or written. */

@@ -1,34 +1,68 @@
-/** Rows that a predicate walks to, loaded as its needs declare: a statement for each relation of each level. */
+/** Rows that a policy walks to, loaded as its needs declare: a statement for each relation of each level. */
 import { type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
 
-export async function loadRelated(
-  { store, q }: { readonly store: Store; readonly q: Queryable },
-  { collection, record, needs }: { readonly collection: string; readonly record: Row; readonly needs: readonly Need[] },
-): Promise<Related> {
+interface Source {
+  readonly store: Store;
+  readonly q: Queryable;
+}
+
+export interface Loading {
+  readonly collection: string;
+  readonly stored?: Row;
+  /** The record that a write makes, which names its partners and members itself. */
+  readonly written?: Row;
+  /** The id of a record that is left out, as if the database did not have it. */
+  readonly without?: string;
+  readonly needs: readonly Need[];
+}
+
+export async function loadRelated({ store, q }: Source, loading: Loading): Promise<Related> {
+  const { collection, stored, written, without, needs } = loading;
   if (needs.length === 0) return NO_RELATED;
-  const loader = new Loader(store, q);
-  await loader.load(collection, { rows: [record], needs });
+  const loader = new Loader(store, q, without);
+  if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
+  if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
   return loader;
+}
+
+/** The partners and members that a stored record has, by the names of the relations: with its row, the record as a write that changes nothing makes it. */
+export async function heldBy({ store, q }: Source, collection: string, record: Row): Promise<Row> {
+  const loader = new Loader(store, q, undefined);
+  const held: Record<string, unknown> = {};
+  for (const relation of store.shape(collection).collection.relations.values()) {
+    if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') continue;
+    await loader.load(collection, {
+      rows: [record],
+      isWritten: false,
+      needs: [{ relation: relation.name, needs: [] }],
+    });
+    const ids = loader.many(collection, relation.name, String(record.id)).map(({ id }) => id);
+    held[relation.name] = relation.kind === 'has_one' ? (ids[0] ?? null) : ids;
+  }
+  return held;
 }
 
 interface Level {
   readonly rows: readonly Row[];
+  readonly isWritten: boolean;
   readonly needs: readonly Need[];
 }
 
 class Loader implements Related {
   readonly #store: Store;
   readonly #q: Queryable;
+  readonly #without: string | undefined;
   readonly #ones = new Map<string, Row>();
   readonly #manys = new Map<string, Row[]>();
 
-  constructor(store: Store, q: Queryable) {
+  constructor(store: Store, q: Queryable, without: string | undefined) {
     this.#store = store;
     this.#q = q;
+    this.#without = without;
   }
 
   one(collection: string, id: string): Row | undefined {
@@ -39,25 +73,27 @@ class Loader implements Related {
     return this.#manys.get(`${collection}/${relation}/${id}`) ?? [];
   }
 
-  async load(collection: string, { rows, needs }: Level): Promise<void> {
+  async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
     for (const need of needs) {
       const relation = this.#store.shape(collection).collection.relations.get(need.relation);
       if (!relation) throw new Error(`no relation ${collection}.${need.relation}`);
-      const found =
-        relation.kind === 'belongs_to'
-          ? await this.#loadOne(relation, rows)
-          : await this.#loadMany(collection, { relation, rows });
-      if (found.length > 0) await this.load(relation.collection, { rows: found, needs: need.needs });
+      const isHeld = relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many');
+      const found = isHeld
+        ? await this.#loadHeld(relation, rows)
+        : await this.#loadMany(collection, { relation, rows });
+      if (found.length > 0) await this.load(relation.collection, { rows: found, isWritten: false, needs: need.needs });
     }
   }
 
-  async #loadOne({ name, collection }: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
-    const ids = new Set(rows.flatMap((row) => (typeof row[name] === 'string' ? [row[name]] : [])));
+  /** The rows whose ids the given rows hold, one or a list of them. */
+  async #loadHeld({ name, collection }: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
+    const held = rows.flatMap((row) => row[name]).filter((id) => typeof id === 'string');
+    const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
     const shape = this.#store.shape(collection);
-    const cells = await this.#q.rows(
-      sql`SELECT ${shape.columns('x')} FROM ${this.#store.from(collection, raw('x'))} WHERE x.id = ANY(${param('uuid[]', [...ids])})`,
-    );
+    const cells = await this.#q.rows(sql`SELECT ${shape.columns('x')}
+FROM ${this.#store.from(collection, raw('x'))}
+WHERE x.id = ANY(${param('uuid[]', [...ids])})`);
     const found = cells.map((row) => shape.row(row));
     for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
     return found;
@@ -68,24 +104,24 @@ class Loader implements Related {
     { relation, rows }: { readonly relation: Relation; readonly rows: readonly Row[] },
   ): Promise<readonly Row[]> {
     const shape = this.#store.shape(relation.collection);
-    const { key, source } = this.#hangingOn(relation);
-    const cells = await this.#q.rows(
-      sql`SELECT ${key}, ${shape.columns('x')} FROM ${source} WHERE ${key} = ANY(${param(
-        'uuid[]',
-        rows.map(({ id }) => id),
-      )})`,
-    );
-    return cells.map((row) => {
+    const { key, source } = this.#belongingTo(relation);
+    const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
+    const cells = await this.#q.rows(sql`SELECT ${key}, ${shape.columns('x')}
+FROM ${source}
+WHERE ${key} = ANY(${param('uuid[]', owners)})`);
+    const others = cells.filter((row) => row[1] !== this.#without);
+    return others.map((row) => {
       const found = shape.row(row, 1);
       const place = `${collection}/${relation.name}/${row[0]}`;
       const known = this.#manys.get(place);
-      if (known) known.push(found);
-      else this.#manys.set(place, [found]);
+      // Two roots may lead to one place.
+      if (known === undefined) this.#manys.set(place, [found]);
+      else if (known.every(({ id }) => id !== found.id)) known.push(found);
       return found;
     });
   }
 
-  #hangingOn(relation: Relation): { readonly key: Sql; readonly source: Sql } {
+  #belongingTo(relation: Relation): { readonly key: Sql; readonly source: Sql } {
     const target = this.#store.from(relation.collection, raw('x'));
     if (relation.kind !== 'many_to_many') {
       if (relation.kind === 'belongs_to') throw new Error('a belongs_to leads to one record');

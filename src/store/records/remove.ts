@@ -6,7 +6,7 @@ import { forbidden, notFound } from '../refusal.ts';
 import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
 import { isShownAsNone, recordsGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
-import { assertVersion, consultsOthers, lockRow } from './locked-row.ts';
+import { assertVersion, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
 import { touched } from './touched.ts';
 
@@ -44,7 +44,7 @@ async function removeIn(
     collection: name,
     id,
     conditions,
-    other: consultsOthers(permit),
+    other: permit.consultsOthers,
     strength: 'UPDATE',
   });
   if (locked === undefined) throw notFound();

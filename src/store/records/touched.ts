@@ -1,4 +1,5 @@
-import { param, type Sql, sql } from '../../sql.ts';
+import { ident, param, type Sql, sql } from '../../sql.ts';
+import { VERSION_COLUMN } from '../migrations/tables.ts';
 
 /**
  * What every change of a record sets beside its own columns: the time, which never goes back, and the version that entity tags are made from.
@@ -7,6 +8,13 @@ import { param, type Sql, sql } from '../../sql.ts';
  * @param now canonical; the clock of the database without it.
  */
 export function touched(now?: string): Sql {
-  const time = now === undefined ? sql`now()` : sql`${param('timestamptz', now)}`;
-  return sql`updated_at = greatest(updated_at, ${time}), "_version" = "_version" + 1`;
+  return sql`updated_at = ${touchedAt(ident('updated_at'), now)}, ${nextVersion(ident(VERSION_COLUMN))}`;
 }
+
+/** The time of a change, given the time of the one before it. */
+export function touchedAt(before: Sql, now?: string): Sql {
+  const time = now === undefined ? sql`now()` : sql`${param('timestamptz', now)}`;
+  return sql`greatest(${before}, ${time})`;
+}
+
+export const nextVersion = (version: Sql): Sql => sql`${ident(VERSION_COLUMN)} = ${version} + 1`;

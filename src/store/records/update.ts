@@ -1,7 +1,7 @@
-/** Changes to a record, in one transaction on the locked row: what may not be is undone. */
+/** Changes a record, in one transaction on the locked row: decided on the result before it is written. */
 import type { Fault } from '../../problem.ts';
 import type { Relation } from '../../schema/model.ts';
-import { ident, join, param, raw, sql } from '../../sql.ts';
+import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden, invalid, notFound } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
@@ -9,15 +9,15 @@ import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import type { Written } from './create.ts';
 import { expanded } from './expand.ts';
 import { GuardedUpdate } from './guarded-update.ts';
-import { setHasOne } from './has-one.ts';
-import { type Input, isObject, readInput, type Value } from './input.ts';
-import { changeLinks } from './links.ts';
-import { assertVersion } from './locked-row.ts';
+import { partnerChangeOf, writePartner } from './has-one.ts';
+import { type Input, isObject, readInput } from './input.ts';
+import { memberChangeOf, writeMembers } from './links.ts';
+import { assertVersion, lookAt } from './locked-row.ts';
 import { answerOf } from './read.ts';
-import { tableOf } from './record-shape.ts';
+import { TRUE } from './record-shape.ts';
 import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
-import { touched } from './touched.ts';
 import { uniqueKeys } from './unique-queue.ts';
+import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
 
 export interface UpdateRequest {
   readonly id: string;
@@ -72,31 +72,31 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   const { isReadable, version, row } = guarded.before;
   const refused = () => (isReadable ? forbidden() : notFound());
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
-  // A fault would tell that the record exists.
+  // A fault would reveal that the record exists.
   if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
-  await write(reading, { id, values: input.values });
-  for (const link of input.links) await changeLinks(reading, id, link);
-  for (const setting of input.hasOnes) await setHasOne(reading, id, setting);
+  const writing = await writingOf(reading, id, input);
+  const isWritten = isRolesAlone
+    ? await updateWhere(reading.store, tx, { collection: name, id, writing, condition: TRUE, now: reading.ask.now })
+    : await guarded.write(reading, writing);
+  if (!isWritten) throw refused();
+  for (const member of writing.members) await writeMembers(reading, id, member);
   if (input.roles) {
     const roles = rolesAfter(reading.store.schema, reading.ask, { before: row.roles as string[], change: input.roles });
     await writeRoles(tx, { id, roles });
   }
-  const after = await guarded.after(reading);
-  if (!isRolesAlone && !(await guarded.allows(reading, after))) throw refused();
+  for (const partner of writing.partners) await writePartner(reading, id, partner);
+  const after = await lookAt(reading, { collection: name, id, conditions: [] });
   assertVersion(version, change.ifVersion);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
   if (kind === 'users') await reading.store.hooks.onUserChanged?.(id, tx);
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
 }
 
-/** Also where only links change: that is a change of the record. */
-async function write(
-  { q, ask }: Reading,
-  { id, values }: { readonly id: string; readonly values: readonly Value[] },
-): Promise<void> {
-  const cells = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
-  await q.run(sql`
-    UPDATE ${tableOf(ask.collection)}
-       SET ${join([touched(ask.now), ...cells], ', ')}
-     WHERE id = ${param('uuid', id)}`);
+/** What becomes of the record, before anything is written. */
+async function writingOf(reading: Reading, id: string, { values, links, hasOnes }: Input): Promise<Writing> {
+  const members: MemberChange[] = [];
+  for (const link of links) members.push(await memberChangeOf(reading, id, link));
+  const partners: PartnerChange[] = [];
+  for (const setting of hasOnes) partners.push(await partnerChangeOf(reading, id, setting));
+  return { values, members, partners };
 }

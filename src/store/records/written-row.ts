@@ -1,0 +1,150 @@
+/**
+ * The record as a write makes it, as a row of the statement that decides and writes: what the rules are asked of is what is stored.
+ * That statement sees the database as it stands before the write, so no record is a witness for itself.
+ */
+import { heldColumn } from '../../policy/condition.ts';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import type { Collection, HasOne, ManyToMany } from '../../schema/model.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import type { Queryable } from '../database/contract.ts';
+import { VERSION_COLUMN } from '../migrations/tables.ts';
+import type { Store } from './access-context.ts';
+import type { HasOneSetting, Value } from './input.ts';
+import { tableOf } from './record-shape.ts';
+import { nextVersion, touchedAt } from './touched.ts';
+
+/** What a write makes of one record. Partners and members that it does not list stay as they are. */
+export interface Writing {
+  readonly values: readonly Value[];
+  readonly members: readonly MemberChange[];
+  readonly partners: readonly PartnerChange[];
+}
+
+export interface MemberChange {
+  readonly relation: ManyToMany;
+  readonly joining: readonly string[];
+  readonly leaving: readonly string[];
+}
+
+export interface PartnerChange extends HasOneSetting {
+  /** The partner that the record has after the write: the one that was asked for, or a hidden one that stays. */
+  readonly partner: string | null;
+}
+
+/** The names of the rows that the conditions below read: the stored record, and the record as it is written. */
+export const STORED = 't';
+export const WRITTEN = 'n';
+
+export interface Insertion {
+  readonly collection: Collection;
+  readonly writing: Writing;
+  /** Of the row `WRITTEN`. */
+  readonly condition: Sql;
+  readonly returning: Sql;
+}
+
+/** Inserts the record, and returns a row, where the condition holds. */
+export function insertWhere({ collection, writing, condition, returning }: Insertion): Sql {
+  const columns = writing.values.map(({ column }) => column);
+  const written = columns.map((column) => ident(WRITTEN, column));
+  return sql`INSERT INTO ${tableOf(collection)} (${join(
+    columns.map((column) => ident(column)),
+    ', ',
+  )})
+SELECT ${join(written, ', ')}
+FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
+WHERE ${condition}
+RETURNING ${returning}`;
+}
+
+export interface RowUpdate {
+  readonly collection: string;
+  readonly id: string;
+  readonly writing: Writing;
+  /** Of the rows `STORED` and `WRITTEN`. */
+  readonly condition: Sql;
+  /** The instant of the request. */
+  readonly now: string;
+}
+
+/** Updates a row that this transaction has locked. False: the condition does not hold, and nothing was written. */
+export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
+  const { collection } = store.shape(update.collection);
+  const columns = [...update.writing.values.map(({ column }) => column), UPDATED_AT];
+  const assignments = columns.map((column) => sql`${ident(column)} = ${ident(WRITTEN, column)}`);
+  const version = nextVersion(ident('w', VERSION_COLUMN));
+  const stored = ident(STORED);
+  const rows = await q.rows(sql`UPDATE ${tableOf(collection)} AS w
+SET ${join([...assignments, version], ', ')}
+FROM ${tableOf(collection)} AS ${stored}
+CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
+WHERE ${stored}.id = ${param('uuid', update.id)}
+AND w.id = ${stored}.id
+AND ${update.condition}
+RETURNING w.id`);
+  return rows.length > 0;
+}
+
+const UPDATED_AT = 'updated_at';
+
+// ---------------------------------------------------------------- the written row
+
+/** What the row holds where the write says nothing. */
+interface Otherwise {
+  column(column: string, type: SqlType): Sql;
+  partner(relation: HasOne): Sql;
+  members(relation: ManyToMany): Sql;
+}
+
+const NOTHING: Otherwise = {
+  column: (_, type) => raw(`NULL::${type}`),
+  partner: () => raw('NULL::uuid'),
+  members: () => raw(`'{}'::uuid[]`),
+};
+
+const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NOTHING);
+
+function changedRow(store: Store, collection: Collection, { writing, now }: RowUpdate): Sql {
+  const stored = ident(STORED);
+  return rowOf(collection, writing, {
+    column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
+    partner: ({ collection: target, viaColumn }) =>
+      sql`(SELECT x.id FROM ${store.from(target, raw('x'))} WHERE x.${ident(viaColumn)} = ${stored}.id)`,
+    members: (relation) => sql`ARRAY(${storedMembers(relation, sql`${stored}.id`)})`,
+  });
+}
+
+function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): Sql {
+  const values = new Map(writing.values.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
+  const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
+  const cells = [named('id', cell('id', 'uuid'))];
+  for (const { column, type } of collection.fields.values())
+    cells.push(named(column, cell(column, FIELD_KINDS[type].sqlType)));
+  for (const relation of collection.relations.values()) {
+    if (relation.kind === 'belongs_to') cells.push(named(relation.column, cell(relation.column, 'uuid')));
+    if (relation.kind === 'has_one') cells.push(named(heldColumn(relation), partnerOf(relation, writing, otherwise)));
+    if (relation.kind === 'many_to_many')
+      cells.push(named(heldColumn(relation), membersOf(relation, writing, otherwise)));
+  }
+  return sql`SELECT ${join(cells, ', ')}`;
+}
+
+function storedMembers({ linkTable, sourceColumn, targetColumn }: ManyToMany, id: Sql): Sql {
+  return sql`SELECT l.${ident(targetColumn)} FROM ${ident(linkTable)} AS l WHERE l.${ident(sourceColumn)} = ${id}`;
+}
+
+const named = (column: string, value: Sql): Sql => sql`${value} AS ${ident(column)}`;
+
+function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise): Sql {
+  const change = partners.find((partner) => partner.relation === relation);
+  return change === undefined ? otherwise.partner(relation) : sql`${param('uuid', change.partner)}`;
+}
+
+function membersOf(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
+  const change = members.find((member) => member.relation === relation);
+  const before = otherwise.members(relation);
+  if (change === undefined) return before;
+  const leaving = param('uuid[]', change.leaving);
+  const joining = param('uuid[]', change.joining);
+  return sql`ARRAY(SELECT id FROM unnest(${before}) AS id WHERE id <> ALL(${leaving}) UNION SELECT unnest(${joining}))`;
+}
