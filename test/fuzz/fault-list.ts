@@ -9,6 +9,8 @@ export interface Fault {
 
 const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
 const LOWER = 'src/policy/lower/lower.ts';
+const CONDITION = 'src/policy/condition.ts';
+const COMPILE = 'src/policy/compile.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -96,7 +98,44 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(LEAVES, 'a fraction against an int is rounded down', /'ceil' : 'floor'/, "'floor' : 'floor'"),
   fault(LOWER, 'variables resolve to the record', /return source;\n\s*\}\n\s*\}\n\s*\}/, 'return RECORD;}}}'),
-  fault(LOWER, 'next is the record', /return NEXT;/, 'return RECORD;'),
+  fault(LOWER, 'next is the record', /return this\.#roots\.next;/, 'return this.#roots.record;'),
+  fault(
+    LOWER,
+    'a written record has the members and the partner that are stored',
+    /source\.state === 'stored' \|\| relation\.kind === 'has_many'/,
+    'true',
+  ),
+  fault(
+    LOWER,
+    'a written record holds what belongs to it',
+    /source\.state === 'stored' \|\| relation\.kind === 'has_many'/,
+    "source.state === 'stored'",
+  ),
+  fault(
+    LOWER,
+    'what a written record leads to is written too',
+    /state: 'stored' \};\n {2}\}/,
+    'state: this.#roots.record.state };\n  }',
+  ),
+  fault(
+    LOWER,
+    'the foreign key of a written record leads to its own members',
+    /path\.steps\.length > 0 \? \{ by: 'owner', key \} : lookup/,
+    'lookup',
+  ),
+  fault(
+    CONDITION,
+    'the record of a create is a stored one',
+    /record: WRITTEN_RECORD, next: WRITTEN_RECORD/,
+    'record: RECORD, next: RECORD',
+  ),
+  fault(
+    COMPILE,
+    'the second half of an update rule is asked of the stored record',
+    /shapeOf\(signature, WRITTEN_ROOTS\)/,
+    'shapeOf(signature, STORED_ROOTS)',
+  ),
+  fault(COMPILE, 'a create is asked as a list is', /isCreate \? WRITTEN_ROOTS : STORED_ROOTS/, 'STORED_ROOTS'),
   fault(OPERATORS, 'complement of < is >', /strict: true,\s*complement: '>='/, "strict: true, complement: '>'"),
   fault(OPERATORS, 'complement of >= is <=', /direction: 'up',\s*complement: '<'/, "direction: 'up', complement: '<='"),
   fault(OPERATORS, 'mirror of <= is <=', /complement: '>',\s*mirror: '>='/, "complement: '>', mirror: '<='"),
@@ -215,14 +254,29 @@ export const FAULTS: readonly Fault[] = [
     '? related.one(relation.collection, (key as string).toUpperCase())',
   ),
   fault(CLOSURES, 'closures share one row for all sources', /frame\.bound\[id\] = row/, 'frame.bound[2] = row'),
-  fault(
-    CLOSURES,
-    'next walks the stored world',
-    /version === 'record' \? frame\.related : frame\.nextRelated/,
-    'frame.related',
-  ),
   fault(CLOSURES, 'fused orderings do not guard absence', /return x != null && x < /, 'return x! < '),
   fault(JAVASCRIPT, 'one of few must be the last', /\.join\(' \|\| '\)\}\)`;/, ".slice(-1).join(' || ')})`;"),
+  fault(
+    DECISION,
+    'only the first member of a written record counts',
+    /\(key as readonly string\[\]\)\.map/,
+    '(key as readonly string[]).slice(0, 1).map',
+  ),
+  fault(
+    DECISION,
+    'the partner is looked up as an owner',
+    /return by === 'id'/,
+    "return relation.kind === 'belongs_to'",
+  ),
+  fault(WHERE, 'members are found by their owner', /if \(by !== 'owner'\)/, "if (by === 'id')"),
+  fault(WHERE, 'all members must be the element', /\$\{link\} = ANY\(\$\{key\}\)`/, '${link} = ALL(${key})`'),
+  fault(WHERE, 'the resulting record is read from the stored row', /ident\(next, column\)/, 'ident(alias, column)'),
+  fault(
+    EXPLAIN,
+    'explain takes the members of a written record from the database',
+    /if \(!isWritten \|\| relation\.kind === 'has_many'\)/,
+    'if (true)',
+  ),
   fault(WHERE, 'not exists is exists', /exists\.negated \? 'NOT EXISTS' : 'EXISTS'/, "'EXISTS'"),
   fault(
     WHERE,
