@@ -24,6 +24,10 @@ export interface Config {
   readonly admin?: { readonly email: string; readonly password: string };
   /** False for load tests only. */
   readonly rateLimit: boolean;
+  /** Who reads /metrics: programs on this machine, or everybody. */
+  readonly metrics: 'local' | 'public';
+  /** Of each process. */
+  readonly maxConnections: number;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -196,6 +200,23 @@ export const SETTINGS = {
     default: 'on',
     about: '`off` lifts the limits against guessing: for load tests only',
     read: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }) as z.ZodType<'on' | 'off', string>,
+  },
+  metrics: {
+    value: 'local|public',
+    env: 'BYLAW_METRICS',
+    default: 'local',
+    about: 'who reads /metrics: programs on this machine that no proxy stands before, or everybody',
+    read: z.enum(['local', 'public'], { error: 'expected `local` or `public`' }) as z.ZodType<
+      'local' | 'public',
+      string
+    >,
+  },
+  maxConnections: {
+    value: 'N',
+    env: 'BYLAW_MAX_CONNECTIONS',
+    default: '4096',
+    about: 'connections that a process keeps open; more are closed at once',
+    read: integer(1, 1_000_000),
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 

@@ -50,10 +50,24 @@ export interface Fault {
   readonly detail: string;
 }
 
+/** Entries of `errors` that a response shows; beyond them, `error_count` is the number of all. */
+export const MAX_SHOWN_FAULTS = 100;
+/** Suggestions ("did you mean …") in a response: each compares a name with every other, so only the first few get one. */
+export const MAX_SUGGESTIONS = 10;
+/** Counts as a fault behind the shown ones, so that hostile input costs no text for faults that nobody reads. */
+export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };
+
+const MAX_ECHO = 64;
+/** A name that the caller made up, short enough to repeat in a message. */
+export const echo = (name: string): string =>
+  name.length <= MAX_ECHO ? name : `${name.slice(0, MAX_ECHO).toWellFormed()}…`;
+
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
+  /** The first `MAX_SHOWN_FAULTS`. */
   readonly errors: readonly Fault[];
+  readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
   constructor(
     code: ProblemCode,
@@ -68,7 +82,8 @@ export class Problem extends Error {
     this.name = 'Problem';
     this.code = code;
     this.status = PROBLEMS[code].status;
-    this.errors = more.errors ?? [];
+    this.errors = more.errors?.slice(0, MAX_SHOWN_FAULTS) ?? [];
+    this.errorCount = more.errors?.length ?? 0;
     this.headers = more.headers ?? {};
   }
 }

@@ -7,6 +7,7 @@ import { createFiles } from '../files/files.ts';
 import { openStorage } from '../files/open.ts';
 import { addressReader } from '../http/address.ts';
 import type { App } from '../http/app.ts';
+import type { ArrivalLimits } from '../http/arrival.ts';
 import { jsonBodyReader } from '../http/body.ts';
 import type { Log } from '../http/log.ts';
 import { createMetrics } from '../http/metrics.ts';
@@ -30,6 +31,8 @@ export interface ServiceParts {
   readonly log: Log;
   /** With several workers: the metrics of all of them. */
   readonly readMetrics?: () => Promise<string>;
+  /** Default: 30 s for a JSON body. */
+  readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
 }
@@ -65,9 +68,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
     addressOf: addressReader(schema.proxies),
-    readJson: jsonBodyReader(schema.limits.body),
+    readJson: jsonBodyReader(schema.limits.body, parts.arrival?.bodyMs),
   };
-  const server = createServer(app, routes);
+  const server = createServer(app, routes, parts.arrival);
   const url = await listen(server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;

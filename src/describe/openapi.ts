@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document of a schema: what interface.md says, for these collections. */
-import { PROBLEMS, type ProblemCode } from '../problem.ts';
+import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
 import { authPaths, authSchemas, systemPaths } from './openapi-auth.ts';
@@ -89,6 +89,11 @@ function commonSchemas({ roles }: Schema): Json {
               detail: { type: 'string' },
             },
           },
+          maxItems: MAX_SHOWN_FAULTS,
+        },
+        error_count: {
+          type: 'integer',
+          description: 'The number of all faults, where `errors` holds the first of them.',
         },
       },
     },

@@ -104,8 +104,27 @@ export function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** Hands over the parts in their order. The sender is slowed down to the pace of the handler. Throws `malformed_multipart`. */
-export async function readMultipart(request: IncomingMessage, boundary: string, handler: PartHandler): Promise<void> {
+/** How fast a body must come. */
+export interface Pace {
+  /** Milliseconds. */
+  readonly window: number;
+  /** In each window. */
+  readonly bytes: number;
+}
+
+/** 4 KiB a second. */
+export const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
+
+/**
+ * Hands over the parts in order, and slows the sender down to the pace of the handler. Throws `malformed_multipart`, and
+ * `request_timeout` for a sender slower than `pace`.
+ */
+export async function readMultipart(
+  request: IncomingMessage,
+  boundary: string,
+  handler: PartHandler,
+  pace: Pace = LEAST_PACE,
+): Promise<void> {
   const headers = new PartHeaders();
   let waits: Promise<void>[] = [];
   let ended = false;
@@ -118,11 +137,15 @@ export async function readMultipart(request: IncomingMessage, boundary: string, 
     else if (event.name === 'end') ended = true;
     else headers.take(event);
   });
-  await readChunks(request, (chunk) => {
-    waits = [];
-    parser.feed(chunk);
-    return waits.length === 0 ? undefined : Promise.all(waits);
-  });
+  await readChunks(
+    request,
+    (chunk) => {
+      waits = [];
+      parser.feed(chunk);
+      return waits.length === 0 ? undefined : Promise.all(waits);
+    },
+    pace,
+  );
   parser.finish();
   if (!ended) throw malformed('the body ends before its last boundary');
 }
@@ -131,9 +154,22 @@ export async function readMultipart(request: IncomingMessage, boundary: string, 
  * Listens instead of iterating, so that a chunk costs a call and no promise; only where `take` answers one, the sender waits. Throws what `take` throws, and
  * `malformed_multipart` where the body is cut off.
  */
-function readChunks(request: IncomingMessage, take: (chunk: Buffer) => Promise<unknown> | undefined): Promise<void> {
+function readChunks(
+  request: IncomingMessage,
+  take: (chunk: Buffer) => Promise<unknown> | undefined,
+  pace: Pace,
+): Promise<void> {
   return new Promise((resolve, reject) => {
+    let arrived = 0;
+    let waited = false;
+    const watch = setInterval(() => {
+      // A window in which the storage kept the sender waiting says nothing about the sender.
+      if (arrived < pace.bytes && !waited && !request.isPaused()) fail(tooSlow(pace));
+      arrived = 0;
+      waited = request.isPaused();
+    }, pace.window);
     const stop = (): void => {
+      clearInterval(watch);
       request.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose).pause();
     };
     const fail = (error: unknown): void => {
@@ -142,9 +178,11 @@ function readChunks(request: IncomingMessage, take: (chunk: Buffer) => Promise<u
     };
     const onData = (chunk: Buffer): void => {
       try {
+        arrived += chunk.length;
         const wait = take(chunk);
         freeBuffer(chunk);
         if (wait === undefined) return;
+        waited = true;
         request.pause();
         wait.then(() => request.resume(), fail);
       } catch (error) {
@@ -160,6 +198,13 @@ function readChunks(request: IncomingMessage, take: (chunk: Buffer) => Promise<u
     // Its end was told already, while its sender was looked up.
     if (request.destroyed) return onClose();
     request.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose);
+  });
+}
+
+function tooSlow({ window, bytes }: Pace): Problem {
+  const rate = Math.round(bytes / 1024 / (window / 1_000));
+  return new Problem('request_timeout', `the body arrives slower than ${rate} KiB a second`, {
+    headers: { Connection: 'close' },
   });
 }
 

@@ -9,15 +9,41 @@ export function addressReader(proxies: readonly string[]): AddressReader {
   const trusted = new BlockList();
   for (const proxy of proxies) add(trusted, proxy);
   const isTrusted = (address: string): boolean => isIP(address) !== 0 && trusted.check(address, family(address));
-  return (request) => {
-    const peer = plain(request.socket.remoteAddress ?? '');
+  const read = (request: IncomingMessage): string => {
+    const peer = peerOf(request);
     if (!isTrusted(peer)) return peer;
     const hops = forwardedFor(request);
-    // From the near end: the first hop that is no proxy of ours is the client as our own proxies saw it.
+    // From the near end: the first hop that is not a proxy of ours is the client as our own proxies saw it.
     const client = hops.findLast((hop) => !isTrusted(hop)) ?? hops[0];
     return client !== undefined && isIP(client) !== 0 ? client : peer;
   };
+  // The first reading counts, at arrival: a socket that was closed since does not know its peer any more.
+  const known = new WeakMap<IncomingMessage, string>();
+  return (request) => {
+    const address = known.get(request) ?? read(request);
+    known.set(request, address);
+    return address;
+  };
 }
+
+const peerOf = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '');
+
+const FORWARDING_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'];
+
+/**
+ * Whether the client runs on this machine. Behind a proxy that is not configured every client seems to, so a request
+ * that was forwarded counts only with an address that configured proxies name.
+ */
+export function isLocal(request: IncomingMessage, addressOf: AddressReader): boolean {
+  const address = addressOf(request);
+  const isForwarded = FORWARDING_HEADERS.some((name) => request.headers[name] !== undefined);
+  if (isIP(address) === 0) return false;
+  return LOOPBACK.check(address, family(address)) && !(isForwarded && address === peerOf(request));
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
 
 function forwardedFor(request: IncomingMessage): readonly string[] {
   const header = request.headers['x-forwarded-for'];

@@ -2,31 +2,48 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { koaBody } from 'koa-body';
-import { Problem } from '../problem.ts';
+import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../problem.ts';
+import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
 import { readJsonBody } from './json.ts';
 
-export type BodyReader = (ctx: Context) => Promise<unknown>;
+/** `limit`: bytes, where a route takes less than others. */
+export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;
 
-/** `limit` in bytes. Throws `unsupported_media_type`, `too_large`, `malformed_json`. */
-export function jsonBodyReader(limit: number): BodyReader {
-  // Latin-1 keeps every byte as it came; koa-body would decode UTF-8 leniently and take the last of two equal keys.
-  const collect = koaBody({
-    json: false,
-    urlencoded: false,
-    textTypes: ['application/json'],
-    textLimit: limit,
-    encoding: 'binary',
-  });
-  return async (ctx) => {
+/** Bytes of the bodies of the authentication routes: strangers send them. */
+export const AUTH_BODY_LIMIT = 16 * 1024;
+
+/**
+ * `limit` in bytes, `ms` to arrive within. Throws `unsupported_media_type`, `too_large`, `request_timeout`,
+ * `malformed_json`.
+ */
+export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs): BodyReader {
+  const collectors = new Map<number, ReturnType<typeof koaBody>>();
+  return async (ctx, less = limit) => {
     checkHeaders(ctx);
-    await collect(ctx, async () => {}).catch((error: unknown) => {
-      throw readingFailed(error, limit);
+    const most = Math.min(less, limit);
+    const collect = collectors.get(most) ?? collector(most);
+    collectors.set(most, collect);
+    await inTime(
+      collect(ctx, async () => {}),
+      ms,
+    ).catch((error: unknown) => {
+      throw readingFailed(error, most);
     });
     const bytes = Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
     ctx.state.bodyBytes = bytes;
     return readJsonBody(bytes);
   };
 }
+
+/** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
+const collector = (limit: number): ReturnType<typeof koaBody> =>
+  koaBody({
+    json: false,
+    urlencoded: false,
+    textTypes: ['application/json'],
+    textLimit: limit,
+    encoding: 'binary',
+  });
 
 /** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string =>
@@ -44,11 +61,15 @@ function checkHeaders(ctx: Context): void {
   if (encoding !== '') throw unsupported('send the body without a Content-Encoding');
 }
 
+/** Types that raw-body gives its errors when the client has closed the connection, before or while it reads. */
+const GONE = new Set(['request.aborted', 'stream.not.readable']);
+
 function readingFailed(error: unknown, limit: number): unknown {
   const { status, type } = error as { status?: number; type?: string };
   if (status === 413) return new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
-  if (status === 400)
-    return new Problem('malformed_json', 'the body ended before its announced length', { cause: type });
+  if (status === 400 || GONE.has(type ?? '')) {
+    return new Problem('malformed_json', 'the body ended before its announced length', { cause: error });
+  }
   return error;
 }
 
@@ -65,13 +86,9 @@ export function dataOf(body: unknown): Readonly<Record<string, unknown>> {
       errors: [{ pointer: '', code: 'not_an_object', detail: 'send an object with the key `data`' }],
     });
   }
-  const errors = Object.keys(body)
+  const errors: Fault[] = Object.keys(body)
     .filter((key) => key !== 'data')
-    .map((key) => ({
-      pointer: `/${pointerPart(key)}`,
-      code: 'unknown_key',
-      detail: 'a body holds `data` and nothing beside it',
-    }));
+    .map((key, i) => (i < MAX_SHOWN_FAULTS ? unknownKey(key) : UNSHOWN_FAULT));
   const data = Object.hasOwn(body, 'data') ? body.data : undefined;
   if (!isObject(data)) {
     errors.push({
@@ -85,6 +102,12 @@ export function dataOf(body: unknown): Readonly<Record<string, unknown>> {
   }
   return data;
 }
+
+const unknownKey = (key: string): Fault => ({
+  pointer: `/${pointerPart(key)}`,
+  code: 'unknown_key',
+  detail: 'a body holds `data` and nothing beside it',
+});
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -57,7 +57,7 @@ export function writeProblem(ctx: Context, problem: Problem): void {
 }
 
 /** The response body. */
-export function detailsOf({ code, status, message, errors }: Problem, requestId: string): string {
+export function detailsOf({ code, status, message, errors, errorCount }: Problem, requestId: string): string {
   return JSON.stringify({
     type: `urn:bylaw:${code}`,
     title: PROBLEMS[code].title,
@@ -66,6 +66,7 @@ export function detailsOf({ code, status, message, errors }: Problem, requestId:
     code,
     request_id: requestId,
     errors,
+    ...(errorCount > errors.length ? { error_count: errorCount } : {}),
   });
 }
 

@@ -16,6 +16,7 @@ import { mayAssignSome } from '../store/records/roles.ts';
 import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
+import { allowEmbedding } from './protective-headers.ts';
 import { policyQueryOf, queryOf } from './query.ts';
 import type { Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
@@ -77,8 +78,11 @@ async function callerAt(door: Door, { ctx, app, match }: Exchange): Promise<Call
   if (door === 'public') return undefined;
   const token =
     typeof door === 'object' && door.link === true ? queryOf(ctx).find(({ key }) => key === 'token')?.value : undefined;
-  if (token !== undefined)
-    return app.auth.callerOfSession(app.files.links.read(token, parseUuid(match.params.id ?? '') ?? ''));
+  if (token !== undefined) {
+    const session = app.files.links.read(token, parseUuid(match.params.id ?? '') ?? '');
+    allowEmbedding(ctx);
+    return app.auth.callerOfSession(session);
+  }
   try {
     return await app.auth.authenticate(credentialsOf(ctx));
   } catch (error) {

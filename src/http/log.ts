@@ -28,6 +28,7 @@ export function openLog(level = 'info'): Log {
 export function logRequests(log: Logger, addressOf: (ctx: Context) => string) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const start = performance.now();
+    const address = addressOf(ctx);
     const write = (): void => {
       log.info(
         {
@@ -36,7 +37,7 @@ export function logRequests(log: Logger, addressOf: (ctx: Context) => string) {
           path: ctx.path,
           status: ctx.res.headersSent ? ctx.res.statusCode : 499,
           ms: Math.round((performance.now() - start) * 10) / 10,
-          address: addressOf(ctx),
+          address,
           user: (ctx.state.caller as { id: string } | undefined)?.id,
         },
         'request',

@@ -34,7 +34,28 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     });
     await next();
   };
-  return { registry, contentType: registry.contentType, read: readAll ?? (() => registry.metrics()), measure };
+  return {
+    registry,
+    contentType: registry.contentType,
+    read: remembered(readAll ?? (() => registry.metrics())),
+    measure,
+  };
+}
+
+/** Milliseconds: reading takes tens of them, and nobody looks oftener. */
+const REMEMBERED_MS = 1_000;
+
+function remembered(read: () => Promise<string>): () => Promise<string> {
+  let last: Promise<string> | undefined;
+  return () => {
+    if (last === undefined) {
+      last = read();
+      setTimeout(() => {
+        last = undefined;
+      }, REMEMBERED_MS).unref();
+    }
+    return last;
+  };
 }
 
 /** A worker's part of the metrics of all: the primary process asks for it by a message. */

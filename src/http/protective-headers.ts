@@ -1,7 +1,27 @@
-/** Every answer carries them: a browser shall not guess, frame, or load anything on behalf of what it was given. */
+/** Headers of every response. A browser must not guess a type, frame, embed, or load anything for what it was given. */
+import type { Context, Next } from 'koa';
+import type { Config } from '../config.ts';
+
 export const PROTECTIVE_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'no-referrer',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
+
+/** Seconds: a year. No `includeSubDomains`: other hosts of the domain are not this service's to decide. */
+const TRANSPORT_SECURITY = 'max-age=31536000';
+
+/** With an https base URL, browsers are told to stay with https. */
+export function protect(config: Pick<Config, 'baseUrl'>) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    ctx.set(PROTECTIVE_HEADERS);
+    // Read at each request: with port 0 the base URL is known only once the service listens.
+    if (config.baseUrl.startsWith('https://')) ctx.set('Strict-Transport-Security', TRANSPORT_SECURITY);
+    await next();
+  };
+}
+
+/** For content that a signed link opens: whoever holds the link may embed it. */
+export const allowEmbedding = (ctx: Context): void => ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');

@@ -9,18 +9,19 @@ import { Problem } from '../problem.ts';
 import { StoreError } from '../store/database/contract.ts';
 import { Refusal } from '../store/refusal.ts';
 import type { App } from './app.ts';
+import { ARRIVAL_LIMITS, type ArrivalLimits, limitArrivals, MAX_REQUEST_MS } from './arrival.ts';
 import { errorDoor } from './errors.ts';
 import { authorize, forbidden, notFound } from './gate.ts';
 import { logRequests } from './log.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 import { answerOrigins } from './origins.ts';
-import { PROTECTIVE_HEADERS } from './protective-headers.ts';
+import { protect } from './protective-headers.ts';
 import { giveRequestId } from './request-id.ts';
 import type { Route } from './route.ts';
 import { type Match, RouteTable } from './route-table.ts';
 
 /** Not listening yet. */
-export function createServer(app: App, routes: readonly Route[]): Server {
+export function createServer(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS): Server {
   const table = new RouteTable(routes);
   const koa = new Koa();
   koa.silent = true;
@@ -28,14 +29,14 @@ export function createServer(app: App, routes: readonly Route[]): Server {
     .use(giveRequestId)
     .use(logRequests(app.log, (ctx) => app.addressOf(ctx.req)))
     .use(app.metrics.measure)
-    .use(secure)
+    .use(protect(app.config))
     .use(errorDoor({ log: app.log, translate }))
     .use(checkHead)
     .use(answerOrigins(app.schema.origins))
     .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
   const handle = koa.callback();
   const server = createHttpServer({
-    requestTimeout: 600_000,
+    requestTimeout: MAX_REQUEST_MS,
     headersTimeout: 30_000,
     keepAliveTimeout: 65_000,
     // Node would answer it without a word; checkHead does.
@@ -48,6 +49,8 @@ export function createServer(app: App, routes: readonly Route[]): Server {
     });
   }
   answerMalformedRequests(server, app.log);
+  limitArrivals(server, arrival);
+  server.maxConnections = app.config.maxConnections;
   return server;
 }
 
@@ -67,20 +70,19 @@ function checkAccept(ctx: Context): void {
 
 /** What HTTP asks of a head, and Node would answer without problem details (RFC 9112 § 3.2, RFC 9110 § 10.1.1). */
 async function checkHead(ctx: Context, next: Next): Promise<void> {
-  const { headers, httpVersion } = ctx.req;
-  if (httpVersion !== '1.1') return next();
+  const { headers, httpVersion, rawHeaders } = ctx.req;
   const close = { headers: { Connection: 'close' } };
+  // Node keeps the first; a proxy in front may have gone by the second.
+  if (rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length > 1) {
+    throw new Problem('malformed_request', 'a request has one Host header', close);
+  }
+  if (httpVersion !== '1.1') return next();
   if (headers.host === undefined) {
     throw new Problem('malformed_request', 'a request of HTTP/1.1 has a Host header', close);
   }
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
     throw new Problem('expectation_failed', 'the only expectation that can be met is 100-continue', close);
   }
-  await next();
-}
-
-async function secure(ctx: Context, next: Next): Promise<void> {
-  ctx.set(PROTECTIVE_HEADERS);
   await next();
 }
 

@@ -218,7 +218,7 @@ describeOnBoth(
 
       test('more keys than any parser cuts off are all read', async () => {
         const many = Array.from({ length: 1500 }, (_, i) => `k${i}`).join('&');
-        expect((await list(`?${many}`)).body.errors).toHaveLength(1500);
+        expect((await list(`?${many}`)).body.error_count).toBe(1_500);
       });
     });
 

@@ -8,7 +8,8 @@ import { createPasswordPool, type PasswordPool } from '../../src/auth/passwords.
 import { type Service, startService } from '../../src/cli/service.ts';
 import { readConfig } from '../../src/config.ts';
 import type { App } from '../../src/http/app.ts';
-import { openLog } from '../../src/http/log.ts';
+import type { ArrivalLimits } from '../../src/http/arrival.ts';
+import { type Log, openLog } from '../../src/http/log.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
@@ -109,6 +110,9 @@ export interface ServiceOptions {
   readonly change?: (schema: Schema) => Schema;
   /** Default: hashed as cheaply as may be. */
   readonly passwords?: PasswordPool;
+  readonly arrival?: ArrivalLimits;
+  /** Default: errors, on standard error. */
+  readonly log?: Log;
 }
 
 /** The least that argon2 takes: most suites have many people, and are about something else. */
@@ -117,7 +121,14 @@ export const cheapPasswords = (): PasswordPool =>
 
 async function openTestService(
   kind: Kind,
-  { schema = SAMPLE_SCHEMA, env = {}, change = (same) => same, passwords = cheapPasswords() }: ServiceOptions,
+  {
+    schema = SAMPLE_SCHEMA,
+    env = {},
+    change = (same) => same,
+    passwords = cheapPasswords(),
+    arrival,
+    log = openLog('error'),
+  }: ServiceOptions,
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
@@ -126,8 +137,9 @@ async function openTestService(
     config,
     schema: change(schemaFrom(schema)),
     db,
-    log: openLog('error'),
+    log,
     passwords,
+    ...(arrival === undefined ? {} : { arrival }),
   });
   const stop = async (): Promise<void> => {
     await service.stop();

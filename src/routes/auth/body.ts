@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { App } from '../../http/app.ts';
-import { pointerPart } from '../../http/body.ts';
+import { AUTH_BODY_LIMIT, pointerPart } from '../../http/body.ts';
 import { type Fault, Problem } from '../../problem.ts';
 
 /** RFC 5321 §4.5.3.1.3, as the column of the users has it. */
@@ -19,7 +19,7 @@ export async function readBody<T extends z.ZodRawShape>(
   app: App,
   shape: T,
 ): Promise<z.infer<z.ZodObject<T>>> {
-  const body = await app.readJson(ctx);
+  const body = await app.readJson(ctx, AUTH_BODY_LIMIT);
   const result = z.strictObject(shape).safeParse(body);
   if (result.success) return result.data as z.infer<z.ZodObject<T>>;
   throw new Problem('validation_failed', 'the body is not as this route takes it', {

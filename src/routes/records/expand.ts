@@ -2,7 +2,7 @@
 
 import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
-import type { Fault } from '../../problem.ts';
+import { echo, type Fault } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 
 export interface ExpandPlace {
@@ -42,5 +42,5 @@ function firstFault(names: readonly string[], collection: Collection): string | 
 function unknownRelation(name: string, collection: Collection): string {
   const near = nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  return `\`${collection.name}\` has no relation \`${name}\`${hint}`;
+  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
 }

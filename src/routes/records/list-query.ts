@@ -2,11 +2,19 @@
 
 import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
-import { type Fault, Problem, type ProblemCode } from '../../problem.ts';
+import {
+  echo,
+  type Fault,
+  MAX_SHOWN_FAULTS,
+  MAX_SUGGESTIONS,
+  Problem,
+  type ProblemCode,
+  UNSHOWN_FAULT,
+} from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/list.ts';
 import { readExpand } from './expand.ts';
-import { filterKeysOf } from './filter-keys.ts';
+import { type FilterKey, filterKeysOf } from './filter-keys.ts';
 
 export interface ListQuery {
   readonly limit: number;
@@ -64,32 +72,27 @@ function readFilters(
   const keys = filterKeysOf(collection);
   const filters: Filter[] = [];
   const seen = new Set<string>();
-  for (const { key, value } of pairs.filter((pair) => !WORDS.has(pair.key))) {
+  for (const { key, value } of pairs) {
+    if (WORDS.has(key)) continue;
     const filterKey = keys.get(key);
-    if (filterKey === undefined) {
-      faults.push(unknownKey(key, collection));
-      continue;
-    }
-    if (seen.has(key)) {
-      faults.push({
-        parameter: key,
-        code: 'filter_duplicate_key',
-        detail: `the filter \`${key}\` is given more than once`,
-      });
-      continue;
-    }
-    seen.add(key);
-    const filter = value === undefined ? undefined : filterKey.read(value);
+    const filter = value === undefined || seen.has(key) ? undefined : filterKey?.read(value);
     if (filter !== undefined) filters.push(filter);
-    else
-      faults.push({ parameter: key, code: 'filter_invalid_value', detail: `\`${key}\` must be ${filterKey.expected}` });
+    else if (faults.length >= MAX_SHOWN_FAULTS) faults.push(UNSHOWN_FAULT);
+    else if (filterKey === undefined) faults.push(unknownKey(key, collection, faults.length < MAX_SUGGESTIONS));
+    else faults.push(badFilter(filterKey, seen.has(key)));
+    if (filterKey !== undefined) seen.add(key);
   }
   return filters;
 }
 
-function unknownKey(key: string, collection: Collection): Fault {
-  const near = nearest(key, [...WORDS, ...filterKeysOf(collection).keys()]);
+const badFilter = ({ key, expected }: FilterKey, isRepeated: boolean): Fault =>
+  isRepeated
+    ? { parameter: key, code: 'filter_duplicate_key', detail: `the filter \`${key}\` is given more than once` }
+    : { parameter: key, code: 'filter_invalid_value', detail: `\`${key}\` must be ${expected}` };
+
+function unknownKey(key: string, collection: Collection, suggest: boolean): Fault {
+  const near = suggest ? nearest(key, [...WORDS, ...filterKeysOf(collection).keys()]) : undefined;
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  const detail = `\`${collection.name}\` has no filter \`${key}\`${hint}`;
+  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }

@@ -2,7 +2,7 @@
 
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
-import type { Fault } from '../../problem.ts';
+import { echo, type Fault, MAX_SHOWN_FAULTS, MAX_SUGGESTIONS, UNSHOWN_FAULT } from '../../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
@@ -84,7 +84,10 @@ class InputReader implements Input {
   }
 
   readAll(data: Data): void {
-    for (const [key, value] of Object.entries(data)) this.#readMember(key, value, pointerTo('/data', key));
+    for (const [key, value] of Object.entries(data)) {
+      if (this.#isKnown(key)) this.#readMember(key, value, pointerTo('/data', key));
+      else this.#unknown(key);
+    }
     if (this.#mode === 'create') this.#fillIn(data);
     // In one order, whatever the order of the body: equal sets of columns are one statement.
     this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
@@ -97,7 +100,7 @@ class InputReader implements Input {
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
       this.fault(pointer, 'read_only', `\`${key}\` is set by the server`);
     } else if (field) this.#readField(field, value, pointer);
-    else if (!relation) this.fault(pointer, 'unknown_field', this.#unknown(key));
+    else if (relation === undefined) this.#unknown(key);
     else if (relation.kind === 'belongs_to') this.#readReference(relation, value, pointer);
     else if (relation.kind === 'has_one') this.#readHasOne(relation, value, pointer);
     else if (relation.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
@@ -107,11 +110,24 @@ class InputReader implements Input {
     }
   }
 
-  #unknown(key: string): string {
+  #isKnown(key: string): boolean {
+    const { fields, relations, kind } = this.#collection;
+    return fields.has(key) || relations.has(key) || key === 'id' || (key === 'roles' && kind === 'users');
+  }
+
+  /** Any number of these fit in a body, so the work for each stays small. */
+  #unknown(key: string): void {
+    if (this.faults.length >= MAX_SHOWN_FAULTS) return void this.faults.push(UNSHOWN_FAULT);
+    const near = this.faults.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
+    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+    const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hint}`;
+    this.fault(pointerTo('/data', key), 'unknown_field', detail);
+  }
+
+  #nearest(key: string): string | undefined {
     const writable = [...this.#collection.fields.values(), ...this.#collection.relations.values()];
     const names = writable.filter((member) => !('readOnly' in member && member.readOnly)).map(({ name }) => name);
-    const near = key.endsWith('_id') && names.includes(key.slice(0, -3)) ? key.slice(0, -3) : nearest(key, names);
-    return `\`${this.#collection.name}\` has no field \`${key}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+    return key.endsWith('_id') && names.includes(key.slice(0, -3)) ? key.slice(0, -3) : nearest(key, names);
   }
 
   #readField(field: Field, value: unknown, pointer: string): void {
@@ -176,7 +192,10 @@ class InputReader implements Input {
     const keys = Object.keys(value);
     if (keys.length === 0) return void this.fault(pointer, 'empty_operation', expected);
     const unknown = keys.filter((key) => !OPERATIONS.has(key));
-    for (const key of unknown) this.fault(pointerTo(pointer, key), 'unknown_operation', expected);
+    for (const key of unknown) {
+      if (this.faults.length >= MAX_SHOWN_FAULTS) this.faults.push(UNSHOWN_FAULT);
+      else this.fault(pointerTo(pointer, key), 'unknown_operation', expected);
+    }
     return unknown.length > 0 ? undefined : value;
   }
 

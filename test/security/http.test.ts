@@ -1,0 +1,233 @@
+/** Findings S5, S6, L1, L2, L3 and L4 of the security review: bodies that stall, bounded answers, heads, hang-ups. */
+import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { readMultipart } from '../../src/files/multipart.ts';
+import { upload } from '../files/sending.ts';
+import { describeOnOne, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { openSocket, readToEnd, sendRaw } from './raw.ts';
+
+const lines: { readonly [key: string]: unknown }[] = [];
+const memory = new PassThrough();
+memory.on('data', (text: Buffer) =>
+  lines.push(
+    ...String(text)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ),
+);
+const log = { logger: pino({ level: 'info' }, memory), flush: () => undefined };
+
+const MAX_CONNECTIONS = 60;
+
+describeOnOne(
+  'requests that cost more than they should',
+  (service) => {
+    let ann: User;
+    beforeAll(async () => {
+      ann = await service.user();
+    });
+    const head = (path: string, ...headers: readonly string[]): string =>
+      [`POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
+
+    describe('S5: public bodies are small and must come in time', () => {
+      test.each([
+        ['/api/auth/login', { email: 'a@b.org', password: 'x' }],
+        ['/api/auth/register', { email: 'a@b.org', password: 'x' }],
+        ['/api/auth/token/refresh', { refresh_token: 'x' }],
+        ['/api/auth/password/reset/request', { email: 'a@b.org' }],
+      ])('%s takes 16 KiB', async (path, body) => {
+        const small = await service.anonymous.post(path, { ...body, more: 'x'.repeat(15_000) });
+        const large = await service.anonymous.post(path, { ...body, more: 'x'.repeat(17_000) });
+        expect([small.status, large.status, large.body.code]).toEqual([422, 413, 'too_large']);
+      });
+      test('a stalled body is told so and cut off', async () => {
+        const answer = await sendRaw(service.url, `${head('/api/auth/login', 'Content-Length: 100')}{`);
+        expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
+      });
+      test('many stalled bodies end, and others are served meanwhile', async () => {
+        const stalled = Array.from({ length: 30 }, () =>
+          sendRaw(
+            service.url,
+            `${head('/api/posts', `Authorization: Bearer ${ann.token}`, 'Content-Length: 900000')}{`,
+          ),
+        );
+        expect((await service.anonymous.get('/healthz')).status).toBe(200);
+        const answers = await Promise.all(stalled);
+        expect(new Set(answers.map((answer) => answer.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
+      });
+      test('a body that nobody reads does not keep its connection', async () => {
+        const answer = await sendRaw(service.url, head('/api/posts', 'Content-Length: 900000'));
+        expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+      });
+      test('connections beyond the limit are closed', async () => {
+        const sockets = Array.from({ length: MAX_CONNECTIONS + 20 }, () => openSocket(service.url));
+        const closed = await Promise.all(
+          sockets.map((socket) => Promise.race([readToEnd(socket).then(() => 1), sleep(1_500, 0)])),
+        );
+        for (const socket of sockets) socket.destroy();
+        expect(closed.reduce<number>((sum, each) => sum + each, 0)).toBeGreaterThanOrEqual(20);
+        await sleep(50);
+        expect((await service.anonymous.get('/healthz')).status).toBe(200);
+      });
+      test('an upload keeps a least pace', async () => {
+        const body = new PassThrough();
+        const drip = setInterval(() => body.write('x'), 10);
+        const handler = { begin: () => undefined, data: () => undefined, end: () => undefined };
+        const start = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n';
+        body.write(start);
+        const pace = { window: 200, bytes: 2_048 };
+        const reading = readMultipart(body as never, 'b', handler, pace);
+        await expect(reading).rejects.toMatchObject({ code: 'request_timeout' });
+        clearInterval(drip);
+      });
+      test('an upload at that pace goes on', async () => {
+        const body = new PassThrough();
+        const handler = { begin: () => undefined, data: () => undefined, end: () => undefined };
+        const reading = readMultipart(body as never, 'b', handler, { window: 300, bytes: 1_000 });
+        body.write('--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n');
+        for (let i = 0; i < 40; i++) {
+          body.write('x'.repeat(1_000));
+          await sleep(20);
+        }
+        body.end('\r\n--b--\r\n');
+        await expect(reading).resolves.toBeUndefined();
+      });
+    });
+
+    describe('S6: the first 100 faults and a count', () => {
+      const keys = (count: number, name: (i: number) => string) =>
+        Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), 0]));
+      test('of a body with 60,000 unknown fields', async () => {
+        const { status, text, body } = await ann.client.post('/api/posts', { data: keys(60_000, (i) => `titl${i}`) });
+        expect([status, body.errors.length, body.error_count]).toEqual([422, 100, 60_001]);
+        expect(text.length).toBeLessThan(20_000);
+        const suggestions = body.errors.filter(({ detail }: { detail: string }) => detail.includes('did you mean'));
+        expect(suggestions).toHaveLength(10);
+      });
+      test('of a body with 60,000 keys beside `data`', async () => {
+        const { status, text, body } = await ann.client.post(
+          '/api/posts',
+          keys(60_000, (i) => `k${i}`),
+        );
+        expect([status, body.errors.length, body.error_count]).toEqual([422, 100, 60_001]);
+        expect(text.length).toBeLessThan(20_000);
+      });
+      test('of many unknown filters', async () => {
+        const query = Array.from({ length: 2_000 }, (_, i) => `k${i}=`).join('&');
+        const { status, text, body } = await ann.client.get(`/api/posts?${query}`);
+        expect([status, body.errors.length, body.error_count]).toEqual([400, 100, 2_000]);
+        expect(text.length).toBeLessThan(20_000);
+      });
+      test('of a long `expand`: the first fault alone', async () => {
+        const { status, text } = await ann.client.get(`/api/posts?expand=${'x'.repeat(7_000)},${','.repeat(7_000)}`);
+        expect([status, text.length < 1_000]).toEqual([400, true]);
+      });
+      test('a field with a long name is repeated once', async () => {
+        const { status, text } = await ann.client.post('/api/posts', { data: { ['x'.repeat(900_000)]: 1 } });
+        expect([status, text.length < 901_000]).toEqual([422, true]);
+      });
+      test('few faults have no count', async () => {
+        expect((await ann.client.post('/api/posts', { data: {} })).body).not.toHaveProperty('error_count');
+      });
+    });
+
+    describe('L1: /metrics', () => {
+      test('are read on this machine, not through a proxy', async () => {
+        const local = await service.anonymous.get('/metrics', { Accept: 'text/plain' });
+        expect(local.status).toBe(200);
+        for (const name of ['X-Forwarded-For', 'Forwarded', 'Via', 'X-Real-IP']) {
+          expect((await service.anonymous.get('/metrics', { [name]: '127.0.0.1' })).status).toBe(404);
+        }
+      });
+      test('are made once a second', async () => {
+        const read = async () => (await service.anonymous.get('/metrics', { Accept: 'text/plain' })).text;
+        const [first, second] = [await read(), await read()];
+        const third = sleep(1_100).then(read);
+        expect([first === second, first === (await third)]).toEqual([true, false]);
+      });
+    });
+
+    test('L3: two Host headers', async () => {
+      for (const version of ['1.0', '1.1']) {
+        const answer = await sendRaw(service.url, `GET /healthz HTTP/${version}\r\nHost: a\r\nhOST: a\r\n\r\n`);
+        expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"malformed_request"/);
+      }
+    });
+
+    test('L4: a client that hangs up is no defect, and its address is known', async () => {
+      const mark = `hang-up-${Date.now()}`;
+      for (const sent of ['', '{', '{"data":']) {
+        const socket = openSocket(service.url);
+        const headers = [`Authorization: Bearer ${ann.token}`, `X-Request-Id: ${mark}`, 'Content-Length: 100'];
+        socket.write(head('/api/posts', ...headers) + sent, () => socket.destroy());
+      }
+      const said = () => lines.filter((line) => line.request_id === mark);
+      for (let i = 0; i < 100 && said().length < 3; i++) await sleep(20);
+      expect(said().map(({ msg, address }) => [msg, address])).toEqual([
+        ['request', '127.0.0.1'],
+        ['request', '127.0.0.1'],
+        ['request', '127.0.0.1'],
+      ]);
+    });
+  },
+  {
+    schema: ROUTES_SCHEMA,
+    env: { BYLAW_MAX_CONNECTIONS: String(MAX_CONNECTIONS) },
+    arrival: { bodyMs: 400, lingerMs: 300 },
+    log,
+  },
+);
+
+describeOnOne(
+  'under an https base URL',
+  (service) => {
+    test('L1: metrics that are public', async () => {
+      const { status } = await service.anonymous.get('/metrics', {
+        'X-Forwarded-For': '8.8.8.8',
+        Accept: 'text/plain',
+      });
+      expect(status).toBe(200);
+    });
+    test('L2: every response has Strict-Transport-Security and Cross-Origin-Resource-Policy', async () => {
+      const ann = await service.user();
+      for (const answer of [
+        await ann.client.get('/api/posts'),
+        await service.anonymous.get('/healthz'),
+        await service.anonymous.get('/nope'),
+        await service.anonymous.get('/docs', { Accept: 'text/html' }),
+      ]) {
+        expect([
+          answer.headers.get('strict-transport-security'),
+          answer.headers.get('cross-origin-resource-policy'),
+        ]).toEqual(['max-age=31536000', 'same-origin']);
+      }
+    });
+    test('L2: what a signed link opens may be embedded', async () => {
+      const ann = await service.user();
+      const { id } = (await upload(ann.client, { bytes: 'x' })).body.data;
+      const { url } = (await ann.client.post(`/api/files/${id}/link`)).body;
+      const policyAt = async (path: string) =>
+        (await ann.client.send('HEAD', path)).headers.get('cross-origin-resource-policy');
+      const { pathname, search } = new URL(url);
+      expect([await policyAt(`${pathname}${search}`), await policyAt(pathname)]).toEqual([
+        'cross-origin',
+        'same-origin',
+      ]);
+    });
+    test('L2: the cookie is Secure, HttpOnly and Lax on the whole host', async () => {
+      const { email, password } = await service.user();
+      const { headers } = await service.anonymous.post('/api/auth/login', { email, password });
+      expect(
+        headers
+          .getSetCookie()[0]!
+          .split('; ')
+          .slice(1)
+          .map((part) => part.toLowerCase().split('=')[0]),
+      ).toEqual(expect.arrayContaining(['path', 'secure', 'httponly', 'samesite']));
+    });
+  },
+  { schema: ROUTES_SCHEMA, env: { BASE_URL: 'https://api.example', BYLAW_METRICS: 'public' } },
+);
