@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { v7 } from 'uuid';
-import { createAuth } from '../src/auth/auth.ts';
+import { AccessTokens } from '../src/auth/access-tokens.ts';
+import { Auth } from '../src/auth/auth.ts';
+import { SigningKeys } from '../src/auth/signing-keys.ts';
 import { authTables } from '../src/auth/tables.ts';
-import { createTokens } from '../src/auth/tokens.ts';
 import { loadSchema } from '../src/schema/load-file.ts';
 import { raw } from '../src/sql.ts';
 import { openDatabase } from '../src/store/database/open.ts';
@@ -99,7 +100,11 @@ async function verifyCost(): Promise<void> {
   const db = await openDatabase({});
   await applyMigration(db, schema, { systemTables: authTables });
   const config = { baseUrl: 'http://127.0.0.1:8090', rateLimit: false };
-  const tokens = await createTokens({ db, issuer: () => config.baseUrl, lifetime: 900 });
+  const tokens = await AccessTokens.open({
+    signingKeys: new SigningKeys(db, undefined),
+    issuer: () => config.baseUrl,
+    lifetime: 900,
+  });
   const expires = Math.floor(Date.now() / 1000) + 600;
   const sign = () => tokens.sign({ userId: v7(), sessionId: v7(), expires });
   const many = await Promise.all(Array.from({ length: TOKENS }, sign));
@@ -112,7 +117,7 @@ async function verifyCost(): Promise<void> {
   await each();
   figure('verify a token, remembered', median([await each(), await each(), await each()]), 'µs', 2);
 
-  const auth = await createAuth({ db, schema, config });
+  const auth = await Auth.open({ db, schema, config });
   await auth.register({ ...PERSON, client: {} });
   const { body, cookie } = await auth.login({ ...PERSON, client: {} });
   const whole = async (name: 'authorization' | 'cookie', text: string): Promise<number> => {

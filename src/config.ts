@@ -21,6 +21,8 @@ export interface Config {
   /** Default: no-reply@ the host of the base URL. */
   readonly mailFrom?: string;
   readonly workers: number;
+  /** 32 bytes. Without them the signing keys are stored in plain. */
+  readonly keySecret?: Buffer;
   readonly admin?: { readonly email: string; readonly password: string };
   /** False for load tests only. */
   readonly rateLimit: boolean;
@@ -194,6 +196,13 @@ export const SETTINGS = {
     about: 'the password of that user',
     read: z.string().min(8, 'expected 8 characters or more').max(256, 'expected 256 characters or less'),
   },
+  keySecret: {
+    value: 'SECRET',
+    env: 'BYLAW_KEY_SECRET',
+    otherwise: 'the signing keys of access tokens are stored in plain',
+    about: 'wraps the signing keys in the database: 32 bytes in base64 or hex, as by `openssl rand -base64 32`',
+    read: z.string().transform(keySecretOf),
+  },
   rateLimit: {
     value: 'on|off',
     env: 'BYLAW_RATE_LIMIT',
@@ -229,6 +238,16 @@ type Settings = {
     | z.output<(typeof SETTINGS)[Name]['read']>
     | ((typeof SETTINGS)[Name] extends { readonly default: string } ? never : undefined);
 };
+
+function keySecretOf(given: string, ctx: z.RefinementCtx): Buffer {
+  const isHex = /^[0-9a-f]{64}$/i.test(given);
+  const isBase64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(given);
+  if (!isHex && !isBase64) {
+    ctx.addIssue({ code: 'custom', message: 'expected 32 bytes in base64 or hex, as by `openssl rand -base64 32`' });
+    return z.NEVER;
+  }
+  return Buffer.from(given, isHex ? 'hex' : 'base64');
+}
 
 function isBaseUrl(given: string): boolean {
   if (!URL.canParse(given)) return false;

@@ -69,6 +69,10 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | Par
 }
 
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
+export const uuid = (value: string | null): Param => param('uuid', value);
+export const text = (value: string | null): Param => param('text', value);
+/** An interval. */
+export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
 /**
  * A value that is part of the text, so that a plan is made for it and equal texts are equal statements. For values that the program or the schema

@@ -34,8 +34,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   knex: ['src/store/'],
   pg: ['src/store/'],
   '@electric-sql/pglite': ['src/store/'],
-  jose: ['src/auth/tokens.ts'],
-  grant: ['src/auth/oauth'],
+  jose: ['src/auth/access-tokens.ts', 'src/auth/id-tokens.ts'],
+  grant: ['src/auth/oauth-grant.ts'],
 };
 
 interface Import {

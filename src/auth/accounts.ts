@@ -1,18 +1,18 @@
-/** Register, log in, refresh, log out: what a person does to get a session and to end one. */
+/** Register, log in, refresh, log out: how a person gets a session and ends it. */
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
-import { param, sql } from '../sql.ts';
-import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
+import type { Database, Transaction } from '../store/database/contract.ts';
+import type { AccessTokens } from './access-tokens.ts';
 import { type Client, record } from './audit.ts';
-import type { Authenticator } from './authenticate.ts';
+import type { Authenticator } from './authenticator.ts';
 import type { Caller } from './contract.ts';
 import type { Limiter } from './limits.ts';
-import type { PasswordPool } from './passwords.ts';
-import type { SessionSecrets, Sessions } from './sessions.ts';
-import type { Tokens } from './tokens.ts';
-import { normalEmail, type User, type Users } from './users.ts';
+import type { PasswordCheck, PasswordClaim } from './password-check.ts';
+import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import type { SessionSecrets, SessionStart, Sessions } from './sessions.ts';
+import type { User, Users } from './users.ts';
 
-/** What a login answers, and the cookie that goes with it. */
+/** The body of a login's answer, and the cookie that goes with it. */
 export interface Issued {
   readonly body: {
     readonly access_token: string;
@@ -26,26 +26,9 @@ export interface Issued {
   readonly cookie: { readonly value: string; readonly maxAge: number };
 }
 
-export interface LoginRequest {
-  readonly email: string;
-  readonly password: string;
+export interface RefreshRequest {
+  readonly token: string;
   readonly client: Client;
-}
-
-export interface Accounts {
-  /** Throws `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
-  register(request: LoginRequest): Promise<User>;
-  /** Throws `invalid_credentials` whatever was wrong; `rate_limited`, `unavailable`. */
-  login(request: LoginRequest): Promise<Issued>;
-  /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
-  refresh(request: { readonly token: string; readonly client: Client }): Promise<Issued>;
-  logout(caller: Caller, client: Client): Promise<void>;
-  /** For a user whose identity is known otherwise. */
-  startSession(
-    tx: Transaction,
-    who: { readonly userId: string; readonly method: 'password' | 'oauth'; readonly client: Client },
-  ): Promise<SessionSecrets>;
-  issue(secrets: SessionSecrets): Promise<Issued>;
 }
 
 export interface AccountParts {
@@ -53,119 +36,101 @@ export interface AccountParts {
   readonly schema: Schema;
   readonly users: Users;
   readonly sessions: Sessions;
-  readonly tokens: Tokens;
+  readonly tokens: AccessTokens;
   readonly passwords: PasswordPool;
+  readonly passwordCheck: PasswordCheck;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
 }
 
-interface Account {
-  readonly id: string;
-  readonly passwordHash: string | undefined;
-  readonly disabled: boolean;
-}
+export class Accounts {
+  readonly #parts: AccountParts;
 
-export async function findAccount(db: Queryable, email: string): Promise<Account | undefined> {
-  // PostgreSQL takes no such text, and nobody has such an address.
-  if (email.includes('\0') || !email.isWellFormed()) return undefined;
-  const [cells] = await db.rows(
-    sql`SELECT u.id, a.password_hash, u.disabled FROM "users" u LEFT JOIN "_auth_accounts" a ON a.user_id = u.id WHERE u.email = ${param('text', normalEmail(email))}`,
-  );
-  return cells && { id: cells[0]!, passwordHash: cells[1] ?? undefined, disabled: cells[2] === 't' };
-}
+  constructor(parts: AccountParts) {
+    this.#parts = parts;
+  }
 
-export async function storePassword(db: Queryable, userId: string, hash: string): Promise<void> {
-  await db.run(
-    sql`INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at) VALUES (${param('uuid', userId)}, ${param('text', hash)}, now()) ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, password_changed_at = EXCLUDED.password_changed_at`,
-  );
-}
+  /** Throws `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
+  async register({ email, password, client }: PasswordClaim): Promise<User> {
+    const { limiter, passwords, schema, users } = this.#parts;
+    await limiter.register(client, email);
+    checkNewPassword(password, email, '/password');
+    const passwordHash = await passwords.hash(password);
+    const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
+    return users.insert(user, (tx, userId) => record(tx, { event: 'register', userId, client }));
+  }
 
-export function createAccounts(parts: AccountParts): Accounts {
-  const { db, schema, users, sessions, tokens, passwords, authenticator, limiter } = parts;
+  /** Throws `invalid_credentials`, whatever was wrong; `rate_limited`, `unavailable`. */
+  async login(claim: PasswordClaim): Promise<Issued> {
+    const { db, users, passwords, passwordCheck } = this.#parts;
+    const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
+    if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
+    const newHash = rehash ? await passwords.hash(claim.password) : undefined;
+    const secrets = await db.transaction(async (tx) => {
+      if (newHash !== undefined) await users.storePassword(tx, account.id, newHash);
+      return this.startSession(tx, { userId: account.id, method: 'password', client: claim.client });
+    });
+    return this.issue(secrets);
+  }
 
-  const issue = async (secrets: SessionSecrets): Promise<Issued> => {
-    const expiresIn = Math.min(schema.sessions.access, secrets.endsIn);
-    const expires = Math.floor(Date.now() / 1000) + expiresIn;
-    const { userId, sessionId } = secrets;
+  /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
+  async refresh({ token, client }: RefreshRequest): Promise<Issued> {
+    const { db, sessions, limiter, authenticator } = this.#parts;
+    await limiter.refresh(client);
+    const refreshed = await db.transaction(async (tx) => {
+      const outcome = await sessions.refresh(tx, token);
+      if (outcome.outcome === 'reused') {
+        const { userId, sessionId } = outcome;
+        await record(tx, { event: 'refresh_reused', userId, sessionId, client });
+      }
+      return outcome;
+    });
+    switch (refreshed.outcome) {
+      case 'ok':
+        return this.issue(refreshed.secrets);
+      case 'unknown':
+        throw new Problem('invalid_token', 'the refresh token is not valid or has expired');
+      case 'reused':
+        await authenticator.sessionEnded(refreshed.sessionId);
+        throw new Problem('refresh_reused', 'this refresh token was used before; its session has ended, sign in again');
+    }
+  }
+
+  async logout({ id: userId, sessionId }: Caller, client: Client): Promise<void> {
+    const { db, sessions, authenticator } = this.#parts;
+    await db.transaction(async (tx) => {
+      await sessions.end(tx, sessionId, userId);
+      await record(tx, { event: 'logout', userId, sessionId, client });
+    });
+    await authenticator.sessionEnded(sessionId);
+  }
+
+  /** For a user who has been identified. */
+  async startSession(tx: Transaction, start: SessionStart): Promise<SessionSecrets> {
+    const secrets = await this.#parts.sessions.start(tx, start);
+    const { userId, method, client } = start;
+    const event = method === 'password' ? 'login' : 'oauth_login';
+    await record(tx, { event, userId, sessionId: secrets.sessionId, client });
+    return secrets;
+  }
+
+  async issue(secrets: SessionSecrets): Promise<Issued> {
+    const { db, schema, users, tokens } = this.#parts;
+    const { userId, sessionId, cookie, refreshToken, expiresIn } = secrets;
+    const lifetime = Math.min(schema.sessions.access, secrets.endsIn);
+    const expires = Math.floor(Date.now() / 1000) + lifetime;
     const user = await users.byId(db, userId);
-    if (user === undefined) throw new Problem('invalid_token', 'the user is gone');
+    if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
     return {
       body: {
         access_token: await tokens.sign({ userId, sessionId, expires }),
         token_type: 'Bearer',
-        expires_in: expiresIn,
-        refresh_token: secrets.refreshToken,
-        refresh_expires_in: secrets.expiresIn,
+        expires_in: lifetime,
+        refresh_token: refreshToken,
+        refresh_expires_in: expiresIn,
         user,
       },
-      cookie: { value: secrets.cookie, maxAge: secrets.expiresIn },
+      cookie: { value: cookie, maxAge: expiresIn },
     };
-  };
-
-  const startSession: Accounts['startSession'] = async (tx, who) => {
-    const secrets = await sessions.start(tx, who);
-    const event = who.method === 'password' ? 'login' : 'oauth_login';
-    await record(tx, { event, userId: who.userId, sessionId: secrets.sessionId, client: who.client });
-    return secrets;
-  };
-
-  return {
-    issue,
-    startSession,
-
-    async register({ email, password, client }) {
-      await limiter.register(client);
-      const fault = passwords.fault(password, email, '/password');
-      if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [fault] });
-      const passwordHash = await passwords.hash(password);
-      const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
-      return users.insert(db, user, (tx, userId) => record(tx, { event: 'register', userId, client }));
-    },
-
-    async login({ email, password, client }) {
-      const attempt = await limiter.login(email, client);
-      const account = await findAccount(db, email);
-      const { ok, rehash } = await passwords.verify(password, account?.passwordHash);
-      if (!ok || account === undefined || account.disabled) {
-        await attempt.failed();
-        const reason = account === undefined ? 'unknown_email' : account.disabled && ok ? 'disabled' : 'wrong_password';
-        await record(db, { event: 'login_failed', ...(account && { userId: account.id }), client, detail: { reason } });
-        throw new Problem('invalid_credentials', 'the email or the password is wrong');
-      }
-      await attempt.succeeded();
-      const newHash = rehash ? await passwords.hash(password) : undefined;
-      const secrets = await db.transaction(async (tx) => {
-        if (newHash !== undefined) await storePassword(tx, account.id, newHash);
-        return startSession(tx, { userId: account.id, method: 'password', client });
-      });
-      return issue(secrets);
-    },
-
-    async refresh({ token, client }) {
-      await limiter.refresh(client);
-      const result = await db.transaction(async (tx) => {
-        const refreshed = await sessions.refresh(tx, token);
-        if (refreshed.outcome === 'reused') {
-          const { userId, sessionId } = refreshed;
-          await record(tx, { event: 'refresh_reused', userId, sessionId, client });
-        }
-        return refreshed;
-      });
-      if (result.outcome === 'unknown')
-        throw new Problem('invalid_token', 'the refresh token is not valid or has expired');
-      if (result.outcome === 'reused') {
-        await authenticator.sessionEnded(result.sessionId);
-        throw new Problem('refresh_reused', 'this refresh token was used before; its session has ended, sign in again');
-      }
-      return issue(result.secrets);
-    },
-
-    async logout(caller, client) {
-      await db.transaction(async (tx) => {
-        await sessions.end(tx, { id: caller.sessionId, userId: caller.id });
-        await record(tx, { event: 'logout', userId: caller.id, sessionId: caller.sessionId, client });
-      });
-      await authenticator.sessionEnded(caller.sessionId);
-    },
-  };
+  }
 }

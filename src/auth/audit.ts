@@ -1,7 +1,8 @@
-/** What happened to accounts, told without secrets. Part of the transaction of what it tells, where there is one. */
+/** The audit trail: what happened to accounts, without secrets. Written in the transaction of the event, if it has one. */
 import { v7 } from 'uuid';
-import { empty, join, param, sql } from '../sql.ts';
-import type { Queryable } from '../store/database/contract.ts';
+import { empty, join, param, sql, text, uuid } from '../sql.ts';
+import type { Cells, Queryable } from '../store/database/contract.ts';
+import { normalEmail } from './email-address.ts';
 
 export type AuditEvent =
   | 'register'
@@ -15,52 +16,66 @@ export type AuditEvent =
   | 'password_change_failed'
   | 'password_reset_requested'
   | 'password_reset'
+  | 'email_verification_requested'
   | 'email_verified'
   | 'oauth_login'
   | 'oauth_linked'
   | 'oauth_failed'
   | 'roles_changed'
+  | 'file_link_made'
   | 'user_added'
+  | 'user_deleted'
   | 'user_disabled'
   | 'user_enabled'
-  | 'key_rotated';
+  | 'key_rotated'
+  | 'keys_revoked';
 
-/** Who asks over the wire, as far as it is worth keeping. */
+/** Who sent a request, as far as it is worth keeping. */
 export interface Client {
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;
 }
+
 export interface AuditEntry {
   readonly event: AuditEvent;
-  readonly userId?: string;
-  /** Who did it, where that is another than `userId`. */
-  readonly actorId?: string;
-  readonly sessionId?: string;
-  readonly client?: Client;
+  readonly userId?: string | undefined;
+  /** Who did it, if not `userId`. */
+  readonly actorId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly client?: Client | undefined;
   /** Never a password, token, cookie or code. */
-  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly detail?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Long enough for real ones; a stranger chooses these texts. */
-const MAX_USER_AGENT = 256;
-export const clip = (text: string | undefined): string | null =>
-  text === undefined ? null : text.toWellFormed().replaceAll('\0', '').slice(0, MAX_USER_AGENT).toWellFormed();
+/** Long enough for real ones; a stranger chooses these strings. */
+const MAX_LENGTH = 256;
+
+export const clip = (value: string | undefined): string | null =>
+  value === undefined ? null : value.toWellFormed().replaceAll('\0', '').slice(0, MAX_LENGTH).toWellFormed();
+
+/** PostgreSQL stores no NUL and no lone surrogate. */
+const storable = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value;
 
 export async function record(db: Queryable, entry: AuditEntry): Promise<void> {
-  const { client } = entry;
-  const detail =
-    entry.detail === undefined ? null : JSON.stringify(entry.detail).toWellFormed().replaceAll('\\u0000', '');
-  await db.run(
-    sql`INSERT INTO "_auth_audit" (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail) VALUES (${param('uuid', v7())}, now(), ${param('text', entry.event)}, ${param('uuid', entry.userId ?? null)}, ${param('uuid', entry.actorId ?? null)}, ${param('uuid', entry.sessionId ?? null)}, ${param('text', clip(client?.ip))}, ${param('text', clip(client?.userAgent))}, ${param('text', clip(client?.requestId))}, ${param('text', detail)})`,
-  );
+  const { event, userId, actorId, sessionId, client, detail } = entry;
+  const detailText = detail === undefined ? null : JSON.stringify(detail, storable);
+  await db.run(sql`
+    INSERT INTO "_auth_audit"
+           (id, at, event, user_id, actor_id, session_id, ip, user_agent, request_id, detail)
+    VALUES (${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
+            ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
+            ${text(clip(client?.requestId))}, ${text(detailText)})`);
 }
 
 export interface AuditQuery {
-  readonly email?: string;
-  readonly event?: string;
+  /** Of the user as it is now, or as it was when it was deleted. */
+  readonly email?: string | undefined;
+  readonly event?: string | undefined;
   readonly limit: number;
 }
+
 export interface AuditRow {
   readonly at: string;
   readonly event: string;
@@ -78,23 +93,42 @@ export interface AuditRow {
 /** Newest first. */
 export async function readAudit(db: Queryable, { email, event, limit }: AuditQuery): Promise<readonly AuditRow[]> {
   const conditions = [
-    ...(email === undefined ? [] : [sql`u.email = ${param('text', email.toLowerCase())}`]),
-    ...(event === undefined ? [] : [sql`a.event = ${param('text', event)}`]),
+    ...(email === undefined ? [] : [sql`a.user_id IN (${idsOf(email)})`]),
+    ...(event === undefined ? [] : [sql`a.event = ${text(event)}`]),
   ];
   const where = conditions.length === 0 ? empty : sql`WHERE ${join(conditions, ' AND ')}`;
-  const rows = await db.rows(
-    sql`SELECT to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.event, a.user_id, u.email, a.actor_id, a.session_id, a.ip, a.user_agent, a.request_id, a.detail FROM "_auth_audit" a LEFT JOIN "users" u ON u.id = a.user_id ${where} ORDER BY a.id DESC LIMIT ${param('int8', limit)}`,
-  );
-  return rows.map(([at, kind, user_id, address, actor_id, session_id, ip, user_agent, request_id, detail]) => ({
+  const rows = await db.rows(sql`
+    SELECT to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+           a.event, a.user_id, u.email, a.actor_id, a.session_id, a.ip, a.user_agent, a.request_id, a.detail
+      FROM "_auth_audit" a
+      LEFT JOIN "users" u ON u.id = a.user_id
+     ${where}
+     ORDER BY a.id DESC
+     LIMIT ${param('int8', limit)}`);
+  return rows.map(rowOf);
+}
+
+/** Users who have the address, or had it when they were deleted. */
+function idsOf(email: string) {
+  const address = text(normalEmail(email));
+  return sql`
+    SELECT id FROM "users" WHERE email = ${address}
+     UNION
+    SELECT user_id FROM "_auth_audit" WHERE event = 'user_deleted' AND detail::jsonb ->> 'email' = ${address}`;
+}
+
+function rowOf(cells: Cells): AuditRow {
+  const [at, event, user_id, email, actor_id, session_id, ip, user_agent, request_id, detail] = cells;
+  return {
     at: at!,
-    event: kind!,
+    event: event!,
     user_id: user_id!,
-    email: address!,
+    email: email!,
     actor_id: actor_id!,
     session_id: session_id!,
     ip: ip!,
     user_agent: user_agent!,
     request_id: request_id!,
     detail: detail == null ? null : (JSON.parse(detail) as Record<string, unknown>),
-  }));
+  };
 }

@@ -1,158 +1,245 @@
 /**
- * How often somebody may try, counted on the shared database (rate-limiter-flexible), so that all nodes count together.
- * Logins count failures only, and count them before they are told: however many attempts run at once, no more than the limit learn anything.
+ * Rate limits, counted in the shared database (rate-limiter-flexible), so that all nodes count together.
+ * Password checks count only failures, and count each before reporting it: no matter how many run at once, no more
+ * than the limit learn anything.
  */
 import { createHash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 import type { Limits, Rate } from '../schema/model.ts';
-import { Param, param, Sql, type SqlType, sql } from '../sql.ts';
+import { Param, param, Sql, type SqlType, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import type { Client } from './audit.ts';
-import { normalEmail } from './users.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { QueuePerKey } from './bounded-queue.ts';
+import { normalEmail } from './email-address.ts';
+import { networkOf } from './network.ts';
 
 export interface Attempt {
-  /** Counts; throws `rate_limited` in the place of the plain refusal when that was one too many. */
+  /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */
   failed(): Promise<void>;
-  /** Throws `rate_limited` when others have used up the attempts meanwhile: a right guess among too many is not told either. */
+  /** Throws `rate_limited` when other attempts reached the limit meanwhile: a correct guess after the limit is rejected too. */
   succeeded(): Promise<void>;
 }
 
 /** Every method throws `rate_limited`. */
 export interface Limiter {
-  login(email: string, client: Client): Promise<Attempt>;
-  register(client: Client): Promise<void>;
+  /** Checks a password in `work`, when the attempts of the account and of the client's network allow it. */
+  passwordAttempt<T>(email: string, client: Client, work: (attempt: Attempt) => Promise<T>): Promise<T>;
+  register(client: Client, email: string): Promise<void>;
   refresh(client: Client): Promise<void>;
-  /** `email`, where a mail would go out: so that nobody's mailbox is flooded from many addresses. */
-  reset(client: Client, email?: string): Promise<void>;
+  /** Redeeming a token from a mail. */
+  redeem(client: Client): Promise<void>;
+  /** Asking for a mail to `email`. */
+  mail(client: Client, email: string): Promise<void>;
   prune(): Promise<void>;
 }
 
+/** Thrown by a counter; `first`: this node did not report this key in this window before. */
+export class LimitReached extends Problem {
+  readonly limit: string;
+  readonly first: boolean;
+  constructor(limit: string, first: boolean, headers: Readonly<Record<string, string>>) {
+    super('rate_limited', `too many attempts; try again in ${headers['Retry-After']} s`, { headers });
+    this.limit = limit;
+    this.first = first;
+  }
+}
+
 const TABLE = '_auth_limits';
-/** A login from an address that this account came from in so many days is counted apart, so that strangers cannot lock its owner out. */
+/** Days for which a login makes a network known to an account. */
 const KNOWN_DAYS = 30;
+/** Password checks that one network, and one account, may have under way and waiting on this node. */
+const PASSWORD_CHECKS = { running: 4, waiting: 64 };
+
+/** Keys whose refusals a counter remembers having reported. */
+const MAX_REPORTED = 10_000;
 
 const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
 const UNLIMITED: Limiter = {
-  login: async () => NO_ATTEMPT,
+  passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
   register: async () => {},
   refresh: async () => {},
-  reset: async () => {},
+  redeem: async () => {},
+  mail: async () => {},
   prune: async () => {},
 };
 
 export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
-  if (limits === 'off') return UNLIMITED;
-  const counter = (name: string, rate: Rate): Counter => new Counter(db, name, rate);
-  const account = counter('login-account', limits.loginAccount);
-  const known = counter('login-known', limits.loginAccount);
-  const address = counter('login-address', limits.loginAddress);
-  const register = counter('register', limits.register);
-  const refresh = counter('refresh', limits.refresh);
-  const reset = counter('reset', limits.reset);
-  const resetAccount = counter('reset-account', limits.reset);
-
-  return {
-    async login(email, client) {
-      const own = digest(normalEmail(email));
-      const place = placeOf(client);
-      await address.check(place);
-      const isKnown = await cameFrom(db, email, client);
-      const [counted, key] = isKnown ? ([known, `${own}@${digest(place)}`] as const) : ([account, own] as const);
-      await counted.check(key);
-      return {
-        async failed() {
-          const outcomes = await Promise.allSettled([address.spend(place), counted.spend(key)]);
-          for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-        },
-        async succeeded() {
-          await address.check(place);
-          await counted.check(key);
-        },
-      };
-    },
-    register: (client) => register.spend(placeOf(client)),
-    refresh: (client) => refresh.spend(placeOf(client)),
-    async reset(client, email) {
-      await reset.spend(placeOf(client));
-      if (email !== undefined) await resetAccount.spend(digest(normalEmail(email)));
-    },
-    async prune() {
-      await db.run(sql`DELETE FROM "_auth_limits" WHERE expire < ${param('int8', Date.now())}`);
-    },
-  };
+  return limits === 'off' ? UNLIMITED : new DatabaseLimiter(db, limits);
 }
 
-class Counter {
-  readonly #limiter: RateLimiterPostgres;
-  readonly #name: string;
-  readonly #rate: Rate;
+class DatabaseLimiter implements Limiter {
+  readonly #db: Database;
+  readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
+  readonly #loginAccount: Counter;
+  readonly #loginKnown: Counter;
+  readonly #loginAddress: Counter;
+  readonly #register: Counter;
+  readonly #registerAccount: Counter;
+  readonly #refresh: Counter;
+  readonly #reset: Counter;
+  readonly #resetAccount: Counter;
+  readonly #resetPair: Counter;
 
-  constructor(db: Database, name: string, rate: Rate) {
+  constructor(db: Database, limits: Limits) {
+    const counter = (name: string, rate: Rate): Counter => new Counter(db, name, rate);
+    this.#db = db;
+    this.#loginAccount = counter('login-account', limits.loginAccount);
+    this.#loginKnown = counter('login-known', limits.loginAccount);
+    this.#loginAddress = counter('login-address', limits.loginAddress);
+    this.#register = counter('register', limits.register);
+    this.#registerAccount = counter('register-account', limits.register);
+    this.#refresh = counter('refresh', limits.refresh);
+    this.#reset = counter('reset', limits.reset);
+    this.#resetAccount = counter('reset-account', limits.reset);
+    this.#resetPair = counter('reset-pair', limits.reset);
+  }
+
+  /**
+   * The network takes its place before the account does: a client that floods an account waits behind itself, and
+   * others wait for the few checks that one network may have under way.
+   */
+  passwordAttempt<T>(email: string, client: Client, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+    const network = networkOf(client.ip);
+    return this.#passwordChecks.run(`network ${network}`, async () => {
+      await this.#loginAddress.check(network);
+      const account = digest(normalEmail(email));
+      // Strangers must not lock the owner out: a network that the account was used from is counted apart.
+      const isKnown = await this.#cameFrom(email, client);
+      const counter = isKnown ? this.#loginKnown : this.#loginAccount;
+      const key = isKnown ? pairOf(account, network) : account;
+      return this.#passwordChecks.run(`account ${key}`, async () => {
+        await counter.check(key);
+        return work({
+          failed: () => firstRejection([this.#loginAddress.spend(network), counter.spend(key)]),
+          succeeded: async () => {
+            await this.#loginAddress.check(network);
+            await counter.check(key);
+          },
+        });
+      });
+    });
+  }
+
+  async register(client: Client, email: string): Promise<void> {
+    await this.#register.spend(networkOf(client.ip));
+    await this.#registerAccount.spend(digest(normalEmail(email)));
+  }
+
+  async refresh(client: Client): Promise<void> {
+    await this.#refresh.spend(networkOf(client.ip));
+  }
+
+  async redeem(client: Client): Promise<void> {
+    await this.#reset.spend(networkOf(client.ip));
+  }
+
+  /**
+   * Mails to one mailbox are limited for all unknown networks together, so that many networks cannot flood it. One
+   * network uses up at most half of that, so that a stranger cannot keep the owner from asking; a known network uses
+   * none of it.
+   */
+  async mail(client: Client, email: string): Promise<void> {
+    const network = networkOf(client.ip);
+    await this.#reset.spend(network);
+    const account = digest(normalEmail(email));
+    const spent = await this.#resetPair.spend(pairOf(account, network));
+    if (await this.#cameFrom(email, client)) return;
+    if (spent <= Math.ceil(this.#resetAccount.points / 2)) await this.#resetAccount.spend(account);
+    else await this.#resetAccount.check(account);
+  }
+
+  async prune(): Promise<void> {
+    await this.#db.run(sql`DELETE FROM "_auth_limits" WHERE expire < ${param('int8', Date.now())}`);
+  }
+
+  async #cameFrom(email: string, { ip }: Client): Promise<boolean> {
+    if (ip === undefined || !isStorable(email)) return false;
+    const rows = await this.#db.rows(sql`
+      SELECT 1
+        FROM "_auth_audit" e
+        JOIN "users" u ON u.id = e.user_id
+       WHERE u.email = ${text(normalEmail(email))}
+         AND e.event IN ('login', 'oauth_login')
+         AND e.ip = ${text(ip)}
+         AND e.at > now() - ${param('float8', KNOWN_DAYS)} * interval '1 day'
+       LIMIT 1`);
+    return rows.length > 0;
+  }
+}
+
+/** PostgreSQL rejects other strings. */
+const isStorable = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
+const digest = (value: string): string => createHash('sha256').update(value).digest('base64url').slice(0, 32);
+const pairOf = (account: string, network: string): string => `${account}@${digest(network)}`;
+
+async function firstRejection(promises: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(promises)) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+const tooManyAtOnce = (): Problem =>
+  new Problem('rate_limited', 'too many attempts at once; try again in 1 s', { headers: { 'Retry-After': '1' } });
+
+class Counter {
+  readonly points: number;
+  readonly #name: string;
+  readonly #window: number;
+  readonly #limiter: RateLimiterPostgres;
+  /** Key → until when refusals of it are reported already. */
+  readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
+
+  constructor(db: Database, name: string, { points, window }: Rate) {
+    this.points = points;
     this.#name = name;
-    this.#rate = rate;
+    this.#window = window;
     this.#limiter = new RateLimiterPostgres({
-      storeClient: clientOf(db),
+      storeClient: limiterClient(db),
       storeType: 'client',
       tableName: TABLE,
       tableCreated: true,
       clearExpiredByTimeout: false,
       keyPrefix: name,
-      points: rate.points,
-      duration: rate.window,
+      points,
+      duration: window,
     });
   }
+
+  /** Throws LimitReached when no attempt is left. */
   async check(key: string): Promise<void> {
-    const over = this.#over(await this.#limiter.get(key));
-    if (over !== undefined) throw this.#refusal(over);
+    const state = await this.#limiter.get(key);
+    if (state !== null && state.consumedPoints >= this.points) throw this.#reached(key, state);
   }
-  async spend(key: string): Promise<void> {
+
+  /** Returns how many attempts are spent now. Throws LimitReached when this was one too many. */
+  async spend(key: string): Promise<number> {
     try {
-      await this.#limiter.consume(key);
+      return (await this.#limiter.consume(key)).consumedPoints;
     } catch (error) {
-      throw error instanceof RateLimiterRes ? this.#refusal(error) : error;
+      throw error instanceof RateLimiterRes ? this.#reached(key, error) : error;
     }
   }
-  #over(state: RateLimiterRes | null): RateLimiterRes | undefined {
-    return state !== null && state.consumedPoints >= this.#rate.points ? state : undefined;
-  }
+
   /** Headers: draft-ietf-httpapi-ratelimit-headers-10. */
-  #refusal(state: RateLimiterRes): Problem {
-    const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
-    return new Problem('rate_limited', `too many attempts; try again in ${seconds} s`, {
-      headers: {
-        'Retry-After': String(seconds),
-        'RateLimit-Policy': `"${this.#name}";q=${this.#rate.points};w=${this.#rate.window}`,
-        RateLimit: `"${this.#name}";r=0;t=${seconds}`,
-      },
+  #reached(key: string, { msBeforeNext }: RateLimiterRes): LimitReached {
+    const now = Date.now();
+    const isFirst = (this.#reported.get(key) ?? 0) <= now;
+    if (isFirst) this.#reported.set(key, now + msBeforeNext);
+    const wait = Math.max(1, Math.ceil(msBeforeNext / 1000));
+    return new LimitReached(this.#name, isFirst, {
+      'Retry-After': String(wait),
+      'RateLimit-Policy': `"${this.#name}";q=${this.points};w=${this.#window}`,
+      RateLimit: `"${this.#name}";r=0;t=${wait}`,
     });
   }
 }
 
-async function cameFrom(db: Database, email: string, client: Client): Promise<boolean> {
-  if (client.ip === undefined) return false;
-  const rows = await db.rows(
-    sql`SELECT 1 FROM "_auth_audit" e JOIN "users" u ON u.id = e.user_id WHERE u.email = ${param('text', normalEmail(email))} AND e.event IN ('login', 'oauth_login') AND e.ip = ${param('text', client.ip)} AND e.at > now() - ${param('float8', KNOWN_DAYS)} * interval '1 day' LIMIT 1`,
-  );
-  return rows.length > 0;
-}
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 32);
-
-/** Of an IPv6 address the half that a customer of a provider has as a whole. */
-export function placeOf({ ip = 'unknown' }: Client): string {
-  return isIPv6(ip)
-    ? new URL(`http://[${ip.split('%')[0]}]`).hostname.slice(1, -1).split('::')[0]!.split(':').slice(0, 4).join(':')
-    : ip;
-}
-
-/** What the limiter takes for a connection of `pg`: its statements, whose parameters are text, number, number, number, run on the store. */
-function clientOf(db: Database) {
+/** What the limiter takes for a connection of `pg`: runs its statements on the store. */
+function limiterClient(db: Database) {
   return {
-    async query({ text, values }: { readonly text: string; readonly values: readonly unknown[] }) {
-      const statement = toSql(text, values);
-      if (text.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
+    async query({ text: statementText, values }: { readonly text: string; readonly values: readonly unknown[] }) {
+      const statement = toSql(statementText, values);
+      if (statementText.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
       const rows = (await db.rows(statement)).map(([points, expire]) => ({
         points: Number(points),
         expire: Number(expire),
@@ -162,9 +249,9 @@ function clientOf(db: Database) {
   };
 }
 
-/** `$n` of the limiter's own, constant texts. */
-function toSql(text: string, values: readonly unknown[]): Sql {
-  const parts = text.split(/\$(\d+)/);
+/** The limiter's own constant texts, with `$n` for strings and whole numbers. */
+function toSql(statement: string, values: readonly unknown[]): Sql {
+  const parts = statement.split(/\$(\d+)/);
   const chunks = parts.filter((_, i) => i % 2 === 0);
   const params = parts
     .filter((_, i) => i % 2 === 1)

@@ -1,16 +1,16 @@
-/** A provider as the flow needs it: the addresses of its endpoints, found by OpenID Connect Discovery or known to grant by a preset's name. */
+/** The endpoints of a provider: found by OpenID Connect Discovery, or known to grant by the name of a preset. */
 import { createRequire } from 'node:module';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider } from '../schema/model.ts';
-import { type IdTokenVerifier, idTokenVerifier } from './tokens.ts';
+import { IdTokenVerifier } from './id-tokens.ts';
 
 export interface Endpoints {
-  /** What a subject is unique in. */
+  /** Subjects are unique within it. */
   readonly issuer: string;
-  /** For grant: its name for a preset, else endpoints. */
+  /** For grant: its name of a preset, else endpoints. */
   readonly grant: Readonly<Record<string, unknown>> & { readonly name: string };
-  /** Where the provider speaks OpenID Connect. */
-  readonly verifyIdToken?: IdTokenVerifier;
+  /** If the provider speaks OpenID Connect. */
+  readonly idTokens?: IdTokenVerifier;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -33,7 +33,7 @@ export function unavailable(provider: string, cause: unknown): Problem {
   });
 }
 
-/** Throws, at the start, for a preset that this service cannot use. */
+/** Throws for a preset that this service cannot use. */
 export function checkPreset({ name, preset }: OAuthProvider): void {
   if (preset === undefined) return;
   const known = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
@@ -42,12 +42,12 @@ export function checkPreset({ name, preset }: OAuthProvider): void {
     known?.oauth === 2 && profile !== undefined && !JSON.stringify([known, profile]).includes('[subdomain]');
   if (!usable) {
     throw new Error(
-      `oauth.${name}: \`${preset}\` is no preset with OAuth 2.0 and a profile; give its \`issuer\` instead`,
+      `oauth.${name}: \`${preset}\` is not a preset with OAuth 2.0 and a profile; give its \`issuer\` instead`,
     );
   }
 }
 
-/** Asks the provider at most every ten minutes. Throws `unavailable`. */
+/** Fetches the discovery document at most every ten minutes. Throws `unavailable`. */
 export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
   const { preset, issuer } = provider;
   if (issuer === undefined) {
@@ -83,7 +83,7 @@ async function discover({ name, clientId }: OAuthProvider, issuer: string): Prom
   return {
     issuer,
     grant: {
-      // No name of a preset, for which grant has customs of its own.
+      // Not the name of a preset: grant treats those specially.
       name: 'openid_connect_provider',
       oauth: 2,
       scope_delimiter: ' ',
@@ -91,7 +91,7 @@ async function discover({ name, clientId }: OAuthProvider, issuer: string): Prom
       access_url: address('token_endpoint'),
       profile_url: address('userinfo_endpoint'),
     },
-    verifyIdToken: idTokenVerifier({ issuer, clientId, jwksUri: address('jwks_uri') }),
+    idTokens: new IdTokenVerifier({ issuer, clientId, jwksUri: address('jwks_uri') }),
   };
 }
 

@@ -1,10 +1,11 @@
 /**
- * Passwords: argon2id on libuv's threads, never more at once than leave the event loop a processor, and never more waiting than memory and patience allow.
+ * Passwords: argon2id on libuv's threads, at most as many at once as leave the event loop a processor.
  * Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
  */
 import { availableParallelism } from 'node:os';
 import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
 import { type Fault, Problem } from '../problem.ts';
+import { BoundedQueue, type QueueSize } from './bounded-queue.ts';
 import { isCommon } from './common-passwords.ts';
 
 /** Memory in KiB. */
@@ -18,38 +19,50 @@ const MIN = 8;
 const MAX = 256;
 /** NFKC makes at most 18 code points of one, and nobody types more than this. */
 const MAX_RAW = 4 * MAX;
+const DEFAULT_SIZE: QueueSize = { running: Math.max(1, availableParallelism() - 1), waiting: 64 };
 
 export interface PasswordPool {
-  /** Why a new password is refused, or undefined. `pointer` says where it stood. */
-  fault(password: string, email: string, pointer: string): Fault | undefined;
   hash(password: string): Promise<string>;
-  /** The same work with and without a stored hash. `rehash`: right, and made with weaker parameters than today's. */
+  /** Does the same work with and without a stored hash. `rehash`: correct, but stored with weaker parameters than today's. */
   verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly rehash: boolean }>;
 }
 
-export interface PoolSize {
-  readonly running: number;
-  readonly waiting: number;
+/** No setting reaches the cost: another one is for tests. */
+export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
+  return new ArgonPool(size, cost);
 }
-const DEFAULT_SIZE: PoolSize = { running: Math.max(1, availableParallelism() - 1), waiting: 64 };
 
-/** A bounded queue: what does not fit is refused at once with 503. No setting reaches the cost: another one is for tests. */
-export function createPasswordPool(size: PoolSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
-  const enter = boundedQueue(size);
-  const dummy = enter(() => argonHash('nobody has this one', cost));
-  dummy.catch(() => undefined);
-  return {
-    fault: passwordFault,
-    hash: (password) => enter(() => argonHash(normal(password), cost)),
-    async verify(password, stored) {
-      const readable = password.length <= MAX_RAW && password.isWellFormed();
-      const target = stored ?? (await dummy);
-      const matches = await enter(() => argonVerify(target, readable ? normal(password) : ''));
-      const ok = matches && readable && stored !== undefined;
-      return { ok, rehash: ok && isWeaker(target, cost) };
-    },
-  };
+/** Throws `unavailable` at once when the queue is full. */
+class ArgonPool implements PasswordPool {
+  readonly #cost: HashCost;
+  readonly #queue: BoundedQueue;
+  /** Verified in place of the hash that an unknown account does not have. */
+  readonly #dummy: Promise<string>;
+
+  constructor(size: QueueSize, cost: HashCost) {
+    this.#cost = cost;
+    this.#queue = new BoundedQueue(size, queueIsFull);
+    this.#dummy = this.#queue.run(() => argonHash('no account has this password', cost));
+    this.#dummy.catch(() => undefined);
+  }
+
+  hash(password: string): Promise<string> {
+    return this.#queue.run(() => argonHash(normal(password), this.#cost));
+  }
+
+  async verify(password: string, stored: string | undefined) {
+    const isReadable = password.length <= MAX_RAW && password.isWellFormed();
+    const target = stored ?? (await this.#dummy);
+    const matches = await this.#queue.run(() => argonVerify(target, isReadable ? normal(password) : ''));
+    const ok = matches && isReadable && stored !== undefined;
+    return { ok, rehash: ok && isWeaker(target, this.#cost) };
+  }
 }
+
+const queueIsFull = (): Problem =>
+  new Problem('unavailable', 'too many passwords are being checked; try again shortly', {
+    headers: { 'Retry-After': '1' },
+  });
 
 const normal = (password: string): string => password.normalize('NFKC');
 
@@ -58,44 +71,22 @@ function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
   return options.algorithm !== 2 || options.memoryCost < memoryCost || options.timeCost < timeCost;
 }
 
-function passwordFault(password: string, email: string, pointer: string): Fault | undefined {
-  if (!password.isWellFormed() || password.includes('\0')) {
-    return { pointer, code: 'invalid_value', detail: 'the password holds a character that is not valid Unicode text' };
-  }
-  const text = password.length > MAX_RAW ? password : normal(password);
-  const length = [...text].length;
-  if (length < MIN) return { pointer, code: 'too_short', detail: `a password has at least ${MIN} characters` };
-  if (length > MAX) return { pointer, code: 'too_long', detail: `a password has at most ${MAX} characters` };
-  if (isCommon(text, email)) {
-    return {
-      pointer,
-      code: 'common_password',
-      detail: 'this password is among the first that are guessed; choose another',
-    };
-  }
-  return undefined;
+/** A new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
+export function checkNewPassword(password: string, email: string, pointer: string): void {
+  const fault = faultOf(password, email);
+  if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [{ pointer, ...fault }] });
 }
 
-function boundedQueue(size: PoolSize): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) running--;
-    else next();
-  };
-  return async (work) => {
-    if (running < size.running) running++;
-    else if (waiting.length < size.waiting) await new Promise<void>((go) => waiting.push(go));
-    else {
-      throw new Problem('unavailable', 'too many passwords are being checked; try again shortly', {
-        headers: { 'Retry-After': '1' },
-      });
-    }
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
-  };
+function faultOf(password: string, email: string): Fault | undefined {
+  if (!password.isWellFormed() || password.includes('\0')) {
+    return { code: 'invalid_value', detail: 'the password contains a character that is not valid Unicode text' };
+  }
+  const normalized = password.length > MAX_RAW ? password : normal(password);
+  const length = [...normalized].length;
+  if (length < MIN) return { code: 'too_short', detail: `a password has at least ${MIN} characters` };
+  if (length > MAX) return { code: 'too_long', detail: `a password has at most ${MAX} characters` };
+  if (isCommon(normalized, email)) {
+    return { code: 'common_password', detail: 'this password is one of the first that are guessed; choose another' };
+  }
+  return undefined;
 }

@@ -1,15 +1,17 @@
-/** The users' rows as this room needs them: the user of the API, and the caller that policies read. */
+/** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
 import { Problem } from '../problem.ts';
-import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
-import type { Collection, Schema } from '../schema/model.ts';
-import { effectiveRoles } from '../schema/roles.ts';
-import { ident, join, param, type Sql, sql } from '../sql.ts';
+import type { Schema } from '../schema/model.ts';
+import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
+import { Store } from '../store/records/access-context.ts';
+import type { RecordShape } from '../store/records/record-shape.ts';
+import { insertSystem } from '../store/records/system.ts';
 import { touched } from '../store/records/touched.ts';
-import { beginRoleTrail } from './role-history.ts';
+import { normalEmail } from './email-address.ts';
+import { beginRoleHistory } from './role-history.ts';
 
-/** As every route shows it: `{ id, email, email_verified, roles, created_at, updated_at, …fields and belongs_to that the schema adds }`. */
+/** As every route shows it: the built-in fields, and the fields and belongs_to that the schema adds. */
 export type User = Readonly<Record<string, unknown>> & {
   readonly id: string;
   readonly email: string;
@@ -21,147 +23,122 @@ export interface NewUser {
   readonly email: string;
   readonly emailVerified: boolean;
   readonly roles: readonly string[];
+  /** Without one: the user signs in through a provider. */
   readonly passwordHash: string | undefined;
 }
 
-export interface Users {
-  /** Of the row `alias`; `read` takes as many cells from `at` on. */
-  columns(alias: string): Sql;
-  readonly width: number;
-  read(cells: Cells, at: number): User;
-  byId(db: Queryable, id: string): Promise<User | undefined>;
-  byEmail(db: Queryable, email: string): Promise<User | undefined>;
-  /** Throws `email_taken`. Uniqueness is told of at the commit only, so the whole transaction runs in here. */
-  insert(db: Database, user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User>;
-  setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void>;
-  /** As `schema/roles.ts` has it. */
-  effectiveRoles(roles: readonly string[]): readonly string[];
+/** What a login needs to know. */
+export interface Account {
+  readonly id: string;
+  readonly passwordHash: string | undefined;
+  readonly isDisabled: boolean;
 }
 
-interface Column {
-  readonly name: string;
-  readonly select: (alias: string) => Sql;
-  readonly read: (cell: string) => unknown;
-}
+export class Users {
+  readonly #store: Store;
+  readonly #shape: RecordShape;
 
-const FIRST = ['id', 'email', 'email_verified', 'roles', 'created_at', 'updated_at'];
+  constructor(db: Database, schema: Schema) {
+    this.#store = new Store(db, schema);
+    this.#shape = this.#store.shape('users');
+  }
 
-export const normalEmail = (email: string): string => email.toLowerCase();
+  /** Of the row `alias`; `read` takes the cells. */
+  columns(alias: string): Sql {
+    return this.#shape.columns(alias);
+  }
 
-/** RFC 5321 §4.5.3.1.3. The routes are stricter; this is what the table can keep and a mail can be sent to. */
-export function checkEmail(email: string): void {
-  if (/^[\x21-\x7e]{1,254}$/.test(email) && /^[^@]+@[^@]+$/.test(email)) return;
-  const detail = 'expected an email address';
-  throw new Problem('validation_failed', detail, { errors: [{ pointer: '/email', code: 'invalid_value', detail }] });
-}
+  /** From the cells that begin at `from`. */
+  read(cells: Cells, from: number): User {
+    return this.#shape.row(cells, from) as User;
+  }
 
-export function createUsers(schema: Schema): Users {
-  const collection = schema.collections.get('users')!;
-  const table = ident(collection.table);
-  const columns = columnsOf(collection);
-  const one = async (db: Queryable, where: Sql): Promise<User | undefined> => {
-    const [cells] = await db.rows(sql`SELECT ${users.columns('u')} FROM ${table} u WHERE ${where}`);
-    return cells === undefined ? undefined : users.read(cells, 0);
-  };
-  const insertRows = async (tx: Transaction, user: NewUser): Promise<string> => {
-    const id = v7();
-    const values = new Map<string, Sql>([
-      ['id', sql`${param('uuid', id)}`],
-      ['email', sql`${param('text', normalEmail(user.email))}`],
-      ['email_verified', sql`${param('bool', user.emailVerified)}`],
-      ['roles', sql`${param('text[]', user.roles)}`],
-      ['created_at', sql`now()`],
-      ['updated_at', sql`now()`],
-      ...defaultsOf(collection),
-    ]);
-    const names = join(
-      [...values.keys()].map((name) => ident(name)),
-      ', ',
-    );
-    await tx.run(sql`INSERT INTO ${table} (${names}) VALUES (${join([...values.values()], ', ')})`);
-    await tx.run(
-      sql`INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at) VALUES (${param('uuid', id)}, ${param('text', user.passwordHash ?? null)}, now())`,
-    );
-    return id;
-  };
-  const users: Users = {
-    columns: (alias) =>
-      join(
-        columns.map((column) => column.select(alias)),
-        ', ',
-      ),
-    width: columns.length,
-    read(cells, at) {
-      const user: Record<string, unknown> = {};
-      columns.forEach((column, i) => {
-        const cell = cells[at + i]!;
-        user[column.name] = cell === null ? null : column.read(cell);
+  byId(db: Queryable, id: string): Promise<User | undefined> {
+    return this.#find(db, sql`u.id = ${uuid(id)}`);
+  }
+
+  async byEmail(db: Queryable, email: string): Promise<User | undefined> {
+    if (!isStorable(email)) return undefined;
+    return this.#find(db, sql`u.email = ${text(normalEmail(email))}`);
+  }
+
+  async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
+    if (!isStorable(email)) return undefined;
+    const [cells] = await db.rows(sql`
+      SELECT u.id, a.password_hash, u.disabled
+        FROM "users" u
+        LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
+       WHERE u.email = ${text(normalEmail(email))}`);
+    return cells && { id: cells[0]!, passwordHash: cells[1] ?? undefined, isDisabled: cells[2] === 't' };
+  }
+
+  /**
+   * Throws `email_taken`. Uniqueness is checked at the commit, so what belongs to the same transaction is passed as
+   * `also`.
+   */
+  async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
+    try {
+      return await this.#store.db.transaction(async (tx) => {
+        const id = await this.#insertRows(tx, user);
+        await beginRoleHistory(tx, id);
+        await also(tx, id);
+        return (await this.byId(tx, id))!;
       });
-      return user as User;
-    },
-    byId: (db, id) => one(db, sql`u.id = ${param('uuid', id)}`),
-    byEmail: (db, email) => one(db, sql`u.email = ${param('text', normalEmail(email))}`),
-    insert: (db, user, also) =>
-      emailOnce(() =>
-        db.transaction(async (tx) => {
-          const id = await insertRows(tx, user);
-          await beginRoleTrail(tx, id);
-          await also(tx, id);
-          return (await users.byId(tx, id))!;
-        }),
-      ),
-    async setRoles(db, id, roles) {
-      await db.run(
-        sql`UPDATE ${table} SET roles = ${param('text[]', roles)}, ${touched()} WHERE id = ${param('uuid', id)}`,
-      );
-    },
-    effectiveRoles: (roles) => effectiveRoles(schema, roles),
-  };
-  return users;
-}
+    } catch (error) {
+      throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
+    }
+  }
 
-async function emailOnce<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof StoreError && error.kind === 'unique')) throw error;
-    const detail = 'an account with this email exists';
-    throw new Problem('email_taken', detail, {
-      errors: [{ pointer: '/email', code: 'email_taken', detail }],
-      cause: error,
-    });
+  async setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void> {
+    await db.run(sql`
+      UPDATE "users"
+         SET roles = ${param('text[]', roles)},
+             ${touched()}
+       WHERE id = ${uuid(id)}`);
+  }
+
+  async storePassword(db: Queryable, id: string, hash: string): Promise<void> {
+    await db.run(sql`
+      INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)
+      VALUES (${uuid(id)}, ${text(hash)}, now())
+          ON CONFLICT (user_id) DO UPDATE
+         SET password_hash = EXCLUDED.password_hash,
+             password_changed_at = EXCLUDED.password_changed_at`);
+  }
+
+  /** False: the address was proved before. */
+  async proveEmail(db: Queryable, id: string): Promise<boolean> {
+    const changed = await db.run(sql`
+      UPDATE "users"
+         SET email_verified = true,
+             ${touched()}
+       WHERE id = ${uuid(id)}
+         AND NOT email_verified`);
+    return changed > 0;
+  }
+
+  async #insertRows(tx: Transaction, { email, emailVerified, roles, passwordHash }: NewUser): Promise<string> {
+    const values = { id: v7(), email: normalEmail(email), email_verified: emailVerified, roles };
+    const { id } = await insertSystem(this.#store, tx, { collection: 'users', values });
+    await tx.run(sql`
+      INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)
+      VALUES (${uuid(id)}, ${text(passwordHash ?? null)}, now())`);
+    return id;
+  }
+
+  async #find(db: Queryable, where: Sql): Promise<User | undefined> {
+    const [cells] = await db.rows(sql`
+      SELECT ${this.columns('u')}
+        FROM ${this.#store.from('users', raw('u'))}
+       WHERE ${where}`);
+    return cells && this.read(cells, 0);
   }
 }
 
-function columnsOf(collection: Collection): readonly Column[] {
-  const plain = (name: string, column: string, read: (cell: string) => unknown): Column => ({
-    name,
-    select: (alias) => ident(alias, column),
-    read,
-  });
-  const found = new Map<string, Column>([['id', plain('id', 'id', ID_KIND.fromCell)]]);
-  found.set('roles', {
-    name: 'roles',
-    select: (alias) => sql`array_to_json(${ident(alias, 'roles')})::text`,
-    read: (cell) => JSON.parse(cell) as string[],
-  });
-  for (const field of collection.fields.values()) {
-    if (!found.has(field.name))
-      found.set(field.name, plain(field.name, field.column, FIELD_KINDS[field.type].fromCell));
-  }
-  for (const relation of collection.relations.values()) {
-    if (relation.kind === 'belongs_to')
-      found.set(relation.name, plain(relation.name, relation.column, ID_KIND.fromCell));
-  }
-  return [...FIRST.map((name) => found.get(name)!), ...[...found.values()].filter(({ name }) => !FIRST.includes(name))];
-}
+/** PostgreSQL rejects other strings, and nobody has such an address. */
+const isStorable = (email: string): boolean => email.isWellFormed() && !email.includes('\0');
 
-/** Of the fields that the schema adds; nobody is signed in at a registration, so a default from the caller is none. */
-function defaultsOf(collection: Collection): readonly (readonly [string, Sql])[] {
-  return [...collection.fields.values()].flatMap((field) => {
-    if (FIRST.includes(field.name) || field.default === undefined || field.default.kind === 'auth') return [];
-    const value =
-      field.default.kind === 'now' ? sql`now()` : sql`${param(FIELD_KINDS[field.type].sqlType, field.default.value)}`;
-    return [[field.column, value] as const];
-  });
+function emailTaken(cause: unknown): Problem {
+  const detail = 'an account with this email exists';
+  return new Problem('email_taken', detail, { errors: [{ pointer: '/email', code: 'email_taken', detail }], cause });
 }

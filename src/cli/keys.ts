@@ -1,6 +1,8 @@
 /** `bylaw keys rotate`: servers pick the new key up without a restart. */
-import { type CommandGroup, DATABASE_SETTINGS } from './command.ts';
-import { openWorkspace } from './workspace.ts';
+import { rotateKeys } from '../auth/key-rotation.ts';
+import type { Arguments } from './arguments.ts';
+import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
+import { openMigratedDatabase } from './workspace.ts';
 
 export const command: CommandGroup = {
   name: 'keys',
@@ -10,15 +12,22 @@ export const command: CommandGroup = {
       name: 'keys rotate',
       summary: 'makes a new signing key; tokens of the old one stay valid until they expire',
       settings: DATABASE_SETTINGS,
-      async run(args, io) {
-        const workspace = await openWorkspace(args, io);
-        try {
-          io.stdout.write(`the new key is ${await workspace.auth.admin.rotateKeys()}; it signs from now on\n`);
-          return 0;
-        } finally {
-          await workspace.close();
-        }
-      },
+      flags: { now: { about: 'deletes the old keys: every access token ends now, and clients refresh' } },
+      run: rotate,
     },
   ],
 };
+
+async function rotate(args: Arguments, io: Io): Promise<number> {
+  const now = args.has('now');
+  // Not a workspace: that needs the present keys, which may be lost.
+  const { db, schema, config, close } = await openMigratedDatabase(args, io);
+  try {
+    const kid = await rotateKeys(db, { keySecret: config.keySecret, tokenLifetime: schema.sessions.access, now });
+    const effect = now ? 'the old keys are deleted, and their tokens are invalid' : 'it signs from now on';
+    io.stdout.write(`the new key is ${kid}; ${effect}\n`);
+    return 0;
+  } finally {
+    await close();
+  }
+}

@@ -1,7 +1,7 @@
 /** The running service: its parts start in order and stop in the reverse order. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAuth, type PasswordPool } from '../auth/auth.ts';
+import { Auth, type PasswordPool } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import { createFiles } from '../files/files.ts';
 import { openStorage } from '../files/open.ts';
@@ -50,7 +50,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const { schema, db, log, passwords } = parts;
   await applyMigration(db, schema, { systemTables });
   const config = { ...parts.config };
-  const auth = await createAuth({ db, schema, config, passwords });
+  const auth = await Auth.open({ db, schema, config, passwords });
   if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
   const files = await createFiles({
     db,

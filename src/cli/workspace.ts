@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { resolve } from 'node:path';
-import { type Auth, createAuth } from '../auth/auth.ts';
+import { Auth } from '../auth/auth.ts';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
@@ -43,14 +43,26 @@ export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenData
 }
 
 /** Creates the tables of the schema where the database has none yet. Throws ConfigError, FolderInUse. */
+export async function openMigratedDatabase(args: Arguments, io: Io): Promise<OpenDatabase> {
+  const opened = await openDatabaseFor(args, io);
+  const { db, schema, close } = opened;
+  try {
+    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
+    return opened;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** As `openMigratedDatabase`, with the sessions and keys in it. Throws KeySecretError too. */
 export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace> {
   const lent = lentWorkspace.getStore();
   if (lent !== undefined) return { ...lent, close: async () => {} };
-  const opened = await openDatabaseFor(args, io);
+  const opened = await openMigratedDatabase(args, io);
   const { db, schema, config } = opened;
   try {
-    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
-    const auth = await createAuth({ db, schema, config });
+    const auth = await Auth.open({ db, schema, config });
     const close = async (): Promise<void> => {
       await auth.close();
       await db.close();

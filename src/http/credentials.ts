@@ -1,6 +1,6 @@
 /** What a request shows to say who is asking. The auth room decides which of them counts. */
 import type { Context } from 'koa';
-import type { Credentials } from '../auth/authenticate.ts';
+import type { Credentials } from '../auth/authenticator.ts';
 
 export const SESSION_COOKIE = 'svc_session';
 

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createMailer } from '../../src/auth/mail.ts';
+import { Mailer } from '../../src/auth/mail.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA, until } from './people.ts';
@@ -170,12 +170,12 @@ describe('SMTP', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const failures: string[] = [];
-    const mailer = createMailer({
+    const mailer = new Mailer({
       smtpUrl: `smtp://127.0.0.1:${port}`,
       mailFrom: 'service@example.org',
       dataDir: data,
-      baseUrl: 'https://api.example',
-      tell: (message) => failures.push(message),
+      baseUrl: () => 'https://api.example',
+      warn: (message) => failures.push(message),
     });
     mailer.later(async () => ({ to: 'first@example.org', subject: 'Héllo', text: 'one' }));
     mailer.later(async () => {
@@ -195,20 +195,20 @@ describe('SMTP', () => {
     const said: string[] = [];
     const settings = {
       dataDir: data,
-      baseUrl: 'https://api.example',
-      tell: (message: string) => void said.push(message),
+      baseUrl: () => 'https://api.example',
+      warn: (message: string) => void said.push(message),
     };
     const mail = async () => ({ to: 'first@example.org', subject: 'a', text: 'one' });
-    const down = createMailer({ ...settings, smtpUrl: 'smtp://127.0.0.1:1' });
+    const down = new Mailer({ ...settings, smtpUrl: 'smtp://127.0.0.1:1' });
     down.later(mail);
     await down.close();
-    const files = createMailer(settings);
+    const files = new Mailer(settings);
     files.later(mail);
     files.later(mail);
     await files.close();
     expect(said).toEqual([
       'a mail could not be sent (ESOCKET)',
-      `there is no SMTP_URL: mails are written as files into ${folder}`,
+      `SMTP_URL is not set: mails are written as files into ${folder}`,
     ]);
   });
 

@@ -139,12 +139,12 @@ export class Browser {
   setCookie(url: string, name: string, value: string): void {
     this.#jar(url).set(name, value);
   }
-  async visit(url: string): Promise<Page> {
+  async visit(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
     const jar = this.#jar(url);
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await fetch(url, {
       redirect: 'manual',
-      headers: { Accept: 'text/html,*/*;q=0.8', ...(cookie === '' ? {} : { Cookie: cookie }) },
+      headers: { Accept: 'text/html,*/*;q=0.8', ...(cookie === '' ? {} : { Cookie: cookie }), ...headers },
     });
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;

@@ -12,7 +12,7 @@ limits: { login_account: 10 in 15m, login_address: 50 in 15m, register: 30 in 15
 const cheap = cheapPasswords();
 let checks = 0;
 const passwords: PasswordPool = {
-  ...cheap,
+  hash: (password) => cheap.hash(password),
   verify(password, stored) {
     checks++;
     return cheap.verify(password, stored);

@@ -56,7 +56,7 @@ test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])(
   'the preset %s cannot be used, which is said at the start',
   (preset) => {
     const provider = { name: 'x', preset, clientId: 'a', clientSecret: 'b', scopes: [], clientAuth: 'basic' as const };
-    expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is no preset`);
+    expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is not a preset`);
     expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
   },
 );

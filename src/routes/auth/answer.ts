@@ -1,7 +1,6 @@
 /** What several authentication routes share: who is at the other end, and the session cookie. Not a route. */
 import type { Context } from 'koa';
-import type { Issued } from '../../auth/accounts.ts';
-import type { Client } from '../../auth/auth.ts';
+import type { Client, Issued } from '../../auth/auth.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { requestIdOf } from '../../http/request-id.ts';

@@ -5,10 +5,7 @@ import type { App } from '../../http/app.ts';
 import { AUTH_BODY_LIMIT, pointerPart } from '../../http/body.ts';
 import { type Fault, Problem } from '../../problem.ts';
 
-/** RFC 5321 §4.5.3.1.3, as the column of the users has it. */
-const MAX_EMAIL = 254;
-
-export const email = z.email('expected an email address').max(MAX_EMAIL, `expected at most ${MAX_EMAIL} characters`);
+export { emailAddress as email } from '../../auth/email-address.ts';
 /** Whether it is good enough is the auth room's to say; a long one is refused there as well, before any work. */
 export const password = z.string('expected a text');
 export const token = z.string('expected a text').min(1, 'expected a token').max(4096, 'expected a token');

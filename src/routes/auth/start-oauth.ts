@@ -1,7 +1,14 @@
+import type { Context } from 'koa';
+import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { queryOf } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
 import { clientOf, FLOW_COOKIE, redirect, setCookie } from './answer.ts';
+
+/** Another site may send a visitor here, too; that must not join an identity with the visitor's account. */
+function isOwnNavigation(ctx: Context): boolean {
+  return ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'));
+}
 
 export const startOAuth: Route = {
   method: 'GET',
@@ -21,6 +28,7 @@ export const startOAuth: Route = {
     const { location, cookie } = await app.auth.startOAuth({
       provider: ctx.params.provider ?? '',
       redirectTo: given[0]?.value,
+      sessionCookie: isOwnNavigation(ctx) ? ctx.cookies.get(SESSION_COOKIE) : undefined,
       client: clientOf(ctx, app),
     });
     setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie });

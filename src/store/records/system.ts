@@ -52,6 +52,12 @@ function recordOf(store: Store, name: string, cells: readonly (string | null)[])
   return { id: cells[0]!, row: shape.row(cells), json: `${shape.openStored(cells)}}` };
 }
 
+/** Nobody is signed in here, so a default from the caller gives nothing. */
+function defaultOf(otherwise: Default | undefined): unknown {
+  if (otherwise?.kind === 'now') return new Date().toISOString();
+  return otherwise?.kind === 'constant' ? otherwise.value : undefined;
+}
+
 function valuesOf(collection: Collection, given: SystemValues): readonly Value[] {
   const values: Value[] = [];
   const push = (
@@ -59,7 +65,7 @@ function valuesOf(collection: Collection, given: SystemValues): readonly Value[]
     type: Value['type'],
     otherwise: Default | undefined,
   ) => {
-    const value = given[member.name] ?? (otherwise?.kind === 'constant' ? otherwise.value : undefined);
+    const value = given[member.name] ?? defaultOf(otherwise);
     if (value !== undefined) values.push({ column: member.column, type, value: value as Value['value'] });
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);

@@ -1,33 +1,45 @@
-/** A map that forgets what was added first when it is full. */
+/** A map of limited size: a full one drops the entry that was used least recently. */
 export class BoundedMap<K, V> {
+  /** In the order of use. */
   readonly #map = new Map<K, V>();
   readonly #max: number;
+
   constructor(max: number) {
     this.#max = max;
   }
+
   get size(): number {
     return this.#map.size;
   }
+
   get(key: K): V | undefined {
-    return this.#map.get(key);
+    const value = this.#map.get(key);
+    if (value === undefined) return undefined;
+    this.#map.delete(key);
+    this.#map.set(key, value);
+    return value;
   }
-  /** Returns what had to go. */
+
+  /** Returns the value that was dropped to make room. */
   set(key: K, value: V): V | undefined {
     let dropped: V | undefined;
-    if (!this.#map.has(key) && this.#map.size >= this.#max) {
-      const oldest = this.#map.keys().next().value as K;
-      dropped = this.#map.get(oldest);
+    if (!this.#map.delete(key) && this.#map.size >= this.#max) {
+      const [oldest, oldestValue] = this.#map.entries().next().value!;
+      dropped = oldestValue;
       this.#map.delete(oldest);
     }
     this.#map.set(key, value);
     return dropped;
   }
+
   delete(key: K): boolean {
     return this.#map.delete(key);
   }
+
   clear(): void {
     this.#map.clear();
   }
+
   entries(): IterableIterator<[K, V]> {
     return this.#map.entries();
   }
