@@ -4,7 +4,7 @@ import type { PolicyIssue } from './errors.ts';
 import type { Span } from './syntax.ts';
 import { And, Close, CloseList, Comma, Not, Open, OpenList, Or } from './tokens.ts';
 
-export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, steps: 3 } as const;
+export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, names: 6 } as const;
 
 const tooMuch = (code: string, message: string, span: Span): PolicyIssue => ({
   code,
@@ -98,8 +98,8 @@ export function overLimit(tokens: readonly IToken[]): PolicyIssue | undefined {
   return undefined;
 }
 
-/** Paths that are walked: `@record…`, `@next…`, and those of a variable. */
-export function overSteps(steps: number, span: Span): PolicyIssue | undefined {
-  if (steps <= LIMITS.steps) return undefined;
-  return tooMuch('path_too_long', `a path of ${steps} steps; expected at most ${LIMITS.steps}`, span);
+/** For paths that are walked: the names after `@record`, `@next` or a variable. */
+export function overNames(names: number, span: Span): PolicyIssue | undefined {
+  if (names <= LIMITS.names) return undefined;
+  return tooMuch('path_too_long', `a path of ${names} names; expected at most ${LIMITS.names}`, span);
 }

@@ -1,7 +1,7 @@
 /** From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading goes on with what was meant. */
 import type { IToken } from 'chevrotain';
 import type { Fix, PolicyIssue } from './errors.ts';
-import { overSteps } from './limits.ts';
+import { overNames } from './limits.ts';
 import { nearest } from './suggest.ts';
 import type { Name, Now, Numeral, Operand, Path, Root, Span, Text } from './syntax.ts';
 import { JSON_NUMBER, RESERVED } from './tokens.ts';
@@ -134,7 +134,7 @@ function finish(path: Path, report: Report): Path {
     return broken(report, path);
   }
   const walked = path.root === 'record' || path.root === 'next' || path.root === 'variable';
-  const excess = walked ? overSteps(path.steps.length, path.span) : undefined;
+  const excess = walked ? overNames(path.steps.length, path.span) : undefined;
   if (excess !== undefined) {
     report.issues.push(excess);
     return broken(report, path);

@@ -39,7 +39,9 @@ export interface Setting {
   readonly action: Action;
 }
 
-const MOST_STEPS = 3;
+const MOST_NAMES = 6;
+/** So far every path is known; farther out only some, since there are very many. */
+const NEAR = 3;
 export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'missing', '__proto__', 'constructor'];
 export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   string: 'k1',
@@ -446,7 +448,8 @@ export class PolicyMaker {
           toOne.push(step);
           add(type, { names: step, nullable });
           if (relation.kind === 'belongs_to') add(type, { names: [...names, `${relation.name}_id`], nullable });
-          if (step.length < MOST_STEPS) visit(relation.collection, step, nullable);
+          const goesOn = step.length < NEAR || (step.length < MOST_NAMES && this.#random.chance(0.2));
+          if (goesOn) visit(relation.collection, step, nullable);
         }
       }
     };

@@ -14,8 +14,8 @@ describe('the limits of a policy', () => {
     ['64 levels of both', nested('not (', ')', 32), `not ${nested('not (', ')', 32)}`],
     ['256 comparisons', chain(256), chain(257)],
     ['1,000 list elements', `a.b in [${'1,'.repeat(999)}1]`, `a.b in [${'1,'.repeat(1000)}1]`],
-    ['3 steps', '@record.a.b.c', '@record.a.b.c.d'],
-    ['3 steps of a variable', 'm.a.b.c', 'm.a.b.c.d'],
+    ['6 names', '@record.a.b.c.d.e.f', '@record.a.b.c.d.e.f.g'],
+    ['6 names of a variable', 'm.a.b.c.d.e.f', 'm.a.b.c.d.e.f.g'],
   ])('allow %s and no more', (_, most, more) => {
     expect(codes(most)).toEqual([]);
     expect(codes(more)).toHaveLength(1);

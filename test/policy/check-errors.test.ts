@@ -83,7 +83,7 @@ const CASES: readonly (readonly [policy: string, ...expected: Expected[]])[] = [
   ['@requets.auth.id = @record.owner', ['path_unknown', '@requets', '@request.auth.id = @record.owner']],
   ['@record = 1', ['path_incomplete', '@record']],
   ['@request.query = "x"', ['path_incomplete', '@request.query']],
-  ['@record.team.lead.home.name = "x"', ['path_too_long', '@record.team.lead.home.name']],
+  ['@record.team.lead.home.lead.home.lead.id = "x"', ['path_too_long', '@record.team.lead.home.lead.home.lead.id']],
   ['@record.title = "x" AND @record.pinned', ['word_case', 'AND', '@record.title = "x" and @record.pinned']],
   ['@record.title == "x"', ['operator_foreign', '==', '@record.title = "x"']],
   ['@record.title <> "x"', ['operator_foreign', '<>', '@record.title != "x"']],
