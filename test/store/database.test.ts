@@ -331,6 +331,28 @@ describe('the data folder of the embedded database', () => {
     }
   });
 
+  it('takes over from a killed holder that its parent has not reaped', async () => {
+    // `sleep` has taken the place of the shell, and never asks what became of the shell's child.
+    const script = '"$0" "$1" "$2" & exec sleep 60';
+    const holder = [process.execPath, join(import.meta.dirname, 'hold-folder.ts'), folder];
+    const parent = spawn('/bin/sh', ['-c', script, ...holder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const [said] = await once(parent.stdout, 'data');
+      const pid = Number(said);
+      await expect(lockFolder(folder)).rejects.toMatchObject({ name: 'FolderInUse', pid });
+      process.kill(pid, 'SIGKILL');
+      const status = async () => /\) (\S)/.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))![1];
+      while ((await status()) !== 'Z') await new Promise((resolve) => setTimeout(resolve, 5));
+      // It still takes signals.
+      process.kill(pid, 0);
+      const lock = await lockFolder(folder);
+      expect((await lockOf()).pid).toBe(process.pid);
+      await lock.release();
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  });
+
   it('lets one of many in', async () => {
     await writeFile(join(folder, 'lock'), JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() }));
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));

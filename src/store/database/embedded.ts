@@ -2,10 +2,10 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { type Database, StoreError } from './contract.ts';
+import { EngineStream } from './engine-stream.ts';
 import { toStoreError } from './errors.ts';
 import { lockFolder } from './folder-lock.ts';
 import { notifyStatement, PING } from './postgres.ts';
@@ -49,7 +49,14 @@ async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGli
 }
 
 async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
-  const client = new pg.Client({ ...createPgConfig(engine) } as unknown as pg.ClientConfig);
+  const stream = () => new EngineStream(engine);
+  // All that the environment could change is said here.
+  const client = new pg.Client({
+    stream,
+    ssl: false,
+    user: 'postgres',
+    database: 'postgres',
+  } as unknown as pg.ClientConfig);
   client.on('error', () => undefined);
   await client.connect();
   await client.query(

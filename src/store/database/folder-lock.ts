@@ -93,8 +93,19 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
+  if (isZombie(holder.pid)) return false;
   const started = startOf(holder.pid);
   return started === '' || started === holder.started;
+}
+
+/** Ended, but not yet reaped by its parent: it still takes signals, and holds nothing. */
+function isZombie(pid: number): boolean {
+  try {
+    const state = process.platform === 'linux' ? statusOf(pid)[0] : psOf(pid, 'state');
+    return state!.startsWith('Z') || state!.startsWith('X');
+  } catch {
+    return false;
+  }
 }
 
 /** Another host's processes cannot be seen; their heartbeat can. */
@@ -109,18 +120,23 @@ async function beats(path: string): Promise<boolean> {
 function startOf(pid: number): string {
   try {
     if (process.platform === 'linux') return linuxStartOf(pid);
-    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return psOf(pid, 'lstart');
   } catch {
     return '';
   }
 }
 
-function linuxStartOf(pid: number): string {
+const linuxStartOf = (pid: number): string =>
+  `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${statusOf(pid)[19]}`;
+
+/** The fields of /proc/<pid>/stat from the state on (proc_pid_stat(5)). The name before it, in parentheses, may hold anything. */
+function statusOf(pid: number): readonly string[] {
   const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name, in parentheses, may hold anything; the start is the 20th field after it.
-  const ticks = line.slice(line.lastIndexOf(')') + 2).split(' ')[19];
-  return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${ticks}`;
+  return line.slice(line.lastIndexOf(')') + 2).split(' ');
 }
+
+const psOf = (pid: number, column: string): string =>
+  execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], { encoding: 'utf8' }).trim();
 
 function hold(path: string, text: string): FolderLock {
   const beat = setInterval(
