@@ -24,7 +24,7 @@ function operatorTable(): string {
   return [line(HEAD), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }
 
-const context = (action: Action) => ({ catalog: SAMPLE, collection: 'documents', action });
+const context = (action: Action, collection = 'documents') => ({ catalog: SAMPLE, collection, action });
 
 describe('the reference for authors', () => {
   it('has the operators of the table; `npx vitest run test/grammar/readme.test.ts -u` brings it up to date', async () => {
@@ -49,8 +49,14 @@ describe('the reference for authors', () => {
     },
   );
 
-  const examples = [...text.matchAll(/```policy (\w+)(?: (warns|error):(\w+))?\n([\s\S]*?)\n```/g)].map(
-    ([, action, severity, code, policy]) => ({ action: action as Action, severity, code, policy: policy! }),
+  const examples = [...text.matchAll(/```policy (\w+)(?: of:(\w+))?(?: (warns|error):(\w+))?\n([\s\S]*?)\n```/g)].map(
+    ([, action, collection, severity, code, policy]) => ({
+      action: action as Action,
+      collection,
+      severity,
+      code,
+      policy: policy!,
+    }),
   );
 
   it('has examples, and every fence is one', () => {
@@ -58,8 +64,8 @@ describe('the reference for authors', () => {
     expect(text.match(/```/g)).toHaveLength(examples.length * 2);
   });
 
-  it.each(examples)('$action: $policy', ({ action, severity, code, policy }) => {
-    const { checked, issues } = examine(policy, context(action));
+  it.each(examples)('$action: $policy', ({ action, collection, severity, code, policy }) => {
+    const { checked, issues } = examine(policy, context(action, collection));
     const expected = code === undefined ? [] : [[severity === 'warns' ? 'warning' : 'error', code]];
     expect(issues.map((issue) => [issue.severity, issue.code])).toEqual(expected);
     expect(checked === undefined).toBe(severity === 'error');

@@ -61,7 +61,11 @@ const COLLECTIONS: readonly CatalogCollection[] = [
   }),
   collection('teams', {
     fields: { name: ['string', { required: true, unique: true }] },
-    relations: [hasMany('memberships', 'memberships', 'team'), belongsTo('lead', 'users')],
+    relations: [
+      hasMany('memberships', 'memberships', 'team'),
+      belongsTo('lead', 'users'),
+      belongsTo('founder', 'users'),
+    ],
   }),
   collection('memberships', {
     fields: { role: ['string', { required: true, enum: ['owner', 'editor', 'reader'] }], note: ['string'] },
