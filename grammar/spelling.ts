@@ -67,15 +67,18 @@ export function checkWrong(tokens: readonly IToken[], report: Report): void {
   }
 }
 
-const ARITHMETIC = '*/%^~';
+const ARITHMETIC = '*/%^';
 
 export function checkStray(places: readonly Span[], text: string, report: Report): void {
   for (const span of places) {
     const found = text.slice(span.start, Math.min(span.end, span.start + 20));
-    if (ARITHMETIC.includes(found)) {
+    if (found === '~') {
+      const message = '`~` is not an operator; expected `contains`, which looks for a part of a string';
+      fault(report, { code: 'no_arithmetic', message, span, fix: { span, replacement: 'contains' } });
+    } else if (ARITHMETIC.includes(found)) {
       fault(report, {
         code: 'no_arithmetic',
-        message: `\`${found}\` is not an operator: there is no arithmetic and there are no patterns`,
+        message: `\`${found}\` is not an operator: there is no arithmetic`,
         span,
       });
     } else if (found === ';') {

@@ -1,4 +1,4 @@
-/** The rules of the file → compiled policies. Faults are placed at their characters in the file. */
+/** The rules of the file → compiled policies. Every fault is reported at its characters in the file. */
 import type { PolicyIssue } from '../../grammar/errors.ts';
 import { subsumes } from '../policy/analyse/subsumes.ts';
 import { examine } from '../policy/check/check.ts';
@@ -10,8 +10,9 @@ import type { Bare } from './collections.ts';
 import { missingIndexes } from './indexes.ts';
 import { cutByComment, type Path, pathText } from './issue.ts';
 import type { Collection } from './model.ts';
+import { adviceFor, type WordAdvice } from './policy-words.ts';
 import { knownRole } from './settings.ts';
-import type { CollectionShape, RuleShape, RulesShape } from './shape.ts';
+import { type CollectionShape, NAME, type RuleShape, type RulesShape } from './shape.ts';
 import type { SchemaSource } from './source.ts';
 
 export interface AccessContext {
@@ -33,7 +34,7 @@ export function readAccess(
   const given = shape?.access as Partial<Record<Action, RulesShape>> | undefined;
   const path = ['collections', collection.name, 'access'];
   if (collection.kind === 'users' && given?.create !== undefined) {
-    const message = 'users come into being by registration only: a rule for `create` would never be asked';
+    const message = 'users are created by registration only, so a rule for `create` is never evaluated; remove it';
     context.source.report({ code: 'no_such_action', message, path: [...path, 'create'], at: 'key' });
   }
   const access = ACTIONS.map((action): readonly [Action, readonly Policy[]] => {
@@ -44,7 +45,8 @@ export function readAccess(
       return { path: at, policy: readRule(rule, { ...place, path: at }) };
     });
     const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
-    warnOfIdle(policies, context);
+    // A faulty rule may stand here as one that always holds.
+    if (!context.source.hasErrors) warnOfIdle(policies, context);
     if (action === 'list') warnOfIndexes(policies, { ...context, collection });
     return [action, policies.map(({ policy }) => policy)];
   });
@@ -56,7 +58,7 @@ interface Placed {
   readonly path: Path;
 }
 
-/** More than these are not compared with each other: the pairs grow with the square. */
+/** More rules than this are not compared: the number of pairs grows with the square. */
 const COMPARED_RULES = 24;
 
 function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
@@ -64,11 +66,12 @@ function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
   rules.forEach(({ policy, path }, i) => {
     const by = rules.findIndex((other, j) => {
       if (j === i || !subsumes(other.policy.checked, policy.checked)) return false;
-      // Of two that say the same, the later one is idle.
+      // Of two equivalent rules, the later one is idle.
       return j < i || !subsumes(policy.checked, other.policy.checked);
     });
     if (by === -1) return;
-    const message = `this rule allows nothing that \`${pathText(rules[by]!.path.slice(-2))}\` does not allow already; leave one of them out`;
+    const other = pathText(rules[by]!.path.slice(-2));
+    const message = `this rule allows nothing that \`${other}\` does not allow already; remove one of them`;
     source.report({ code: 'idle_rule', severity: 'warning', message, path });
   });
 }
@@ -81,7 +84,7 @@ function warnOfIndexes(
     const missing = missingIndexes(policy, { catalog, collection: collection.name, fields: collection.fields });
     if (missing.length === 0) continue;
     const fields = missing.map((name) => `\`${name}\``).join(' and ');
-    const message = `a list of \`${collection.name}\` reads the whole table for want of an index on ${fields}; add \`index: true\``;
+    const message = `without an index on ${fields}, a list of \`${collection.name}\` reads the whole table; add \`index: true\``;
     const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
     source.report({ code: 'unindexed', severity: 'warning', message, path: at });
   }
@@ -98,7 +101,7 @@ function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
   return [typeof rules === 'object' ? rules : { when: rules }];
 }
 
-/** Of a rule: a list counts its rules, and a bare policy has no place below its action. */
+/** The path of a rule: rules of a list are numbered, a single policy is at its action. */
 const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path =>
   Array.isArray(rules) ? [...path, i] : path;
 
@@ -107,7 +110,7 @@ export interface AccessShapes {
   readonly shapes: Readonly<Record<string, CollectionShape | undefined>>;
 }
 
-/** Where the rule with the index `i` stands. */
+/** The path of the rule with the index `i`. */
 export function rulePlace(collection: string, action: Action, i: number, { shapes }: AccessShapes): Path {
   const access = shapes[collection]?.access as Partial<Record<Action, RulesShape>> | undefined;
   return pathOf(access?.[action], ['collections', collection, 'access', action], i);
@@ -144,9 +147,20 @@ function readWhen(text: string, place: RulePlace): Condition | undefined {
     return undefined;
   }
   const { checked, issues } = examine(text, place);
+  const advice = checked === undefined ? wordAdvice(text, place) : undefined;
+  if (advice !== undefined) {
+    source.report({ code: issues[0]!.code, ...advice, path });
+    return undefined;
+  }
   for (const issue of issues) if (!speaksOfBroken(issue, text, place.broken)) reportPolicy(issue, place);
   const failed = issues.some(({ severity }) => severity === 'error');
   return checked === undefined || failed ? undefined : { text, checked };
+}
+
+function wordAdvice(text: string, { catalog, collection, path }: RulePlace): WordAdvice | undefined {
+  if (!NAME.test(text)) return undefined;
+  const { roles, collections } = catalog;
+  return adviceFor(text, { roles, collection: collections.get(collection), isWhen: path.at(-1) === 'when' });
 }
 
 /** `roles` and `when` are joined as trees, so that spans point into the text that the author wrote. */
@@ -164,7 +178,7 @@ function policyOf(roles: readonly string[], when: Condition | undefined, { catal
   return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, catalog, action });
 }
 
-/** What the fault is about was declared wrongly, which is reported where it is declared. */
+/** The fault is about a name whose declaration is faulty, which is reported there. */
 function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet<string>): boolean {
   if (broken.size === 0) return false;
   return text

@@ -1,9 +1,9 @@
-/** `collections` of the file → the collections of the model, still without their policies. */
+/** `collections` of the file → the collections of the model, without their policies. */
 import { nearest } from '../../grammar/suggest.ts';
-import type { ScalarType } from '../policy/types.ts';
+import type { ValueType } from '../policy/scalar-types.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault } from './field-rules.ts';
-import type { Path, Report } from './issue.ts';
+import type { Finding, Path, Report } from './issue.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameFault, linkTableOf, memberNameFault } from './names.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
@@ -20,7 +20,7 @@ interface Draft {
 }
 interface Declaring {
   readonly report: Report;
-  /** Grows with every member that cannot be declared. */
+  /** Gets the name of every member that cannot be declared. */
   readonly broken: Set<string>;
   readonly drafts: ReadonlyMap<string, Draft>;
 }
@@ -35,7 +35,8 @@ export function declareCollections(
     const path = ['collections', name];
     const fault = collectionNameFault(name);
     if (fault !== undefined) report({ ...fault, path, at: 'key' });
-    else drafts.set(name, draftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+    else if (/[A-Z]/.test(name)) report(upperCase(name, path));
+    if (fault === undefined) drafts.set(name, draftOf({ name, path, shape: file.collections?.[name] ?? {} }));
   }
   for (const draft of drafts.values()) addFields(draft, context);
   for (const draft of drafts.values()) addBelongsTo(draft, context);
@@ -49,6 +50,15 @@ export function declareCollections(
     [...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]),
   );
 }
+
+/** Addresses distinguish letter case, so a client that guesses `posts` gets 404. */
+const upperCase = (name: string, path: Path): Finding => ({
+  code: 'upper_case',
+  severity: 'warning',
+  message: `the address of \`${name}\` is \`/api/${name}\`, and letter case counts; names of collections are usually lower case`,
+  path,
+  at: 'key',
+});
 
 function namesOf(file: SchemaFile): readonly string[] {
   const declared = Object.keys(file.collections ?? {});
@@ -66,37 +76,43 @@ function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
   };
 }
 
-/** Whatever answers to `name` already: a field, a relation, the `_id` of a belongs_to, the `_any` of a to-many. */
+/** Why `name` is taken: by a field, a relation, the `_id` of a belongs_to, or the `_any` of a to-many. */
 function holderOf(name: string, { fields, relations, kind }: Draft): string | undefined {
-  if (fields.has(name) || relations.has(name)) return `\`${name}\` is a name of this collection already`;
+  if (fields.has(name)) return `there is a field \`${name}\` already`;
+  if (relations.has(name)) return `there is a relation \`${name}\` already`;
   if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
   for (const relation of relations.values()) {
     if (relation.kind === 'belongs_to' && relation.column === name)
-      return `\`${name}\` is the belongs_to \`${relation.name}\` already`;
+      return `\`${name}\` is the id of the relation \`${relation.name}\``;
     const many = relation.kind === 'has_many' || relation.kind === 'many_to_many';
     if (many && `${relation.name}_any` === name)
-      return `\`${name}\` is the filter of the relation \`${relation.name}\` already`;
+      return `\`${name}\` is the filter of the relation \`${relation.name}\``;
   }
   return undefined;
 }
 
-/** `true` where the name is free; else the fault is reported. `also`: further names that it would answer to. */
-function claim(
-  draft: Draft,
-  { name, path, also = [] }: { readonly name: string; readonly path: Path; readonly also?: readonly string[] },
-  report: Report,
-): boolean {
+/** `true` if the name is free; otherwise the fault is reported. */
+interface Claim {
+  readonly name: string;
+  readonly path: Path;
+  /** Further names by which the API knows it: `<name>_id`, `<name>_any`. */
+  readonly also?: readonly string[];
+}
+
+function claim(draft: Draft, { name, path, also: others = [] }: Claim, report: Report): boolean {
   const fault = memberNameFault(name);
   if (fault !== undefined) {
     report({ ...fault, path, at: 'key' });
     return false;
   }
-  for (const taken of [name, ...also]) {
+  for (const taken of [name, ...others]) {
     const holder = holderOf(taken, draft);
     if (holder === undefined) continue;
     const builtIn = draft.kind !== 'plain' && path[2] === 'fields' && draft.fields.has(name);
-    const hint = builtIn ? `, which \`${draft.kind}\` has by itself` : '';
-    report({ code: 'name_taken', message: `${holder}${hint}; choose another`, path, at: 'key' });
+    const also = taken === name ? '' : `, and the relation \`${name}\` is also called \`${taken}\``;
+    const hint = builtIn ? `, which \`${draft.kind}\` has by itself` : also;
+    const advice = path[2] === 'relations' && draft.fields.has(taken) ? 'remove the field' : 'choose another name';
+    report({ code: 'name_taken', message: `${holder}${hint}; ${advice}`, path, at: 'key' });
     return false;
   }
   return true;
@@ -124,12 +140,11 @@ function targetExists(target: string, path: Path, { drafts, broken, report }: De
   if (broken.has(target)) return false;
   const near = nearest(target, drafts.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  const replacement = near === undefined ? {} : { replacement: near };
   report({
     code: 'unknown_collection',
-    message: `no collection \`${target}\`${hint}`,
+    message: `unknown collection \`${target}\`${hint}`,
     path: [...path, 'collection'],
-    ...replacement,
+    replacement: near,
   });
   return false;
 }
@@ -152,7 +167,7 @@ function belongsToOf(
 ): BelongsTo {
   const { collection, required = false, unique = false, on_delete, was } = shape;
   if (required && on_delete === 'set_null') {
-    const message = '`set_null` cannot be kept where the relation is required; expected `cascade` or `restrict`';
+    const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
     report({ code: 'set_null_required', message, path: [...path, 'on_delete'] });
   }
   return {
@@ -164,7 +179,7 @@ function belongsToOf(
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     unique,
     readOnly: false,
-    ...(was === undefined ? {} : { was }),
+    ...(was !== undefined && { was }),
   };
 }
 
@@ -180,7 +195,7 @@ function addReverse(draft: Draft, context: Declaring): void {
   }
 }
 
-/** A name that is another member's already still means that one. */
+/** A name that another member has still means that member. */
 function disown(name: string, { fields, relations }: Draft, { broken }: Declaring): void {
   for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
 }
@@ -206,7 +221,7 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
   }
   const via = viaOf({ via: shape.via, path, draft, collection }, context);
   if (via === undefined) return undefined;
-  // Two records that point here cannot both be the one.
+  // At most one record may reference this one.
   if (kind === 'has_one') context.drafts.get(collection)!.relations.set(via.name, { ...via, unique: true });
   return { kind, name, collection, via: via.name, viaColumn: via.column };
 }
@@ -233,25 +248,27 @@ function viaOf({ via, path, draft, collection }: Via, { drafts, broken, report }
     ) ?? (back.length === 1 ? back[0]!.name : undefined);
   const hint =
     near === undefined
-      ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`, and it has none`
+      ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`; declare one`
       : `did you mean \`${near}\`?`;
   const hold =
-    found?.kind === 'belongs_to' ? `belongs to \`${found.collection}\`, not to \`${draft.name}\`` : 'is no belongs_to';
+    found?.kind === 'belongs_to'
+      ? `belongs to \`${found.collection}\`, not to \`${draft.name}\``
+      : 'is not a belongs_to';
   const message =
     found || fields.has(via)
       ? `\`${collection}.${via}\` ${hold}; ${hint}`
-      : `no relation \`${via}\` in \`${collection}\`; ${hint}`;
+      : `\`${collection}\` has no relation \`${via}\`; ${hint}`;
   report({
     code: 'invalid_via',
     message,
     path: [...path, 'via'],
-    ...(near === undefined ? {} : { replacement: near }),
+    replacement: near,
   });
   return undefined;
 }
 
 function authTypes({ fields, relations }: Draft): AuthTypes {
-  const types = new Map<string, ScalarType | { readonly id: string }>([['id', { id: 'users' }]]);
+  const types = new Map<string, ValueType>([['id', { id: 'users' }]]);
   for (const { name, type } of fields.values()) types.set(name, type);
   for (const relation of relations.values()) {
     if (relation.kind === 'belongs_to') types.set(relation.name, { id: relation.collection });
@@ -290,15 +307,19 @@ function checkFormerNames({ fields, relations, path }: Draft, { report }: Declar
     for (const { name, was } of [...members.values()].filter((member) => 'was' in member) as (Field | BelongsTo)[]) {
       const at = [...path, part, name, 'was'];
       if (fields.has(was!) || relations.has(was!))
-        report({ code: 'invalid_was', message: `\`${was}\` is still a name of this collection`, path: at });
+        report({
+          code: 'invalid_was',
+          message: `\`${was}\` is still the name of a member; \`was\` is a name that is gone`,
+          path: at,
+        });
       else if (seen.has(was!))
-        report({ code: 'invalid_was', message: `\`${was}\` became another field already`, path: at });
+        report({ code: 'invalid_was', message: `\`${was}\` is the former name of another member already`, path: at });
       seen.add(was!);
     }
   }
 }
 
-/** Registration takes email and password only, and nobody is signed in then. */
+/** Registration takes email and password only, and nobody is signed in at that time. */
 function checkRegistration({ fields, relations, path }: Draft, { report }: Declaring): void {
   const reason = 'a user registers with email and password only';
   for (const field of fields.values()) {
@@ -324,7 +345,7 @@ function checkLinkTables({ drafts, report }: Declaring): void {
       if (holder !== undefined)
         report({
           code: 'table_clash',
-          message: `its table \`${relation.linkTable}\` is the one of \`${holder}\` too; choose another name`,
+          message: `its table \`${relation.linkTable}\` would be the table of \`${holder}\` too; choose another name`,
           path: at,
           at: 'key',
         });

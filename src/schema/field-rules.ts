@@ -1,25 +1,27 @@
 /** One field of the file → a field of the model. */
 import { nearest } from '../../grammar/suggest.ts';
-import type { ScalarType } from '../policy/types.ts';
+import type { ScalarType, ValueType } from '../policy/scalar-types.ts';
+import { describeType } from '../policy/scalar-types.ts';
 import type { Scalar } from '../policy/values.ts';
 import { fieldOf } from './built-in.ts';
 import { type Constraints, FIELD_KINDS } from './fields/index.ts';
 import type { Path, Report } from './issue.ts';
 import type { Default, Field } from './model.ts';
 import type { FieldShape } from './shape.ts';
+import { found } from './validate.ts';
 
 export interface FieldPlace {
   readonly name: string;
   readonly path: Path;
   readonly report: Report;
 }
-/** What `@request.auth.<name>` may stand for in a default. */
-export type AuthTypes = ReadonlyMap<string, ScalarType | { readonly id: string }>;
+/** The types of `@request.auth.<name>`, which a default may take. */
+export type AuthTypes = ReadonlyMap<string, ValueType>;
 
-/** Behind this a text may not fit into a page of a B-tree (2704 bytes), at four bytes a character. */
+/** At four bytes a character, a longer string may not fit into an entry of a B-tree (2704 bytes). */
 export const INDEXABLE_LENGTH = 675;
 
-/** Without the default, which may need what `users` holds. */
+/** Without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
   const { type, required = false, unique = false, index = false, was } = shape;
   const kind = FIELD_KINDS[type as ScalarType];
@@ -29,15 +31,15 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
     required,
     unique,
     index,
-    ...(was === undefined ? {} : { was }),
+    ...(was !== undefined && { was }),
   };
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
-  // A longer text would be refused by the index, which is no answer to give to a caller.
+  // Otherwise PostgreSQL's index would reject a longer string, and the caller would get no useful error.
   const capped =
     kind.bounds === 'length' && (unique || index) && bounds.max === undefined && allowed.enum === undefined;
-  return fieldOf({ ...given, ...bounds, ...(capped ? { max: INDEXABLE_LENGTH } : {}), ...allowed });
+  return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed });
 }
 
 function checkIndexable(
@@ -48,7 +50,7 @@ function checkIndexable(
   report({
     code: 'index_too_long',
     severity: 'warning',
-    message: `PostgreSQL refuses to index texts that are longer than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`,
+    message: `PostgreSQL cannot index strings of more than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`,
     path: [...path, 'max'],
   });
 }
@@ -59,12 +61,12 @@ function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
   if (min !== undefined && max !== undefined && min > max) {
     place.report({
       code: 'min_above_max',
-      message: `\`min\` ${min} is above \`max\` ${max}, so no value fits`,
+      message: `no value fits: \`min\` (${min}) is greater than \`max\` (${max})`,
       path: [...place.path, 'min'],
     });
     return {};
   }
-  return { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
+  return { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
 }
 
 function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: FieldPlace): number | string | undefined {
@@ -73,21 +75,30 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
   const at = [...path, key];
   const kind = FIELD_KINDS[shape.type as ScalarType];
   if (kind.bounds === 'none') {
-    report({ code: 'not_for_this_type', message: `a ${shape.type} has no \`${key}\``, path: at, at: 'key' });
+    report({
+      code: 'not_for_this_type',
+      message: `\`${key}\` does not apply to a ${shape.type}; remove it`,
+      path: at,
+      at: 'key',
+    });
     return undefined;
   }
   if (kind.bounds === 'length') {
     if (Number.isSafeInteger(raw) && Number(raw) >= 0) return raw;
     report({
       code: 'wrong_type',
-      message: `\`${key}\` of a string counts characters: expected a whole number from 0, found \`${raw}\``,
+      message: `\`${key}\` of a string counts characters: expected an int from 0, found ${found(raw)}`,
       path: at,
     });
     return undefined;
   }
   const { value, fault } = kind.fromJson(raw, {}) as { value?: number | string; fault?: { detail: string } };
   if (fault !== undefined)
-    report({ code: 'wrong_type', message: `\`${key}\` is no ${shape.type}: ${fault.detail}`, path: at });
+    report({
+      code: 'wrong_type',
+      message: `\`${key}\` must be a value of the field: ${fault.detail}, found ${found(raw)}`,
+      path: at,
+    });
   return value;
 }
 
@@ -97,7 +108,7 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
   if (!kind.hasEnum) {
     report({
       code: 'not_for_this_type',
-      message: `a ${shape.type} has no \`enum\``,
+      message: `\`enum\` does not apply to a ${shape.type}; remove it`,
       path: [...path, 'enum'],
       at: 'key',
     });
@@ -110,11 +121,11 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
     if (fault !== undefined)
       report({
         code: 'wrong_type',
-        message: `\`${raw}\` is no ${shape.type} of this field: ${fault.detail}`,
+        message: `not a value of this field: ${fault.detail}, found ${found(raw)}`,
         path: at,
       });
     else if (values.includes(value!))
-      report({ code: 'duplicate_value', message: `\`${raw}\` is given twice`, path: at });
+      report({ code: 'duplicate_value', message: `\`${raw}\` is given twice; remove one of them`, path: at });
     else values.push(value!);
   });
   return values.length === 0 ? {} : { enum: values };
@@ -130,7 +141,11 @@ export function readFieldDefault(
   const at = [...path, 'default'];
   if (raw === '@now') {
     if (field.type === 'datetime') return { kind: 'now' };
-    report({ code: 'invalid_default', message: `\`@now\` is a datetime, and the field is ${field.type}`, path: at });
+    report({
+      code: 'invalid_default',
+      message: `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`,
+      path: at,
+    });
     return undefined;
   }
   if (typeof raw === 'string' && raw.startsWith('@'))
@@ -140,17 +155,18 @@ export function readFieldDefault(
   const near = typeof raw === 'string' && field.enum !== undefined ? nearest(raw, field.enum.map(String)) : undefined;
   const quoted = field.type === 'string' && typeof raw !== 'string' ? `'${raw}'` : undefined;
   const replacement = near ?? quoted;
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   report({
     code: 'invalid_default',
-    message: `\`${raw}\` cannot be the default: ${read.fault.detail}${near === undefined ? '' : `; did you mean \`${near}\`?`}`,
+    message: `the default is not a value of this field: ${read.fault.detail}, found ${found(raw)}${hint}`,
     path: at,
-    ...(replacement === undefined ? {} : { replacement }),
+    replacement,
   });
   return undefined;
 }
 
 export interface AuthDefault extends Omit<FieldPlace, 'name'> {
-  readonly type: ScalarType | { readonly id: string };
+  readonly type: ValueType;
   readonly auth: AuthTypes;
 }
 
@@ -164,22 +180,19 @@ export function readAuthDefault(raw: string, { type, path, report, auth }: AuthD
       near === undefined
         ? 'expected `@now` or a field of `@request.auth` such as `@request.auth.id`'
         : `did you mean \`${near}\`?`;
-    report({ code: 'invalid_default', message: `\`${raw}\` is nothing that a default can take; ${hint}`, path: at });
+    report({ code: 'invalid_default', message: `unknown name \`${raw}\`; ${hint}`, path: at });
     return undefined;
   }
   if (sameType(source, type)) return { kind: 'auth', name };
   report({
     code: 'invalid_default',
-    message: `\`${raw}\` is ${typeName(source)}; expected ${typeName(type)}`,
+    message: `expected ${describeType(type)}, found \`${raw}\`, which is ${describeType(source)}`,
     path: at,
   });
   return undefined;
 }
 
-function sameType(source: ScalarType | { readonly id: string }, type: ScalarType | { readonly id: string }): boolean {
+function sameType(source: ValueType, type: ValueType): boolean {
   if (typeof source === 'object') return typeof type === 'object' ? source.id === type.id : type === 'string';
   return source === type;
 }
-
-const typeName = (type: ScalarType | { readonly id: string }): string =>
-  typeof type === 'object' ? `an identifier of \`${type.id}\`` : type === 'int' ? 'an int' : `a ${type}`;

@@ -1,4 +1,4 @@
-/** Faults and warnings about a schema file, each at its place. */
+/** Errors and warnings about a schema file, each at its place. */
 export type Path = readonly (string | number)[];
 
 /** 1-based, in UTF-16 units; the end is exclusive. */
@@ -10,8 +10,9 @@ export interface Region {
 }
 
 /**
- * `code` is stable for ever (lower snake case); `message` is lower case, without a full stop, and names what was found, what was expected and
- * the nearest name. `path` is such as `collections.posts.access.list[1].when`. `fix` replaces a region of the file.
+ * `code` is lower snake case and never changes; `message` is lower case, without a full stop, and names what was found,
+ * what was expected and the nearest name. `path` is, for example, `collections.posts.access.list[1].when`. `fix`
+ * replaces a region of the file.
  */
 export interface SchemaIssue extends Region {
   readonly code: string;
@@ -22,15 +23,15 @@ export interface SchemaIssue extends Region {
   readonly fix?: Region & { readonly replacement: string };
 }
 
-/** What a check has to say; the place is added by whoever knows the file. `at` tells which side of `key: value` is meant. */
+/** The result of a check; `SchemaSource` adds the place. `at` is the side of `key: value` that is meant. */
 export interface Finding {
   readonly code: string;
   readonly message: string;
   readonly path: Path;
   readonly at?: 'key' | 'value';
   readonly severity?: 'error' | 'warning';
-  /** A text that replaces what is underlined. */
-  readonly replacement?: string;
+  /** Text that replaces what is underlined. */
+  readonly replacement?: string | undefined;
 }
 export type Report = (finding: Finding) => void;
 
@@ -53,7 +54,7 @@ export function pathText(path: Path): string {
   return text;
 }
 
-/** The message, the line of the file, and a caret under every character that is meant. */
+/** The message, the line of the file, and a caret under every character of the region. */
 export function underlineIssue(text: string, issue: SchemaIssue): string {
   const source = text.split('\n')[issue.line - 1]?.replace(/\r$/, '') ?? '';
   const end = issue.end_line === issue.line ? issue.end_column : source.length + 1;

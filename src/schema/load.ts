@@ -2,7 +2,7 @@
 import type { Catalog } from '../policy/types.ts';
 import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
-import type { SchemaIssue } from './issue.ts';
+import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
 import {
@@ -35,6 +35,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const report = source.report.bind(source);
   const raw = source.value();
   if (raw === undefined) return { issues: inOrder(source.issues) };
+  if (isEmpty(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
 
   const roles = readRoles(shape, report);
@@ -48,8 +49,10 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   });
   const collections: Schema['collections'] = new Map(complete);
   const shapes = shape.collections ?? {};
-  warnOfSelfChosen(collections, { source, shapes });
-  warnOfStrangers(collections, { source, shapes, roles, register });
+  if (!source.hasErrors) {
+    warnOfSelfChosen(collections, { source, shapes });
+    warnOfStrangers(collections, { source, shapes, roles, register });
+  }
   const schema: Schema = {
     file,
     roles,
@@ -75,11 +78,22 @@ export function readCatalog(
   const report = source.report.bind(source);
   const raw = source.value();
   if (raw === undefined) return { issues: inOrder(source.issues) };
+  if (isEmpty(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
   const catalog = { collections: declareCollections(shape, { report, broken }), roles: readRoles(shape, report) };
   const issues = inOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
 }
+
+const isEmpty = (raw: unknown): boolean => typeof raw === 'object' && raw !== null && Object.keys(raw).length === 0;
+
+const NO_COLLECTIONS: Finding = {
+  code: 'no_collections',
+  severity: 'warning',
+  message:
+    'the file declares nothing; declare collections under `collections`, such as `collections: { posts: { fields: { title: string } } }`',
+  path: [],
+};
 
 function inOrder(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
   return issues.toSorted((a, b) => a.line - b.line || a.column - b.column);

@@ -1,4 +1,4 @@
-/** The schema as the program knows it: checked, complete, with every default filled in. Satisfies the policy room's `Catalog`. */
+/** The schema as the program knows it: checked, with every default filled in. Satisfies the policy room's `Catalog`. */
 import type {
   Action,
   BelongsTo as CatalogBelongsTo,
@@ -12,11 +12,11 @@ import type {
 } from '../policy/types.ts';
 
 export interface Schema {
-  /** The path as it was given, for messages. */
+  /** The path as given, for messages. */
   readonly file: string;
   readonly roles: ReadonlyMap<string, Role>;
   readonly register: { readonly roles: readonly string[] };
-  /** In the order of the file; `users` and `files` are always there. */
+  /** In the order of the file; `users` and `files` are always among them. */
   readonly collections: ReadonlyMap<string, Collection>;
   readonly oauth: ReadonlyMap<string, OAuthProvider>;
   /** Seconds. */
@@ -46,9 +46,9 @@ export interface Collection extends CatalogCollection {
 
 export interface Field extends CatalogField {
   readonly type: ScalarType;
-  /** A constant, or what the request decides: `@now`, `@request.auth.id`. Already of the field's type. */
+  /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
   readonly default?: Default;
-  /** string: code points of the length; int, float: the value; datetime: canonical text. */
+  /** string: a length in code points; int, float: a value; datetime: canonical text. */
   readonly min?: number | string;
   readonly max?: number | string;
   readonly was?: string;
@@ -63,7 +63,7 @@ export type Default =
 export type Relation = BelongsTo | HasOne | HasMany | ManyToMany;
 export interface BelongsTo extends CatalogBelongsTo {
   readonly onDelete: 'cascade' | 'restrict' | 'set_null';
-  /** Also because a has_one names it by `via`. */
+  /** True also if a has_one names it by `via`. */
   readonly unique: boolean;
   readonly default?: Default;
   readonly was?: string;
@@ -73,8 +73,9 @@ export type { HasMany, HasOne, ManyToMany };
 
 export interface OAuthProvider {
   readonly name: string;
-  readonly issuer?: string;
-  readonly preset?: string;
+  /** Either of them is given. */
+  readonly issuer?: string | undefined;
+  readonly preset?: string | undefined;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scopes: readonly string[];
@@ -87,7 +88,7 @@ export interface Rate {
   readonly window: number;
 }
 export interface Limits {
-  /** Failed logins an account, an address. */
+  /** Failed logins for an account, and from an address. */
   readonly loginAccount: Rate;
   readonly loginAddress: Rate;
   readonly register: Rate;
@@ -99,11 +100,11 @@ export interface Limits {
 export interface Uploads {
   /** Bytes. */
   readonly maxSize: number;
-  /** Media types or `image/*`; empty: all. */
+  /** Media types, or all of one kind (`image/*`); empty: all. */
   readonly types: readonly string[];
-  /** Bytes by role name; `default` for everyone. The largest of a user's roles counts. */
+  /** Bytes by role; `default` is for everyone. The largest of a user's roles counts. */
   readonly quota: ReadonlyMap<string, number>;
-  /** Sizes that variants may have. */
+  /** Sizes that image variants may have. */
   readonly images: {
     readonly widths: readonly number[];
     readonly heights: readonly number[];

@@ -2,58 +2,63 @@
 import { RESERVED_NAMES } from './model.ts';
 import { NAME } from './shape.ts';
 
-/** Columns that every PostgreSQL table has already. */
+/** The system columns of every PostgreSQL table. */
 const SYSTEM_COLUMNS: readonly string[] = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
-/** PostgreSQL cuts longer names, and two that are cut can be one. */
+/** PostgreSQL truncates longer names, which can make two names equal. */
 const NAME_BYTES = 63;
 
-/** FNV-1a, 32 bits. Source: draft-eastlake-fnv-17, 2. Stable for ever: names in databases hang on it. */
+/** FNV-1a, 32 bits (draft-eastlake-fnv-17, 2). It never changes: names in databases depend on it. */
 function hashOf(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return hash.toString(16).padStart(8, '0');
 }
 
-/** INVARIANT: names are ASCII, so a unit is a byte. */
+/** INVARIANT: names are ASCII, so a UTF-16 unit is a byte. */
 export const shortened = (name: string): string =>
   name.length <= NAME_BYTES ? name : `${name.slice(0, NAME_BYTES - 9)}_${hashOf(name)}`;
 
 export const linkTableOf = (collection: string, relation: string): string => shortened(`${collection}__${relation}`);
 
+export interface NameFault {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Why `name` cannot be the name of a field or relation. */
-export function memberNameFault(name: string): { readonly code: string; readonly message: string } | undefined {
+export function memberNameFault(name: string): NameFault | undefined {
   if (RESERVED_NAMES.includes(name)) {
     return {
       code: 'reserved_name',
-      message: `\`${name}\` is the name of something that every record or list has; choose another`,
+      message: `\`${name}\` is reserved: every record or list has it; choose another name`,
     };
   }
   if (SYSTEM_COLUMNS.includes(name)) {
     return {
       code: 'reserved_name',
-      message: `\`${name}\` is a column that PostgreSQL gives every table; choose another`,
+      message: `\`${name}\` is reserved: PostgreSQL gives every table that column; choose another name`,
     };
   }
   return nameFault(name);
 }
 
-export function collectionNameFault(name: string): { readonly code: string; readonly message: string } | undefined {
+export function collectionNameFault(name: string): NameFault | undefined {
   if (name === 'auth')
     return {
       code: 'reserved_name',
-      message: '`auth` is a route of the service; choose another name for the collection',
+      message: '`auth` is reserved: `/api/auth` is a route of the service; choose another name',
     };
   if (name.toLowerCase().startsWith('bylaw_')) {
     return {
       code: 'reserved_name',
-      message: `names that begin with \`bylaw_\` are the service's own; choose another than \`${name}\``,
+      message: `\`${name}\` is reserved: names that begin with \`bylaw_\` belong to the service; choose another name`,
     };
   }
   return nameFault(name);
 }
 
-export function nameFault(name: string): { readonly code: string; readonly message: string } | undefined {
+export function nameFault(name: string): NameFault | undefined {
   if (NAME.test(name) && !name.includes('__')) return undefined;
   const wanted = 'expected a letter, then letters, digits and single underscores, at most 48 in all';
-  return { code: 'invalid_name', message: `\`${name}\` cannot be a name; ${wanted}` };
+  return { code: 'invalid_name', message: `\`${name}\` is not a valid name; ${wanted}` };
 }

@@ -1,4 +1,4 @@
-/** Everything of the file but its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
+/** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
 import { z } from 'zod';
 import { nearest } from '../../grammar/suggest.ts';
 import type { Path, Report } from './issue.ts';
@@ -13,7 +13,7 @@ export interface Settings {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Always there: the first administrator has it, and it assigns every role. */
+/** Always declared: the first administrator has it, and it assigns every role. */
 const ADMIN = 'admin';
 
 // ---------------------------------------------------------------- roles
@@ -34,7 +34,7 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
     const fault = nameFault(name);
     if (fault !== undefined) report({ ...fault, path, at: 'key' });
     else if (shapes.has(name))
-      report({ code: 'duplicate_value', message: `the role \`${name}\` is given twice`, path });
+      report({ code: 'duplicate_value', message: `the role \`${name}\` is declared twice; remove one of them`, path });
     else {
       shapes.set(name, shape);
       paths.set(name, path);
@@ -59,7 +59,7 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
 const assignsOf = (name: string, assigns: readonly string[], all: ReadonlyMap<string, RoleShape>): readonly string[] =>
   name === ADMIN ? [...all.keys()] : [...new Set(assigns)];
 
-/** Every role that `name` includes, directly or by another, without itself (a circle is no fault: its roles are then one). */
+/** Every role that `name` includes, directly or through another, without itself. Roles in a circle have the same rights. */
 function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly string[] {
   const reached = new Set<string>();
   const open = [...(roles.get(name)?.includes ?? [])];
@@ -72,25 +72,19 @@ function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly 
   return [...reached];
 }
 
-/** `false` where the role is not declared, which is reported. The empty name was reported before. */
-export function knownRole(
-  name: string,
-  {
-    path,
-    roles,
-    report,
-  }: { readonly path: Path; readonly roles: ReadonlyMap<string, unknown>; readonly report: Report },
-): boolean {
+export interface RolePlace {
+  readonly path: Path;
+  readonly roles: ReadonlyMap<string, unknown>;
+  readonly report: Report;
+}
+
+/** `false` if the role is not declared, which is reported. The empty name was reported before. */
+export function knownRole(name: string, { path, roles, report }: RolePlace): boolean {
   if (roles.has(name)) return true;
   if (name === '') return false;
   const near = nearest(name, roles.keys());
-  const hint = near === undefined ? `; declare it in \`roles\`` : `; did you mean \`${near}\`?`;
-  report({
-    code: 'role_unknown',
-    message: `the role \`${name}\` is not declared${hint}`,
-    path,
-    ...(near === undefined ? {} : { replacement: near }),
-  });
+  const hint = near === undefined ? `; declare it under \`roles\`` : `; did you mean \`${near}\`?`;
+  report({ code: 'role_unknown', message: `unknown role \`${name}\`${hint}`, path, replacement: near });
   return false;
 }
 
@@ -109,7 +103,7 @@ export function readSessions({ sessions }: SchemaFile, { report }: Settings): Sc
   const given = { ...DEFAULT_SESSIONS, ...sessions };
   const read = { access: secondsOf(given.access), refresh: secondsOf(given.refresh), idle: secondsOf(given.idle) };
   if (read.access > read.refresh) {
-    const message = `an access token (${given.access}) would outlive its refresh token (${given.refresh})`;
+    const message = `an access token (${given.access}) would outlive its session (${given.refresh}); expected a shorter \`access\``;
     report({
       code: 'invalid_sessions',
       message,
@@ -149,7 +143,7 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
     if (type === '' || MEDIA_TYPE.test(type)) return;
     report({
       code: 'invalid_media_type',
-      message: `\`${type}\` is no media type; expected one such as \`image/png\` or \`image/*\``,
+      message: `\`${type}\` is not a media type; expected one such as \`image/png\` or \`image/*\``,
       path: ['uploads', 'types', i],
     });
   });
@@ -184,12 +178,11 @@ export function readOrigins({ origins = [] }: SchemaFile, { report }: Settings):
       return origin !== '';
     const exact = url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
     const hint = exact === undefined ? 'expected one such as `https://app.example`' : `did you mean \`${exact}\`?`;
-    const replacement = exact === undefined ? {} : { replacement: exact };
     report({
       code: 'invalid_origin',
-      message: `\`${origin}\` is no origin; ${hint}`,
+      message: `\`${origin}\` is not an origin; ${hint}`,
       path: ['origins', i],
-      ...replacement,
+      replacement: exact,
     });
     return false;
   });
@@ -207,7 +200,7 @@ export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings):
     if (!valid)
       report({
         code: 'invalid_proxy',
-        message: `\`${proxy}\` is no address or range; expected one such as \`10.0.0.0/8\``,
+        message: `\`${proxy}\` is not an address or a range; expected one such as \`10.0.0.0/8\``,
         path: ['proxies', i],
       });
     return valid;
@@ -227,8 +220,8 @@ export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): Reado
     if (fault !== undefined) continue;
     providers.set(name, {
       name,
-      ...(shape.issuer === undefined ? {} : { issuer: shape.issuer }),
-      ...(shape.preset === undefined ? {} : { preset: shape.preset }),
+      issuer: shape.issuer,
+      preset: shape.preset,
       clientId: shape.client_id,
       clientSecret,
       scopes: shape.scopes ?? ['openid', 'email', 'profile'],
@@ -242,7 +235,8 @@ type ProviderShape = NonNullable<SchemaFile['oauth']>[string];
 
 function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Path, { report, env }: Settings): string {
   if ((client_secret === undefined) === (client_secret_env === undefined)) {
-    const message = 'expected either `client_secret` or `client_secret_env`, the variable that holds it';
+    const message =
+      'expected either `client_secret`, or `client_secret_env` with the name of the variable that holds it';
     report({ code: 'oauth_secret', message, path, at: 'key' });
     return client_secret ?? '';
   }
@@ -251,7 +245,7 @@ function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Pat
   if (value !== undefined && value !== '') return value;
   report({
     code: 'missing_env',
-    message: `the environment variable \`${client_secret_env}\` is not set`,
+    message: `the environment variable \`${client_secret_env}\` is not set; set it to the secret`,
     path: [...path, 'client_secret_env'],
   });
   return '';
@@ -267,6 +261,6 @@ function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: 
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname));
   if (secure && url!.search === '' && url!.hash === '') return;
-  const message = `\`${issuer}\` cannot be an issuer; expected an https URL without a query (http on loopback only)`;
+  const message = `\`${issuer}\` is not an issuer; expected an https URL without a query (http on loopback only)`;
   report({ code: 'oauth_issuer', message, path: [...path, 'issuer'] });
 }

@@ -1,4 +1,4 @@
-/** A schema file: its text, its tree, and where everything stands. YAML 1.2; JSON is YAML. */
+/** A schema file: its text, its tree, and the place of every value in the text. YAML 1.2; JSON is YAML. */
 import {
   type Document,
   isAlias,
@@ -17,8 +17,37 @@ import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
 
 type Range = readonly [start: number, end: number];
 
-/** YAML faults behind which the tree is still what the author meant. */
+/** YAML errors after which the tree is still what the author meant. */
 const HARMLESS = new Set(['BAD_SCALAR_START', 'DUPLICATE_KEY']);
+
+const TABS = 'tabs are not allowed as indentation; use spaces';
+
+interface YamlError {
+  readonly code: string;
+  readonly message: string;
+  readonly pos: readonly [number, number];
+}
+
+/** After the first error that breaks the tree, the parser reports what only follows from it. */
+function reported(errors: readonly YamlError[]): readonly YamlError[] {
+  const first = errors.find(({ code }) => !HARMLESS.has(code));
+  return errors.filter((error) => error === first || HARMLESS.has(error.code));
+}
+
+export interface PlacedScalar {
+  readonly start: number;
+  readonly end: number;
+  readonly style: Scalar['type'];
+  readonly value: unknown;
+}
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+interface SpanFix {
+  readonly span: Span;
+  readonly replacement: string;
+}
 
 export class SchemaSource {
   readonly file: string;
@@ -27,7 +56,7 @@ export class SchemaSource {
   readonly #document: Document.Parsed;
   /** Offsets of the first characters of the lines. */
   readonly #lineStarts: readonly number[];
-  /** Where YAML sees something else than the author wrote: nothing that follows from it is reported. */
+  /** Where YAML reads something other than the author meant: what follows from it is not reported. */
   readonly #misread: Range[] = [];
 
   constructor(text: string, file: string) {
@@ -35,14 +64,14 @@ export class SchemaSource {
     this.text = text;
     this.#lineStarts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
     this.#document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
-    for (const error of this.#document.errors) this.#reportYaml(error);
+    for (const error of reported(this.#document.errors)) this.#reportYaml(error);
     visit(this.#document, {
       Node: (_key, node) => this.#reportTag(node as Node),
       Pair: (_key, { key }) => {
         if (!isMap(key) && !isSeq(key)) return;
         this.#add(firstLine(text, rangeOf(key)), {
           code: 'yaml_key',
-          message: 'a mapping or a list cannot be a key',
+          message: 'expected a string as the key, found a mapping or a list',
           path: [],
         });
       },
@@ -50,7 +79,7 @@ export class SchemaSource {
         if (node.resolve(this.#document) === undefined) {
           this.#add(rangeOf(node), {
             code: 'yaml_alias',
-            message: `no anchor \`&${node.source}\` stands before this alias`,
+            message: `unknown alias \`*${node.source}\`; no anchor \`&${node.source}\` precedes it`,
             path: [],
           });
         }
@@ -58,16 +87,24 @@ export class SchemaSource {
     });
   }
 
-  /** `undefined` where the file is no YAML: `issues` says why. */
+  /** `undefined` if the file is not YAML: `issues` has the reasons. */
   value(): unknown {
     const broken = this.#document.errors.some((error) => !HARMLESS.has(error.code));
     if (broken || this.issues.some(({ code }) => code === 'yaml_alias' || code === 'yaml_key')) return undefined;
     try {
       return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
     } catch {
-      this.#add([0, 0], { code: 'yaml_alias', message: 'the aliases of this file stand for too much', path: [] });
+      this.#add([0, 0], {
+        code: 'yaml_alias',
+        message: 'the aliases of this file expand to too many values',
+        path: [],
+      });
       return undefined;
     }
+  }
+
+  get hasErrors(): boolean {
+    return this.issues.some(({ severity }) => severity === 'error');
   }
 
   report(finding: Finding): void {
@@ -76,8 +113,8 @@ export class SchemaSource {
     this.#add(range, finding, fix);
   }
 
-  /** A fault about a part of the text that stands at `path`. `fix` replaces a part of that text too. */
-  reportWithin(finding: Finding, span: Span, fix?: { readonly span: Span; readonly replacement: string }): void {
+  /** A fault about a part of the string at `path`. `fix` replaces a part of that string too. */
+  reportWithin(finding: Finding, span: Span, fix?: SpanFix): void {
     const node = this.#scalarAt(finding.path);
     if (node === undefined) {
       this.report(finding);
@@ -95,7 +132,7 @@ export class SchemaSource {
     return /^[ \t]+#/.test(this.text.slice(node.range![1], node.range![1] + 64));
   }
 
-  /** What stands from the value's start to the end of its line, for a fix that puts it into quotes. */
+  /** Reports the rest of the value's line; the fix puts all of it in quotes. */
   reportCut(finding: Finding): void {
     const [start] = this.#rangeOf(finding.path, 'value');
     const lineEnd = this.text.indexOf('\n', start);
@@ -109,12 +146,8 @@ export class SchemaSource {
     return this.#pairAt(path) !== undefined || this.#nodeAt(path) !== undefined;
   }
 
-  /** The scalar's place and style, for those who rewrite it. */
-  scalarAt(
-    path: Path,
-  ):
-    | { readonly start: number; readonly end: number; readonly style: Scalar['type']; readonly value: unknown }
-    | undefined {
+  /** The scalar's place and style, for a rewrite. */
+  scalarAt(path: Path): PlacedScalar | undefined {
     const node = this.#scalarAt(path);
     return node && { start: node.range![0], end: node.range![1], style: node.type, value: node.value };
   }
@@ -125,7 +158,7 @@ export class SchemaSource {
     return { line: first.line, column: first.column, end_line: last.line, end_column: last.column };
   }
 
-  #placeOf(offset: number): { readonly line: number; readonly column: number } {
+  #placeOf(offset: number): Place {
     const at = Math.min(offset, this.text.length);
     let low = 0;
     let high = this.#lineStarts.length - 1;
@@ -146,7 +179,7 @@ export class SchemaSource {
     );
   }
 
-  #fixOf(node: Scalar, offsets: readonly number[], fix: { readonly span: Span; readonly replacement: string }) {
+  #fixOf(node: Scalar, offsets: readonly number[], fix: SpanFix) {
     const written = writtenIn(node.type, fix.replacement);
     if (written !== undefined) return { range: spanIn(offsets, fix.span), replacement: written };
     const value = String(node.value);
@@ -154,15 +187,11 @@ export class SchemaSource {
     return { range: rangeOf(node), replacement: singleQuoted(whole.trim()) };
   }
 
-  #reportYaml(error: {
-    readonly code: string;
-    readonly message: string;
-    readonly pos: readonly [number, number];
-  }): void {
+  #reportYaml(error: YamlError): void {
     const path = this.#pathAt(error.pos[0]);
     const start = this.text[error.pos[0]];
     if (error.code === 'BAD_SCALAR_START' && start === '@') {
-      const message = 'YAML does not allow a value that begins with `@` without quotes; put the whole text into quotes';
+      const message = 'YAML does not allow `@` at the start of a value; put the whole value in quotes';
       this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
       return;
     }
@@ -171,17 +200,14 @@ export class SchemaSource {
       const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
       this.#add(range, {
         code: 'duplicate_key',
-        message: `${key === '' ? 'a key' : `\`${key}\``} is given twice`,
+        message: `${key === '' ? 'a key' : `\`${key}\``} is given twice; remove one of them`,
         path,
       });
       return;
     }
-    const message = error.message.split('\n')[0]!;
-    this.#add(error.pos, {
-      code: 'yaml_syntax',
-      message: `this is no YAML: ${message[0]!.toLowerCase()}${message.slice(1)}`,
-      path,
-    });
+    const [first = ''] = error.message.split('\n');
+    const reason = error.code === 'TAB_AS_INDENT' ? TABS : `${first[0]!.toLowerCase()}${first.slice(1)}`;
+    this.#add(error.pos, { code: 'yaml_syntax', message: `not valid YAML: ${reason}`, path });
   }
 
   #reportTag(node: Node): void {
@@ -190,12 +216,11 @@ export class SchemaSource {
     const before = this.text.slice(0, start).search(/![^\s]*[ \t]*$/);
     const at = this.text[start] === '!' ? start : before;
     if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
-    const message =
-      'YAML reads `!` at the start of a value as a tag, which would be lost here; put the whole text into quotes';
+    const message = 'YAML reads `!` at the start of a value as a tag, and would drop it; put the whole value in quotes';
     this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
   }
 
-  /** From `start` to the end of the value as the author saw it: the line, or up to the brace that closes a flow mapping. */
+  /** From `start` to the end of the value as the author meant it: the line, or up to the brace of a flow mapping. */
   #quoteLine(start: number, finding: Finding): Range {
     const lineEnd = this.text.indexOf('\n', start);
     const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
@@ -214,7 +239,7 @@ export class SchemaSource {
     const held = this.#resolve(node);
     if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
     if (!isMap(held)) return undefined;
-    // The last of two equal keys is what `value()` holds.
+    // Of two equal keys, `value()` has the last.
     const pair = held.items.findLast(
       (item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key),
     );
@@ -241,7 +266,7 @@ export class SchemaSource {
     return isScalar(node) && node.range ? node : undefined;
   }
 
-  /** Of the longest part of `path` that stands in the file. */
+  /** Of the longest part of `path` that is in the file. */
   #rangeOf(path: Path, at: 'key' | 'value'): Range {
     const pair = this.#pairAt(path);
     const node = this.#nodeAt(path) as Node | null | undefined;
@@ -292,7 +317,7 @@ function spanIn(offsets: readonly number[], { start, end }: Span): Range {
   const from = offsets[Math.min(start, last)]!;
   if (end <= start) return [from, from];
   const to = offsets[Math.min(end, last)]!;
-  // Behind a fold the next character stands on another line: end right behind the last one that is meant.
+  // After a fold the next character is on another line: end right after the last one that is meant.
   const before = offsets[Math.min(end, last) - 1]!;
   return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
 }

@@ -1,11 +1,16 @@
-/** Raw value → a value of the shape. Every fault is reported; what is faulty is left out, so that the rest can be checked as well. */
+/**
+ * The raw value of a schema file → a value of the shape. Every fault is reported, and what is faulty is left out, so
+ * that the rest can be checked too.
+ */
 import { nearest } from '../../grammar/suggest.ts';
+import { foreignType } from './fields/foreign-types.ts';
 import type { Path, Report } from './issue.ts';
-import { type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
+import { inYaml, policyFor } from './policy-words.ts';
+import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 
 export interface ShapeResult {
   readonly file: SchemaFile;
-  /** Names that were declared wrongly: whatever refers to them is not reported once more. */
+  /** Names whose declaration is faulty: what refers to them is not reported again. */
   readonly broken: Set<string>;
 }
 
@@ -28,7 +33,7 @@ interface Flat {
   readonly message: string;
   readonly path: Path;
   readonly at: 'key' | 'value';
-  readonly replacement?: string;
+  readonly replacement?: string | undefined;
   /** What to take out of the raw value. */
   readonly prune: Path;
 }
@@ -76,7 +81,7 @@ function take(value: unknown, path: Path): void {
   const parentPath = path.slice(0, -1);
   const parent = valueAt(value, parentPath);
   if (Array.isArray(parent) && typeof key === 'number') {
-    // Places hold on to the positions of the others: a rule becomes one that is always valid, a name an empty one.
+    // The positions of the other elements must stay: a rule becomes one that is always valid, a name an empty one.
     if (parentPath.includes('access')) parent[key] = parentPath.at(-1) === 'roles' ? '' : { when: true };
     else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum')
       parent[key] = '';
@@ -101,7 +106,7 @@ function flatten(fault: ZodFault, raw: unknown, base: Path = []): Flat[] {
   return flattenLeaf({ ...fault, path }, raw);
 }
 
-/** The fault says that the value is of another kind altogether, so that this branch of the union was not meant. */
+/** The value is of another kind altogether, so this branch of the union was not meant. */
 function wrongKind({ code, path, errors }: ZodFault, value: unknown): boolean {
   if (path.length > 0) return false;
   if (code === 'invalid_type') return true;
@@ -114,9 +119,9 @@ function wrongKind({ code, path, errors }: ZodFault, value: unknown): boolean {
 }
 
 const LABELS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
-  int: 'a whole number',
+  int: 'an int',
   boolean: '`true` or `false`',
   array: 'a list',
   object: 'a mapping',
@@ -129,31 +134,38 @@ function labels({ code, expected, values, errors }: ZodFault): readonly string[]
   return [LABELS[expected ?? ''] ?? expected ?? 'another value'];
 }
 
-function found(value: unknown): string {
+/** A value of the file, in messages. */
+export function found(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
-  return typeof value === 'string'
-    ? `the text \`${value.length > 40 ? `${value.slice(0, 40)}…` : value}\``
-    : `\`${value}\``;
+  return typeof value === 'string' ? `the string \`${shortened(value)}\`` : `\`${value}\``;
 }
+
+const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 const listed = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
-  return {
-    code: 'wrong_type',
-    message: `expected ${listed(wanted)}, found ${found(value)}`,
-    path,
-    at: 'value',
-    prune: path,
-  };
+  const rule = ruleFor(path, value);
+  const hint = rule === undefined ? '' : `; write \`${rule}\``;
+  const message = `expected ${listed(wanted)}, found ${found(value)}${hint}`;
+  return { code: 'wrong_type', message, path, at: 'value', prune: path, replacement: rule };
+}
+
+/** What was meant by a word, or a policy, in a list of rules. */
+function ruleFor(path: Path, value: unknown): string | undefined {
+  if (path.length !== 5 || path[2] !== 'access') return undefined;
+  if (typeof value === 'boolean') return `{ when: ${value} }`;
+  if (typeof value !== 'string' || !NAME.test(value)) return undefined;
+  const decided = policyFor(value);
+  return decided === undefined ? `{ roles: [${value}] }` : `{ when: ${inYaml(decided)} }`;
 }
 
 const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
-  // A rate's pattern holds a duration's, so it stands first.
-  [/ in /, 'invalid_rate', 'attempts in a time such as `10 in 15m`'],
+  // The pattern of a rate contains that of a duration, so it comes first.
+  [/ in /, 'invalid_rate', 'a number of attempts in a time, such as `10 in 15m`'],
   [/s\|m\|h\|d\|w/, 'invalid_duration', 'a duration such as `90s`, `15m`, `24h` or `30d`'],
   [/KiB/, 'invalid_size', 'a size such as `1048576`, `512KiB` or `100MiB`'],
   [/A-Za-z/, 'invalid_name', 'a name: a letter, then letters, digits and single underscores, at most 48'],
@@ -180,17 +192,23 @@ function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
 }
 
 function notOneOf(path: Path, options: readonly string[], value: unknown): Flat {
-  const near = typeof value === 'string' ? nearest(value, options) : undefined;
+  const [, , part, , key] = path;
+  const isType = part === 'fields' && (key === undefined || key === 'type');
+  const choice = path.at(-1) === 'kind' ? 'kind of relation' : isType ? 'field type' : 'choice here';
+  const advice = isType && typeof value === 'string' ? foreignType(value) : undefined;
+  const near =
+    advice?.type ?? (typeof value === 'string' && advice === undefined ? nearest(value, options) : undefined);
   const hint =
-    near === undefined ? `expected ${listed(options.map((option) => `\`${option}\``))}` : `did you mean \`${near}\`?`;
-  const message = `${found(value)} is no ${path.at(-1) === 'kind' ? 'kind of relation' : path.includes('fields') ? 'field type' : 'choice here'}; ${hint}`;
-  const replacement = near === undefined ? {} : { replacement: near };
-  return { code: 'not_one_of', message, path, at: 'value', prune: path, ...replacement };
+    advice?.hint ?? (near === undefined ? `expected ${listed(options.map(quoted))}` : `did you mean \`${near}\`?`);
+  const message = `${found(value)} is not a ${choice}; ${hint}`;
+  return { code: 'not_one_of', message, path, at: 'value', prune: path, replacement: near };
 }
+
+const quoted = (word: string): string => `\`${word}\``;
 
 function missingKey(path: Path, fault: ZodFault): Flat {
   const wanted = fault.options ?? fault.values;
-  const expected = wanted === undefined ? '' : `; expected ${listed(wanted.map((option) => `\`${option}\``))}`;
+  const expected = wanted === undefined ? '' : `; expected ${listed(wanted.map(String).map(quoted))}`;
   const parent = path.slice(0, -1);
   return {
     code: 'missing_key',
@@ -204,27 +222,16 @@ function missingKey(path: Path, fault: ZodFault): Flat {
 function unknownKey(parent: Path, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
   const near = nearest(key, known);
-  const hint =
-    near === undefined
-      ? known.length === 0
-        ? ''
-        : `; expected ${listed(known.map((name) => `\`${name}\``))}`
-      : `; did you mean \`${near}\`?`;
+  const expected = known.length === 0 ? '' : `; expected ${listed(known.map(quoted))}`;
+  const hint = near === undefined ? expected : `; did you mean \`${near}\`?`;
   const path = [...parent, key];
-  const replacement = near === undefined ? {} : { replacement: near };
-  return {
-    code: 'unknown_key',
-    message: `unknown key \`${key}\`${hint}`,
-    path,
-    at: 'key',
-    prune: path,
-    ...replacement,
-  };
+  const message = `unknown key \`${key}\`${hint}`;
+  return { code: 'unknown_key', message, path, at: 'key', prune: path, replacement: near };
 }
 
 let format: JsonShape | undefined;
 
-/** The keys that may stand in the mapping at `path`. */
+/** The keys that the mapping at `path` may have. */
 function keysAt(path: Path, raw: unknown): readonly string[] {
   format ??= schemaOfFormat();
   let shapes: readonly JsonShape[] = [format];
@@ -249,7 +256,7 @@ function stepInto({ properties, additionalProperties, items }: JsonShape, key: s
     : [];
 }
 
-/** Without unions; of relations, the one of the kind that was given. */
+/** The members of unions; of relations, the one of the kind that was given. */
 function alternatives(shapes: readonly JsonShape[], value: unknown): readonly JsonShape[] {
   const kind = valueAt(value, ['kind']);
   return shapes.flatMap((shape): readonly JsonShape[] => {

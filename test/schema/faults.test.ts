@@ -32,8 +32,36 @@ describe('a faulty schema file', () => {
     });
     expect(outcomes.filter(([, failed, none]) => failed !== none)).toEqual([]);
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
+      'nothing but a comment',
+      'a collection in upper case',
       'an index on long texts',
       'a rule that another one makes idle',
     ]);
   });
 });
+
+/** The file with every fix applied, the last first. */
+function fixed(text: string): string {
+  const lines = text.split('\n');
+  for (const { fix } of parseSchema(text).issues.toReversed()) {
+    if (fix === undefined) continue;
+    const line = lines[fix.line - 1]!;
+    lines[fix.line - 1] = line.slice(0, fix.column - 1) + fix.replacement + line.slice(fix.end_column - 1);
+  }
+  return lines.join('\n');
+}
+
+it.each(['text', 'boolean', 'date', 'admin', 'public', 'authenticated', 'owner', '[admin, public]'])(
+  'what is offered for %s is valid',
+  (word) => {
+    const isType = ['text', 'boolean', 'date'].includes(word);
+    const text = `collections:
+  a:
+    fields: { f: ${isType ? word : 'string'} }
+    relations: { owner: { kind: belongs_to, collection: users } }
+    access: { list: ${isType ? 'true' : word} }
+`;
+    const errors = (of: string) => parseSchema(of).issues.filter(({ severity }) => severity === 'error').length;
+    expect([errors(text) > 0, errors(fixed(text))]).toEqual([true, 0]);
+  },
+);

@@ -15,12 +15,76 @@ const field = (text: string): string => `collections:\n  a:\n    fields:\n      
 const relation = (text: string): string => `collections:\n  b: {}\n  a:\n    relations:\n      r: ${text}\n`;
 const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
 
+const owned = (text: string): string =>
+  `collections:\n  a:\n    fields: { title: string }\n    relations:\n      owner: { kind: belongs_to, collection: users }\n    access:\n      list: ${text}\n`;
+
+/** Types of other systems, and what is said of them. */
+const TYPES: readonly (readonly [type: string, says: string])[] = [
+  ['text', 'did you mean `string`?'],
+  ['boolean', 'did you mean `bool`?'],
+  ['date', 'did you mean `datetime`?'],
+  ['number', '`int` is for whole numbers, `float` for others'],
+  ['json', 'there is no JSON type'],
+  ['uuid', 'a belongs_to under `relations`'],
+  ['relation', 'under `relations`'],
+  ['string[]', 'a many_to_many'],
+  ['file', 'a belongs_to to `files`'],
+  ['select', 'enum: [a, b]'],
+];
+/** Words of other systems for who may do something. */
+const WORDS: readonly (readonly [word: string, code: string, says: string])[] = [
+  ['public', 'text_unquoted', '`public` is not a policy; write `true`'],
+  ['private', 'text_unquoted', 'write `false`'],
+  ['authenticated', 'text_unquoted', 'write `@request.auth.id is not null`'],
+  ['admin', 'text_unquoted', 'write `[{ roles: [admin] }]`'],
+  ['owner', 'variable_unknown', 'write `@record.owner = @request.auth.id`'],
+];
+
 export const FAULTS: readonly FaultCase[] = [
   // The file
   { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },
   { about: 'a file that is a text', text: '⟦hello\n', codes: ['wrong_type'] },
   { about: 'an unclosed bracket', text: 'roles: [a,\n⟦', codes: ['yaml_syntax'] },
-  { about: 'a tab as indentation', text: 'collections:\n⟦\ta: {}\n', codes: ['yaml_syntax'] },
+  {
+    about: 'tabs as indentation: the first only',
+    text: 'collections:\n⟦\ta:\n\t\tfields:\n\t\t\tn: int\n',
+    codes: ['yaml_syntax'],
+    says: 'use spaces',
+  },
+  { about: 'a bracket in a flow mapping', text: field('{ type: string⟦[] }'), codes: ['yaml_syntax'] },
+  { about: 'nothing but a comment', text: '⟦# later\n', codes: ['no_collections'], says: 'under `collections`' },
+  {
+    about: 'a collection in upper case',
+    text: 'collections:\n  ⟦Posts: {}\n',
+    codes: ['upper_case'],
+    says: '/api/Posts',
+  },
+  ...TYPES.map(([type, says]) => ({ about: `the type ${type}`, text: field(`⟦${type}`), codes: ['not_one_of'], says })),
+  ...WORDS.map(([word, code, says]) => ({ about: `the policy ${word}`, text: owned(`⟦${word}`), codes: [code], says })),
+  {
+    about: 'words in a list of rules',
+    text: owned('[⟦admin, ⟦public, ⟦true]'),
+    codes: ['wrong_type', 'wrong_type', 'wrong_type'],
+    says: '`{ roles: [admin] }`',
+  },
+  {
+    about: 'a role as a condition',
+    text: owned('[{ when: ⟦admin }]'),
+    codes: ['text_unquoted'],
+    says: 'write `roles: [admin]` in place of `when`',
+  },
+  {
+    about: 'a pattern operator',
+    text: owned(`'@record.title ⟦~ ⟦"x"'`),
+    codes: ['no_arithmetic', 'operator_expected'],
+    says: '`contains`',
+  },
+  {
+    about: 'a bound in quotes',
+    text: field('{ type: string, max: ⟦"80" }'),
+    codes: ['wrong_type'],
+    says: 'found the string `80`',
+  },
   { about: 'two documents', text: 'roles: []\n⟦---\nroles: []\n', codes: ['yaml_syntax'] },
   { about: 'an alias of nothing', text: 'roles: ⟦*nope\n', codes: ['yaml_alias'] },
   { about: 'a key given twice', text: 'roles: [a]\n⟦roles: [b]\n', codes: ['duplicate_key'] },
@@ -91,6 +155,7 @@ export const FAULTS: readonly FaultCase[] = [
     about: 'owner beside owner_id',
     text: 'collections:\n  a:\n    fields: { owner_id: string }\n    relations:\n      ⟦owner: { kind: belongs_to, collection: users }\n',
     codes: ['name_taken'],
+    says: 'the relation `owner` is also called `owner_id`; remove the field',
   },
   {
     about: 'a field called as a to-many filter',

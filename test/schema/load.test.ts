@@ -153,7 +153,7 @@ describe('loading a schema', () => {
   });
 
   it('knows users and files by themselves', () => {
-    const { collections, roles } = loaded('');
+    const { collections, roles } = loaded('collections: {}');
     expect([...roles.values()]).toEqual([{ name: 'admin', assigns: ['admin'], includes: [] }]);
     expect(
       [...collections.values()].map(({ name, kind, fields, relations }) => [

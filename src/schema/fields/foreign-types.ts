@@ -1,0 +1,41 @@
+/** Field types by the names that other systems give them, and what to write here. */
+
+/** A type, or a sentence if there is none that simply takes its place. */
+interface Advice {
+  readonly type?: string;
+  readonly hint: string;
+}
+
+const same = (type: string): Advice => ({ type, hint: `did you mean \`${type}\`?` });
+const NUMBER: Advice = { hint: '`int` is for whole numbers, `float` for others' };
+const JSON_TYPE: Advice = {
+  hint: 'there is no JSON type; declare its members as fields, or keep its text in a `string`',
+};
+const RELATION: Advice = { hint: 'references to records are declared under `relations`, not under `fields`' };
+const LIST: Advice = {
+  hint: 'a field holds one value; for a list of values, use a collection of its own with a belongs_to, or a many_to_many',
+};
+const FILE: Advice = { hint: 'a file is a belongs_to to `files`, declared under `relations`' };
+const ENUM: Advice = { hint: 'write `{ type: string, enum: [a, b] }`' };
+
+const ADVICE: ReadonlyMap<string, Advice> = new Map([
+  ...['text', 'varchar', 'char', 'str', 'email', 'url', 'slug'].map((name) => [name, same('string')] as const),
+  ...['boolean', 'bit', 'checkbox', 'toggle'].map((name) => [name, same('bool')] as const),
+  ...['integer', 'bigint', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
+  ...['double', 'real', 'decimal', 'numeric', 'float8'].map((name) => [name, same('float')] as const),
+  ...['date', 'time', 'timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
+  ['number', NUMBER],
+  ...['json', 'jsonb', 'object', 'map'].map((name) => [name, JSON_TYPE] as const),
+  ...['relation', 'reference', 'ref', 'm2o', 'belongs_to', 'has_one', 'has_many', 'many_to_many'].map(
+    (name) => [name, RELATION] as const,
+  ),
+  ['uuid', { hint: 'a reference to a record is a belongs_to under `relations`; any other UUID is a `string`' }],
+  ...['array', 'list', 'tags'].map((name) => [name, LIST] as const),
+  ...['file', 'image'].map((name) => [name, FILE] as const),
+  ...['enum', 'select'].map((name) => [name, ENUM] as const),
+]);
+
+export function foreignType(name: string): Advice | undefined {
+  const lower = name.toLowerCase();
+  return ADVICE.get(lower) ?? (lower.endsWith('[]') ? LIST : undefined);
+}
