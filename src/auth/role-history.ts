@@ -1,6 +1,7 @@
 /** Roles change in several places; the audit entry is the difference from the roles that were recorded last. */
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
+import { readTextArray } from '../store/database/text-array.ts';
 import { type Client, record } from './audit.ts';
 
 export async function beginRoleHistory(db: Queryable, userId: string): Promise<void> {
@@ -26,8 +27,8 @@ export async function recordRoles(tx: Transaction, userId: string, by: Actor = {
      WHERE t.user_id = ${id}
        AND u.id = ${id}
        AND t.roles IS DISTINCT FROM u.roles
- RETURNING array_to_json(old.roles)::text, array_to_json(u.roles)::text`);
+ RETURNING old.roles, u.roles`);
   if (cells === undefined) return;
-  const [from, to] = cells.map((cell) => JSON.parse(cell!) as string[]);
+  const [from, to] = cells.map((cell) => readTextArray(cell!));
   await record(tx, { event: 'roles_changed', userId, ...by, detail: { from, to } });
 }

@@ -21,7 +21,7 @@ async function failure(
   );
   if (error === undefined) throw new Error('nothing failed');
   return error instanceof StoreError
-    ? { kind: error.kind, constraint: error.constraint, message: error.message }
+    ? { kind: error.kind, constraint: error.violated?.constraint, message: error.message }
     : error;
 }
 

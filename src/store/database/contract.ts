@@ -37,14 +37,22 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
-/** A unique index refused: `constraint` names it. A foreign key refused. The database cannot be reached. Mapped from SQLSTATE in one place. */
+/** The constraint that a statement violated. */
+export interface Violated {
+  /** On a partition or a shard the name is made from that of the constraint, or not at all. */
+  readonly constraint: string;
+  /** Empty where the server does not name them. */
+  readonly columns: readonly string[];
+}
+
+/** A unique constraint or a foreign key was violated, or the database cannot be reached. Mapped from SQLSTATE in one place. */
 export class StoreError extends Error {
   readonly kind: 'unique' | 'foreign_key' | 'unavailable';
-  readonly constraint: string | undefined;
-  constructor(kind: 'unique' | 'foreign_key' | 'unavailable', constraint?: string, cause?: unknown) {
-    super(`${kind}${constraint ? ` (${constraint})` : ''}`, { cause });
+  readonly violated: Violated | undefined;
+  constructor(kind: 'unique' | 'foreign_key' | 'unavailable', violated?: Violated, cause?: unknown) {
+    super(`${kind}${violated === undefined ? '' : ` (${violated.constraint})`}`, { cause });
     this.name = 'StoreError';
     this.kind = kind;
-    this.constraint = constraint;
+    this.violated = violated;
   }
 }

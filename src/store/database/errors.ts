@@ -1,5 +1,5 @@
 /** What PostgreSQL and the driver report, as the three kinds that callers act on. The one place that reads SQLSTATE. */
-import { StoreError } from './contract.ts';
+import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
@@ -17,6 +17,7 @@ const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
 interface ServerError extends Error {
   readonly code: string;
   readonly constraint?: string;
+  readonly detail?: string;
 }
 
 /** By its shape: the embedded database brings an error class of its own. */
@@ -33,13 +34,21 @@ function sqlState(error: unknown): string | undefined {
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
-  const { code: state, constraint } = error;
-  if (state === UNIQUE_VIOLATION) return new StoreError('unique', constraint, error);
+  const { code: state } = error;
+  if (state === UNIQUE_VIOLATION) return new StoreError('unique', violatedBy(error), error);
   if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
-    return new StoreError('foreign_key', constraint, error);
+    return new StoreError('foreign_key', violatedBy(error), error);
   }
   const isBusy = state === QUERY_CANCELED || isTransient(error) || UNAVAILABLE.test(state);
   return isBusy ? new StoreError('unavailable', undefined, error) : error;
+}
+
+/** The detail reads `Key (team_id, slug)=(…) already exists.`; values come after the columns, whatever they hold. */
+function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
+  const list = detail.slice(detail.indexOf('(') + 1);
+  const end = list.indexOf(')=(');
+  const columns = end < 0 ? [] : list.slice(0, end).split(', ');
+  return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
 }
 
 /** The connection is gone, or never was: nothing can be known of a statement that was under way. */

@@ -2,7 +2,7 @@
 import type { Fault } from '../../problem.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
 import { param, raw, sql } from '../../sql.ts';
-import { StoreError } from '../database/contract.ts';
+import { StoreError, type Violated } from '../database/contract.ts';
 import { nameOf } from '../migrations/tables.ts';
 import { invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
@@ -36,13 +36,13 @@ export async function unreadableMentions(
 /** The refusal for a violated constraint; any other error unchanged. */
 export function toRefusal(error: unknown, collection: Collection): unknown {
   if (!(error instanceof StoreError)) return error;
-  if (error.kind === 'unique') return uniqueViolation(collection, error.constraint);
-  if (error.kind === 'foreign_key') return lostReference(collection, error.constraint);
+  if (error.kind === 'unique') return uniqueViolation(collection, error.violated);
+  if (error.kind === 'foreign_key') return lostReference(collection, error.violated);
   return error;
 }
 
-function uniqueViolation(collection: Collection, constraint: string | undefined): Refusal {
-  const name = memberOf(collection, constraint, 'key');
+function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
   const place = name === undefined ? {} : { pointer: pointerTo('/data', name) };
@@ -50,16 +50,27 @@ function uniqueViolation(collection: Collection, constraint: string | undefined)
 }
 
 /** The related record went while the write was under way. */
-function lostReference(collection: Collection, constraint: string | undefined): Refusal {
-  const name = memberOf(collection, constraint, 'fkey');
+function lostReference(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'fkey');
   const detail = 'there is no such record any more';
   return invalid([{ pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'not_found', detail }]);
 }
 
-/** INVARIANT: constraints are named by their columns (tables.ts). */
-function memberOf(collection: Collection, constraint: string | undefined, suffix: 'key' | 'fkey'): string | undefined {
+/**
+ * Constraints are named by their columns (tables.ts). A shard appends to the name, and a partition makes one of its own: then the name begins with ours, or
+ * the columns tell.
+ */
+function memberOf(collection: Collection, violated: Violated | undefined, suffix: 'key' | 'fkey'): string | undefined {
+  if (violated === undefined) return undefined;
   const members = [...collection.fields.values(), ...collection.relations.values()];
-  return members.find((member) => constraintsOf(collection, member, suffix).includes(constraint ?? ''))?.name;
+  const named = members
+    .flatMap((member) =>
+      constraintsOf(collection, member, suffix).map((constraint) => ({ constraint, name: member.name })),
+    )
+    .filter(({ constraint }) => violated.constraint.startsWith(constraint))
+    .toSorted((a, b) => b.constraint.length - a.constraint.length)[0];
+  const column = violated.columns.at(-1);
+  return named?.name ?? members.find((member) => 'column' in member && member.column === column)?.name;
 }
 
 function constraintsOf(collection: Collection, member: Field | Relation, suffix: 'key' | 'fkey'): readonly string[] {

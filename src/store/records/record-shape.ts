@@ -4,6 +4,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, HasOne } from '../../schema/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
+import { readTextArray } from '../database/text-array.ts';
 
 interface Member {
   readonly name: string;
@@ -40,10 +41,7 @@ export class RecordShape {
     if (known === undefined) {
       const table = ident(alias);
       known = join(
-        this.#members.map(({ name, column }) => {
-          const cell = sql`${table}.${ident(column)}`;
-          return name === 'roles' && this.collection.kind === 'users' ? sql`array_to_json(${cell})::text` : cell;
-        }),
+        this.#members.map(({ column }) => sql`${table}.${ident(column)}`),
         ', ',
       );
       this.#columns.set(alias, known);
@@ -104,7 +102,12 @@ function* membersOf(collection: Collection): Iterable<Member> {
   }
 }
 
-const ROLES: Member = { name: 'roles', column: 'roles', toJson: (cell) => cell, fromCell: (cell) => JSON.parse(cell) };
+const ROLES: Member = {
+  name: 'roles',
+  column: 'roles',
+  toJson: (cell) => JSON.stringify(readTextArray(cell)),
+  fromCell: readTextArray,
+};
 
 export const tableOf = (collection: Collection): Sql => ident(collection.table);
 export const TRUE = raw('TRUE');
