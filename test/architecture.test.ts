@@ -119,7 +119,8 @@ describe('the rooms', () => {
     const listed = inside.filter(
       ({ from, to }) => isList(from) && from.startsWith('src/routes/') && to.startsWith('src/routes/'),
     );
-    const routes = new Set(listed.map(({ to }) => to));
+    // How every route is written.
+    const routes = new Set(listed.map(({ to }) => to).filter((to) => to !== 'src/routes/route.ts'));
     const wrong = inside.filter(({ from, to }) => from.startsWith('src/routes/') && !isList(from) && routes.has(to));
     expect(wrong.map(say)).toEqual([]);
   });

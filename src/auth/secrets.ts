@@ -2,14 +2,15 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
 const BYTES = 32;
-const SHAPE = /^[A-Za-z0-9_-]{43}$/;
+/** The form of every opaque token. */
+export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const newSecret = (): string => randomBytes(BYTES).toString('base64url');
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
 /** Whether a text can be a secret at all. */
-export const isSecret = (text: string): boolean => SHAPE.test(text);
+export const isSecret = (text: string): boolean => SECRET.test(text);
 
 /**
  * Hides `secret` under `key`, so that who presents the key gets the secret back and the database alone tells nothing.

@@ -1,5 +1,6 @@
 /** `bylaw openapi`. */
 import { openapiOf } from '../describe/openapi.ts';
+import { routes } from '../routes/index.ts';
 import type { Command } from './command.ts';
 import { printSchema } from './print-schema.ts';
 
@@ -7,5 +8,5 @@ export const command: Command = {
   name: 'openapi',
   summary: 'prints the OpenAPI 3.1 document of the schema',
   settings: ['schema'],
-  run: async (args, io) => printSchema(args, io, (schema) => `${JSON.stringify(openapiOf(schema), null, 2)}\n`),
+  run: async (args, io) => printSchema(args, io, (schema) => `${JSON.stringify(openapiOf(schema, routes), null, 2)}\n`),
 };

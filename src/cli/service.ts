@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Auth, type PasswordPool } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
+import { openapiOf } from '../describe/openapi.ts';
 import { createFiles } from '../files/files.ts';
 import { openStorage } from '../files/open.ts';
 import { addressReader } from '../http/address.ts';
@@ -68,6 +69,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
     addressOf: addressReader(schema.proxies),
+    document: memoized(() => openapiOf(schema, routes)),
     readJson: jsonBodyReader(schema.limits.body, parts.arrival?.bodyMs),
   };
   const server = createServer(app, routes, parts.arrival);
@@ -84,7 +86,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     await db.close();
     log.flush();
   };
-  return { app, url, stop: once(stop) };
+  return { app, url, stop: memoized(stop) };
 }
 
 async function listen(server: Server, { host, port }: Config): Promise<string> {
@@ -109,10 +111,10 @@ async function drain(server: Server): Promise<void> {
   clearTimeout(late);
 }
 
-function once(stop: () => Promise<void>): () => Promise<void> {
-  let stopping: Promise<void> | undefined;
+function memoized<T>(make: () => T): () => T {
+  let made: T | undefined;
   return () => {
-    stopping ??= stop();
-    return stopping;
+    made ??= make();
+    return made;
   };
 }

@@ -1,393 +1,186 @@
-/** The OpenAPI 3.1 document of a schema: what interface.md says, for these collections. */
-import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
-import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
-import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
-import { authPaths, authSchemas, systemPaths } from './openapi-auth.ts';
-import { type Json, json, operation, ref } from './openapi-parts.ts';
-import { filterKeysOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
+/** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
+import type { Collection, Schema } from '../schema/model.ts';
+import { commonSchemas, schemasOf } from './collections.ts';
+import { type Answer, HEADERS, ID, type Json, type Operation, type Scope } from './operation.ts';
+import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
+import { typeNames } from './writable.ts';
 
-type Names = ReadonlyMap<string, string>;
-const BOTH = [{ bearer: [] }, { cookie: [] }];
+export interface DocumentOptions {
+  /** The package's. */
+  readonly version?: string;
+  readonly baseUrl?: string;
+}
 
-/** `version` is the package's. */
 export function openapiOf(
   schema: Schema,
-  { version = '0.1.0', baseUrl = '/' }: { readonly version?: string; readonly baseUrl?: string } = {},
+  routes: readonly Operation[],
+  { version = '0.1.0', baseUrl = '/' }: DocumentOptions = {},
 ): Json {
   const names = typeNames(schema.collections.keys());
+  const typeName = (collection: string): string => names.get(collection)!;
   const collections = [...schema.collections.values()];
+  const { paths, schemas, responses } = new Document(schema, typeName).write(routes);
   return {
     openapi: '3.1.0',
     info: { title: 'bylaw', version, description: 'Collections of records, where policies decide every access.' },
     servers: [{ url: baseUrl }],
-    tags: [...collections.map(({ name }) => ({ name })), { name: 'auth' }, { name: 'system' }],
-    paths: Object.assign(
-      {},
-      ...collections.map((collection) => collectionPaths(collection, names)),
-      authPaths(schema),
-      systemPaths(),
-    ),
+    tags: [
+      ...collections.map(({ name }) => ({ name, description: TAGS[name] ?? `The records of \`${name}\`.` })),
+      { name: 'auth', description: 'Accounts, sessions, passwords and OAuth.' },
+      { name: 'system', description: 'Health, metrics, keys and this document.' },
+    ],
+    paths,
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-        cookie: { type: 'apiKey', in: 'cookie', name: 'svc_session' },
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The access token of a login.' },
+        cookie: { type: 'apiKey', in: 'cookie', name: 'svc_session', description: 'For browsers; set by a login.' },
       },
-      responses: problemResponses(),
+      responses,
       schemas: Object.assign(
-        {},
-        commonSchemas(schema),
-        authSchemas(),
-        ...collections.map((collection) => schemasOf(collection, names)),
+        { ...commonSchemas(schema), Problem: PROBLEM_SCHEMA, ...schemas },
+        ...collections.map((collection) => schemasOf(collection, typeName)),
       ),
     },
   };
 }
 
-// ---------------------------------------------------------------- schemas
+const TAGS: Readonly<Record<string, string>> = {
+  users: 'Accounts as records. They are created by registering.',
+  files: 'Files as records, and their content.',
+};
 
-function commonSchemas({ roles }: Schema): Json {
-  const ids = { type: 'array', items: idSchema, maxItems: 1000 };
-  return {
-    Id: idSchema,
-    Role: { type: 'string', enum: [...roles.keys()] },
-    Members: {
-      type: 'object',
-      description: 'Changes of the members, applied in the order set, add, remove.',
-      properties: { set: ids, add: ids, remove: ids },
-      additionalProperties: false,
-      minProperties: 1,
-    },
-    Page: {
-      type: 'object',
-      required: ['limit', 'offset', 'has_more'],
-      properties: {
-        limit: { type: 'integer' },
-        offset: { type: 'integer' },
-        has_more: { type: 'boolean' },
-        total: { type: 'integer', description: 'With `Prefer: count=exact`.' },
-      },
-    },
-    Problem: {
-      type: 'object',
-      required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
-      properties: {
-        type: { type: 'string' },
-        title: { type: 'string' },
-        status: { type: 'integer' },
-        detail: { type: 'string' },
-        code: { type: 'string', enum: Object.keys(PROBLEMS) },
-        request_id: { type: 'string' },
-        errors: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['code', 'detail'],
-            properties: {
-              pointer: { type: 'string' },
-              parameter: { type: 'string' },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-            },
-          },
-          maxItems: MAX_SHOWN_FAULTS,
-        },
-        error_count: {
-          type: 'integer',
-          description: 'The number of all faults, where `errors` holds the first of them.',
-        },
-      },
-    },
-  };
-}
+const SIGNED_IN = [{ bearer: [] }, { cookie: [] }];
 
-const idSchema = ID_KIND.jsonSchema({});
+class Document {
+  readonly #schema: Schema;
+  readonly #typeName: Scope['typeName'];
+  readonly #problems = new ProblemResponses();
+  readonly #schemas: Record<string, Json> = {};
+  readonly #paths: Record<string, Record<string, Json>> = {};
+  readonly #ids = new Set<string>();
 
-function fieldSchema(field: Field): Json {
-  const schema = FIELD_KINDS[field.type].jsonSchema(field) as Json;
-  return field.required ? schema : orNull(schema);
-}
-
-function orNull(schema: Json): Json {
-  const { type, enum: allowed } = schema;
-  return { ...schema, type: [type, 'null'], ...(Array.isArray(allowed) ? { enum: [...allowed, null] } : {}) };
-}
-
-function schemasOf(collection: Collection, names: Names): Json {
-  const name = names.get(collection.name)!;
-  const writables = writablesOf(collection);
-  const create = collection.kind === 'users' ? {} : { [`${name}Create`]: bodySchema(writables, { creating: true }) };
-  const roles = {
-    type: 'object',
-    additionalProperties: false,
-    minProperties: 1,
-    properties: Object.fromEntries(['set', 'add', 'remove'].map((key) => [key, { type: 'array', items: ref('Role') }])),
-  };
-  const update = bodySchema(writables, { creating: false, extra: collection.kind === 'users' ? { roles } : {} });
-  return { [name]: recordSchema(collection, names), ...create, [`${name}Update`]: update };
-}
-
-function recordSchema(collection: Collection, names: Names): Json {
-  const properties: Json = { id: idSchema };
-  for (const field of collection.fields.values())
-    properties[field.name] = { ...fieldSchema(field), ...(field.readOnly ? { readOnly: true } : {}) };
-  if (collection.kind === 'users') properties.roles = { type: 'array', items: ref('Role') };
-  for (const relation of referencesOf(collection)) {
-    properties[relation.name] =
-      relation.kind === 'belongs_to' && relation.required ? idSchema : orNull(idSchema as Json);
+  constructor(schema: Schema, typeName: Scope['typeName']) {
+    this.#schema = schema;
+    this.#typeName = typeName;
   }
-  const required = Object.keys(properties);
-  const relations = [...collection.relations.values()].map(({ name, kind, collection: target }) => {
-    const record = ref(names.get(target)!);
-    return [
-      name,
-      isToMany({ kind }) ? { type: 'array', items: record, maxItems: 100 } : { oneOf: [record, { type: 'null' }] },
-    ] as const;
-  });
-  if (relations.length > 0) properties.expand = { type: 'object', properties: Object.fromEntries(relations) };
-  const cuttable = [...collection.relations.values()].filter(isToMany).map(({ name }) => name);
-  if (cuttable.length > 0)
-    properties.expand_more = {
-      type: 'array',
-      items: { type: 'string', enum: cuttable },
-      description: 'The relations in `expand` that have more records than the 100 that are shown.',
-    };
-  return { type: 'object', required, properties };
-}
 
-const isToMany = ({ kind }: Pick<Relation, 'kind'>): boolean => kind === 'has_many' || kind === 'many_to_many';
-
-function bodySchema(
-  writables: readonly Writable[],
-  { creating, extra = {} }: { readonly creating: boolean; readonly extra?: Json },
-): Json {
-  const properties = {
-    ...Object.fromEntries(writables.map((writable) => [writable.name, writableSchema(writable, creating)])),
-    ...extra,
-  };
-  const required = creating ? writables.filter(({ mandatory }) => mandatory).map(({ name }) => name) : [];
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties,
-    ...(required.length > 0 ? { required } : {}),
-    ...(creating ? {} : { minProperties: 1 }),
-  };
-}
-
-function writableSchema(writable: Writable, creating: boolean): Json {
-  switch (writable.kind) {
-    case 'field': {
-      const { default: value } = writable.field;
-      return {
-        ...fieldSchema(writable.field),
-        ...(creating && value?.kind === 'constant' ? { default: value.value } : {}),
-      };
+  /** Collection by collection, then what belongs to none. */
+  write(routes: readonly Operation[]) {
+    for (const collection of this.#schema.collections.values()) {
+      for (const route of routes) if (belongsTo(route, collection)) this.#add(route, collection);
     }
-    case 'reference':
-      return writable.nullable ? orNull(idSchema as Json) : (idSchema as Json);
-    case 'members':
-      return ref('Members');
+    for (const route of routes) if (isOfNoCollection(route) && this.#isOffered(route)) this.#add(route, undefined);
+    return { paths: this.#paths, schemas: this.#schemas, responses: this.#problems.components };
+  }
+
+  /** Without a provider, the routes of OAuth only answer 404. */
+  #isOffered({ path }: Operation): boolean {
+    return !path.includes(':provider') || this.#schema.oauth.size > 0;
+  }
+
+  #add(route: Operation, collection: Collection | undefined): void {
+    const scope: Scope = {
+      schema: this.#schema,
+      collection,
+      typeName: this.#typeName,
+      define: (name, schema) => {
+        this.#schemas[name] = schema;
+        return { $ref: `#/components/schemas/${name}` };
+      },
+    };
+    const path = pathOf(route, collection);
+    this.#paths[path] ??= {};
+    const item = this.#paths[path];
+    // Of two routes that fit a path and a method, the first one answers.
+    if (item[route.method.toLowerCase()] !== undefined) return;
+    item[route.method.toLowerCase()] = this.#operation(route, scope);
+    if (route.head !== undefined) item.head = this.#headOf(route, scope);
+  }
+
+  #operation(route: Operation, scope: Scope): Json {
+    const parameters = parametersOf(route, scope);
+    const { summary, description, body, answers } = route;
+    const named = (text: string): string => text.replaceAll('{collection}', scope.collection?.name ?? '');
+    return {
+      operationId: this.#operationId(route, scope),
+      tags: [tagOf(route, scope)],
+      summary: named(summary),
+      ...(description === undefined ? {} : { description: named(description) }),
+      security: isOpen(route) ? [] : SIGNED_IN,
+      ...(parameters.length === 0 ? {} : { parameters }),
+      ...(body === undefined ? {} : { requestBody: requestBodyOf(body, scope) }),
+      responses: { ...answersOf(answers, scope), ...this.#problems.of(route) },
+    };
+  }
+
+  #headOf(route: Operation, scope: Scope): Json {
+    const head = { ...route, id: route.head!, summary: 'Get the headers of GET without its body' };
+    return this.#operation({ ...head, answers: withoutBodies(route.answers) }, scope);
+  }
+
+  /** A collection can be called so that two routes come to one id: the later one is numbered. */
+  #operationId(route: Operation, { collection }: Scope): string {
+    const base = isGeneral(route) ? `${route.id}_${collection!.name}` : route.id;
+    let id = base;
+    for (let i = 2; this.#ids.has(id); i++) id = `${base}_${i}`;
+    this.#ids.add(id);
+    return id;
   }
 }
 
-// ---------------------------------------------------------------- paths
+const isOpen = ({ door }: Operation): boolean => door === 'public' || door === 'optional';
+const isGeneral = ({ path }: Operation): boolean => path.includes(':collection');
 
-const query = (name: string, schema: unknown, description?: string): Json => ({
-  name,
-  in: 'query',
-  schema,
-  ...(description === undefined ? {} : { description }),
-});
-const header = (name: string, description: string): Json => ({
-  name,
-  in: 'header',
-  schema: { type: 'string' },
-  description,
-});
-const dataOf = (schema: Json): Json => ({
-  type: 'object',
-  required: ['data'],
-  additionalProperties: false,
-  properties: { data: schema },
-});
-const ID_PARAMETER: Json = { name: 'id', in: 'path', required: true, schema: idSchema };
-const COMMON: readonly ProblemCode[] = [
-  'unauthenticated',
-  'forbidden',
-  'rate_limited',
-  'unavailable',
-  'not_acceptable',
-];
+const isOfNoCollection = (route: Operation): boolean =>
+  !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
-function expandParameter({ relations }: Collection): readonly Json[] {
-  if (relations.size === 0) return [];
-  return [
-    query(
-      'expand',
-      { type: 'string' },
-      `Relations to show as records, with commas between: ${[...relations.keys()].join(', ')}.`,
-    ),
-  ];
+function belongsTo(route: Operation, { name, kind }: Collection): boolean {
+  if (typeof route.door !== 'object') return false;
+  if (route.door.collection !== undefined) return route.door.collection === name;
+  return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }
 
-function listParameters(collection: Collection): readonly Json[] {
-  const filters = filterKeysOf(collection).map(({ key, field }) =>
-    query(key, field === undefined ? idSchema : FIELD_KINDS[field.type].jsonSchema(field)),
+function tagOf({ path }: Operation, { collection }: Scope): string {
+  return collection?.name ?? (path.startsWith('/api/auth/') ? 'auth' : 'system');
+}
+
+/** `/api/:collection/:id` → `/api/posts/{id}` */
+function pathOf({ path }: Operation, collection: Collection | undefined): string {
+  return path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function parametersOf({ path, parameters = [] }: Operation, scope: Scope): readonly Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) =>
+    name === 'collection' ? [] : [{ name, in: 'path', required: true, schema: pathSchema(name!, scope) }],
   );
-  return [
-    query('limit', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
-    query('offset', { type: 'integer', minimum: 0, maximum: 1_000_000, default: 0 }),
-    ...expandParameter(collection),
-    ...filters,
-    header('Prefer', '`count=exact` adds `page.total`.'),
-  ];
+  const others = parameters.flatMap((each) => (typeof each === 'function' ? each(scope) : [each]));
+  return [...inPath, ...others.map((parameter) => ({ ...parameter }))];
 }
 
-function collectionPaths(collection: Collection, names: Names): Json {
-  const { name, kind } = collection;
-  const type = names.get(name)!;
-  const make = (id: string, more: Json): Json =>
-    operation({ operationId: `${id}_${name}`, tags: [name], security: BOTH, ...more });
-  const record = json(dataOf(ref(type)));
-  const etag = { ETag: { schema: { type: 'string' } } };
-  const list = make('list', {
-    summary: `The records of ${name} that the caller may see, in the order of their identifiers.`,
-    parameters: listParameters(collection),
-    success: {
-      200: {
-        description: 'A page.',
-        ...json({
-          type: 'object',
-          required: ['data', 'page'],
-          properties: { data: { type: 'array', items: ref(type) }, page: ref('Page') },
-        }),
-      },
-    },
-    problems: [...COMMON, 'filter_unknown_key', 'invalid_parameter', 'unknown_expand'],
-  });
-  const create = make('create', {
-    summary: kind === 'files' ? 'Stores a file.' : `Makes a record of ${name}.`,
-    parameters: [
-      header('Idempotency-Key', 'The same key and body within 24 hours get the first answer.'),
-      ...expandParameter(collection),
-    ],
-    requestBody: { required: true, ...(kind === 'files' ? multipart(type) : json(dataOf(ref(`${type}Create`)))) },
-    success: {
-      201: {
-        description: 'Made. Only the identifier where the caller may not read it.',
-        headers: { Location: { schema: { type: 'string' } } },
-        ...record,
-      },
-    },
-    problems: [
-      ...COMMON,
-      'malformed_json',
-      'too_large',
-      'unsupported_media_type',
-      'validation_failed',
-      'unique_violation',
-    ],
-  });
-  const read = make('read', {
-    summary: `One record of ${name}.`,
-    parameters: [ID_PARAMETER, ...expandParameter(collection), header('If-None-Match', 'ETags that the caller has.')],
-    success: {
-      200: { description: 'The record.', headers: etag, ...record },
-      304: { description: 'It has not changed.' },
-    },
-    problems: [...COMMON, 'not_found', 'unknown_expand'],
-  });
-  const update = make('update', {
-    summary: `Changes fields and relations of a record of ${name}.`,
-    parameters: [
-      ID_PARAMETER,
-      ...expandParameter(collection),
-      header('If-Match', 'Refuses where the record has changed.'),
-    ],
-    requestBody: { required: true, ...json(dataOf(ref(`${type}Update`))) },
-    success: {
-      200: { description: 'Changed. Only the identifier where the caller may not read it.', headers: etag, ...record },
-    },
-    problems: [
-      ...COMMON,
-      'not_found',
-      'patch_empty',
-      'too_large',
-      'unsupported_media_type',
-      'validation_failed',
-      'unique_violation',
-      'changed',
-    ],
-  });
-  const remove = make('delete', {
-    summary: `Deletes a record of ${name}.`,
-    parameters: [ID_PARAMETER, header('If-Match', 'Refuses where the record has changed.')],
-    success: { 204: { description: 'Deleted.' } },
-    problems: [...COMMON, 'not_found', 'still_referenced', 'changed'],
-  });
+const pathSchema = (name: string, { schema }: Scope): Json =>
+  name === 'provider' ? { type: 'string', enum: [...schema.oauth.keys()] } : ID;
+
+function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: Scope): Json {
+  const content = { schema: shape(scope), ...(encoding === undefined ? {} : { encoding: encoding(scope) }) };
+  return { required: true, content: { [type]: content } };
+}
+
+const answersOf = (answers: Operation['answers'], scope: Scope): Json =>
+  Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, scope)]));
+
+function answerOf({ description, shape, type = 'application/json', headers = [] }: Answer, scope: Scope): Json {
+  const described = headers.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
   return {
-    [`/api/${name}`]: { get: list, ...(kind === 'users' ? {} : { post: create }) },
-    [`/api/${name}/{id}`]: { get: read, patch: update, delete: remove },
-    ...(kind === 'files' ? contentPaths() : {}),
+    description,
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(described) }),
+    ...(shape === undefined ? {} : { content: { [type]: { schema: shape(scope) } } }),
   };
 }
 
-function multipart(type: string): Json {
-  const properties = {
-    file: { type: 'string', contentMediaType: 'application/octet-stream' },
-    data: ref(`${type}Create`),
-  };
-  return { content: { 'multipart/form-data': { schema: { type: 'object', required: ['file'], properties } } } };
-}
-
-function contentPaths(): Json {
-  const bytes = { content: { '*/*': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } } };
-  const make = (more: Json): Json =>
-    operation({ tags: ['files'], security: BOTH, parameters: [ID_PARAMETER], ...more });
-  const success = {
-    200: { description: 'The bytes.', ...bytes },
-    206: { description: 'A range of them.', ...bytes },
-    302: { description: 'Where they are, if readers are sent to the bucket itself.' },
-    304: { description: 'They have not changed.' },
-  };
-  const problems: readonly ProblemCode[] = [...COMMON, 'not_found', 'range_not_satisfiable'];
-  const link = {
-    type: 'object',
-    required: ['url', 'expires_at'],
-    properties: { url: { type: 'string' }, expires_at: { type: 'string', format: 'date-time' } },
-  };
-  return {
-    '/api/files/{id}/content': {
-      get: make({ operationId: 'read_file_content', summary: 'The bytes of a file.', success, problems }),
-      head: make({
-        operationId: 'head_file_content',
-        summary: 'The headers of its bytes.',
-        success: { 200: { description: 'As GET.' } },
-        problems,
-      }),
-    },
-    '/api/files/{id}/link': {
-      post: make({
-        operationId: 'link_file',
-        summary: 'A link to the bytes that needs no credential for a while.',
-        success: { 201: { description: 'The link.', ...json(link) } },
-        problems: [...COMMON, 'not_found'],
-      }),
-    },
-  };
-}
-
-function problemResponses(): Json {
-  const statuses = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))];
-  return Object.fromEntries(
-    statuses.map((status) => {
-      const codes = Object.entries(PROBLEMS)
-        .filter(([, problem]) => problem.status === status)
-        .map(([code]) => `\`${code}\``);
-      return [
-        `Problem${status}`,
-        { description: codes.join(', '), content: { 'application/problem+json': { schema: ref('Problem') } } },
-      ];
-    }),
+const withoutBodies = (answers: Operation['answers']): Operation['answers'] =>
+  Object.fromEntries(
+    Object.entries(answers).map(([status, { description, headers }]) => [
+      status,
+      headers === undefined ? { description } : { description, headers },
+    ]),
   );
-}

@@ -1,7 +1,8 @@
-/** TypeScript types of the collections, for clients. */
+/** TypeScript types of the collections, for clients: `bylaw types`. */
 import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Schema } from '../schema/model.ts';
-import { filterKeysOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
+import { referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const HEAD = `// Made by \`bylaw types\`. Do not edit.
 
@@ -9,8 +10,12 @@ const HEAD = `// Made by \`bylaw types\`. Do not edit.
 export type Id = string;
 /** \`YYYY-MM-DDTHH:MM:SS.ffffffZ\` */
 export type DateTime = string;
-/** Changes of a many_to_many, applied in this order. */
-export interface Members {
+/** The answer to a write where the caller may not read the result. */
+export interface IdOnly {
+  id: Id;
+}
+/** Changes the members of a many_to_many, in this order. */
+export interface MemberChange {
   set?: Id[];
   add?: Id[];
   remove?: Id[];
@@ -39,7 +44,8 @@ export function typescriptOf({ collections, roles }: Schema): string {
 function entryOf({ name }: Collection, names: Names): string {
   const type = names.get(name)!;
   const create = name === 'users' ? 'never' : `${type}Create`;
-  return `  ${name}: { record: ${type}; create: ${create}; update: ${type}Update; filters: ${type}Filters };\n`;
+  const written = `${type} | IdOnly`;
+  return `  ${name}: { record: ${type}; written: ${written}; create: ${create}; update: ${type}Update; filters: ${type}Filters };\n`;
 }
 
 function typesOf(collection: Collection, names: Names): string {
@@ -52,7 +58,7 @@ function typesOf(collection: Collection, names: Names): string {
       : [
           block(
             `${type}Create`,
-            writables.map((writable) => writableLine(writable, writable.mandatory)),
+            writables.map((writable) => writableLine(writable, writable.required)),
           ),
         ]),
     block(`${type}Update`, [...writables.map((writable) => writableLine(writable, false)), ...rolesLine(collection)]),
@@ -96,17 +102,20 @@ type Valued = Extract<Writable, { kind: 'field' }>['field'];
 
 const valueType = (field: Valued): string => FIELD_KINDS[field.type].typescript(field);
 
-function writableLine(writable: Writable, mandatory: boolean): string {
-  const name = `${writable.name}${mandatory ? '' : '?'}`;
+function writableLine(writable: Writable, required: boolean): string {
+  const name = `${writable.name}${required ? '' : '?'}`;
   switch (writable.kind) {
     case 'field':
       return `${name}: ${valueType(writable.field)}${writable.field.required ? '' : ' | null'};`;
     case 'reference':
       return `${name}: Id${writable.nullable ? ' | null' : ''};`;
     case 'members':
-      return `${name}: Members;`;
+      return `${name}: MemberChange;`;
   }
 }
 
 const filterLines = (collection: Collection): readonly string[] =>
-  filterKeysOf(collection).map(({ key, field }) => `${key}?: ${field === undefined ? 'Id' : valueType(field)};`);
+  [...filterKeysOf(collection).values()].map((filterKey) => {
+    const type = filterKey.kind === 'field' ? valueType(filterKey.field) : 'Id';
+    return `${filterKey.key}?: ${type};`;
+  });

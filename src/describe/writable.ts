@@ -1,17 +1,17 @@
-/** What a caller may send and must send, as the descriptions of the interface (OpenAPI, TypeScript) need it. */
+/** What a write may and must hold, for the OpenAPI document and the TypeScript types; and the names of generated types. */
 import type { BelongsTo, Collection, Field, HasOne, ManyToMany, Relation } from '../schema/model.ts';
 
 /** A field or a relation that a body may hold. */
 export type Writable =
-  | { readonly name: string; readonly kind: 'field'; readonly field: Field; readonly mandatory: boolean }
+  | { readonly name: string; readonly kind: 'field'; readonly field: Field; readonly required: boolean }
   | {
       readonly name: string;
       readonly kind: 'reference';
       readonly relation: BelongsTo | HasOne;
-      readonly mandatory: boolean;
+      readonly required: boolean;
       readonly nullable: boolean;
     }
-  | { readonly name: string; readonly kind: 'members'; readonly relation: ManyToMany; readonly mandatory: false };
+  | { readonly name: string; readonly kind: 'members'; readonly relation: ManyToMany; readonly required: false };
 
 export function writablesOf({ fields, relations }: Collection): readonly Writable[] {
   const ofFields = [...fields.values()].filter(({ readOnly }) => !readOnly);
@@ -21,7 +21,7 @@ export function writablesOf({ fields, relations }: Collection): readonly Writabl
         name: field.name,
         kind: 'field',
         field,
-        mandatory: field.required && field.default === undefined,
+        required: field.required && field.default === undefined,
       }),
     ),
     ...[...relations.values()].flatMap(writableRelation),
@@ -32,45 +32,29 @@ function writableRelation(relation: Relation): readonly Writable[] {
   const { name } = relation;
   switch (relation.kind) {
     case 'belongs_to': {
-      const mandatory = relation.required && relation.default === undefined;
-      return relation.readOnly ? [] : [{ name, kind: 'reference', relation, mandatory, nullable: !relation.required }];
+      if (relation.readOnly) return [];
+      const required = relation.required && relation.default === undefined;
+      return [{ name, kind: 'reference', relation, required, nullable: !relation.required }];
     }
     case 'has_one':
-      return [{ name, kind: 'reference', relation, mandatory: false, nullable: true }];
+      return [{ name, kind: 'reference', relation, required: false, nullable: true }];
     case 'many_to_many':
-      return [{ name, kind: 'members', relation, mandatory: false }];
+      return [{ name, kind: 'members', relation, required: false }];
     case 'has_many':
       return [];
   }
 }
 
-/** Relations whose identifier a record shows. */
+/** Relations whose id is a member of the record. */
 export const referencesOf = ({ relations }: Collection): readonly (BelongsTo | HasOne)[] =>
   [...relations.values()].filter((relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one');
 
-/** A filter key of lists, and the field that its value is of; without one, its value is an identifier. */
-export interface FilterKey {
-  readonly key: string;
-  readonly field?: Field;
-  readonly target?: string;
-}
-
-export function filterKeysOf({ name, fields, relations }: Collection): readonly FilterKey[] {
-  const keys: FilterKey[] = [{ key: 'id', target: name }];
-  for (const field of fields.values()) keys.push({ key: field.name, field });
-  for (const relation of relations.values()) {
-    const target = relation.collection;
-    if (relation.kind === 'belongs_to') keys.push({ key: relation.name, target }, { key: relation.column, target });
-    else keys.push({ key: relation.kind === 'has_one' ? relation.name : `${relation.name}_any`, target });
-  }
-  return keys;
-}
-
-/** Names of the generated types that are not those of collections. */
-const OTHER_TYPES: readonly string[] = [
+/** Names of generated types that do not come from a collection. */
+export const OTHER_TYPES: readonly string[] = [
   'Id',
+  'IdOnly',
   'DateTime',
-  'Members',
+  'MemberChange',
   'Page',
   'Role',
   'Collections',
@@ -80,7 +64,7 @@ const OTHER_TYPES: readonly string[] = [
 ];
 const SUFFIXES = ['', 'Create', 'Update', 'Filters'] as const;
 
-/** `team_members` → `TeamMembers`. Two collections may come to the same names: the later one is numbered. */
+/** `team_members` → `TeamMembers`. Where two collections come to the same name, the later one is numbered. */
 export function typeNames(collections: Iterable<string>): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const taken = new Set(OTHER_TYPES);

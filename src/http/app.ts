@@ -1,4 +1,4 @@
-/** Everything a handler may need, made once at the start. */
+/** Everything that a handler may need, made once at the start. */
 import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import type { Files } from '../files/files.ts';
@@ -21,6 +21,8 @@ export interface App {
   readonly metrics: Metrics;
   /** The client's address; `X-Forwarded-For` counts from configured proxies only. */
   readonly addressOf: AddressReader;
+  /** The OpenAPI document of the routes. */
+  readonly document: () => object;
   /** Reads a JSON body strictly. */
   readonly readJson: BodyReader;
 }

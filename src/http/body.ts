@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { koaBody } from 'koa-body';
-import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
 import { readJsonBody } from './json.ts';
 
@@ -75,42 +75,6 @@ function readingFailed(error: unknown, limit: number): unknown {
 
 function unsupported(detail: string): Problem {
   return new Problem('unsupported_media_type', detail, { headers: { 'Accept-Encoding': 'identity' } });
-}
-
-/**
- * `{ "data": { … } }` and nothing else, as the body of a write is. Throws `validation_failed`.
- */
-export function dataOf(body: unknown): Readonly<Record<string, unknown>> {
-  if (!isObject(body)) {
-    throw new Problem('validation_failed', 'the body must be a JSON object with the key `data`', {
-      errors: [{ pointer: '', code: 'not_an_object', detail: 'send an object with the key `data`' }],
-    });
-  }
-  const errors: Fault[] = Object.keys(body)
-    .filter((key) => key !== 'data')
-    .map((key, i) => (i < MAX_SHOWN_FAULTS ? unknownKey(key) : UNSHOWN_FAULT));
-  const data = Object.hasOwn(body, 'data') ? body.data : undefined;
-  if (!isObject(data)) {
-    errors.push({
-      pointer: '/data',
-      code: data === undefined ? 'required' : 'not_an_object',
-      detail: 'the fields of the record stand in an object under `data`',
-    });
-  }
-  if (!isObject(data) || errors.length > 0) {
-    throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
-  }
-  return data;
-}
-
-const unknownKey = (key: string): Fault => ({
-  pointer: `/${pointerPart(key)}`,
-  code: 'unknown_key',
-  detail: 'a body holds `data` and nothing beside it',
-});
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** RFC 6901. */

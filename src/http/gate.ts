@@ -1,24 +1,24 @@
 /**
- * The one gate. Every request enters through it: who is asking, whether the address exists, and what the rules of the door leave.
- * A handler gets an `Ask`, without which the store does nothing, from `admissionOf(ctx)` only, and that only stands where this gate put it.
+ * The one gate. Every request enters through it: who is asking, whether the address exists, and whether the rules can allow it at all.
+ * The store does nothing without an `AccessContext`, and only `admissionOf(ctx)`, which only this gate sets, gives one to a handler.
  * The order: 401 · unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is read.
  */
 import type { Context } from 'koa';
 import type { Caller } from '../auth/contract.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
-import type { Action, PolicyRequest } from '../policy/types.ts';
+import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
-import type { Collection } from '../schema/model.ts';
+import type { Collection, Schema } from '../schema/model.ts';
 import type { AccessContext } from '../store/records/access-context.ts';
-import { mayAssignSome } from '../store/records/roles.ts';
+import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/roles.ts';
 import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { allowEmbedding } from './protective-headers.ts';
 import { policyQueryOf, queryOf } from './query.ts';
-import type { Door, Route } from './route.ts';
+import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
 
 export interface Exchange {
@@ -27,32 +27,28 @@ export interface Exchange {
   readonly match: Match;
 }
 
-/** What a door that names an action lets a handler ask. */
-export interface Admission {
-  readonly caller: Caller;
-  readonly collection: Collection;
-  /** `data`: of the body, where the action has one. Throws `forbidden` where the body decides against the caller. */
-  ask(data?: Readonly<Record<string, unknown>>): AccessContext;
-}
-
-/** Returns the route that may be handled now. Throws every refusal. */
-export async function authorize(arrival: Exchange): Promise<Route> {
-  const { ctx, app, match } = arrival;
+/** Returns the route whose handler may run now, or throws the problem. */
+export async function authorize(exchange: Exchange): Promise<Route> {
+  const { ctx, app, match } = exchange;
   const door = doorOf(match);
-  const caller = await callerAt(door, arrival);
-  if (caller?.by === 'cookie') checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
+  const caller = await callerAt(door, exchange);
+  if (caller?.by === 'cookie' || match.route?.ownSite) {
+    checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
+  }
   ctx.state.caller = caller;
-  // What a caller sees is for that caller; a handler that knows better says so.
+  // A response is for its caller alone, unless the handler says otherwise.
   if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');
-  const collection = collectionAt(door, arrival);
+  const collection = collectionAt(door, exchange);
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFound();
-    ctx.state.admission = admit(arrival, { caller, collection, action: route.door.action });
+    const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
+    ctx.state.admission = new Admission(app.schema, { caller, collection, action: route.door.action, request });
   }
   return route;
 }
 
+/** Of a route whose door names an action. */
 export function admissionOf(ctx: Context): Admission {
   const admission = ctx.state.admission as Admission | undefined;
   if (admission === undefined) throw new Error('the door of this route names no action');
@@ -62,13 +58,13 @@ export function admissionOf(ctx: Context): Admission {
 /** Of a route whose door is `session` or an action. */
 export function callerOf(ctx: Context): Caller {
   const caller = optionalCallerOf(ctx);
-  if (caller === undefined) throw new Error('the door of this route asks for no caller');
+  if (caller === undefined) throw new Error('the door of this route does not ask for a caller');
   return caller;
 }
 
 export const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller as Caller | undefined;
 
-/** Of an address without a route: nobody learns what exists under /api without a credential. */
+/** An address without a route has a door too: without a credential, nothing tells which addresses under /api exist. */
 function doorOf({ route, path }: Match): Door {
   if (route !== undefined) return route.door;
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
@@ -76,8 +72,7 @@ function doorOf({ route, path }: Match): Door {
 
 async function callerAt(door: Door, { ctx, app, match }: Exchange): Promise<Caller | undefined> {
   if (door === 'public') return undefined;
-  const token =
-    typeof door === 'object' && door.link === true ? queryOf(ctx).find(({ key }) => key === 'token')?.value : undefined;
+  const token = typeof door === 'object' && door.link ? tokenOf(ctx) : undefined;
   if (token !== undefined) {
     const session = app.files.links.read(token, parseUuid(match.params.id ?? '') ?? '');
     allowEmbedding(ctx);
@@ -91,6 +86,8 @@ async function callerAt(door: Door, { ctx, app, match }: Exchange): Promise<Call
   }
 }
 
+const tokenOf = (ctx: Context): string | undefined => queryOf(ctx).find(({ key }) => key === 'token')?.value;
+
 function collectionAt(door: Door, { app, match }: Exchange): Collection | undefined {
   const fixed = typeof door === 'object' ? door.collection : undefined;
   const name = fixed ?? match.params.collection;
@@ -100,65 +97,91 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
   return collection;
 }
 
-/** Users are made by registering and files by uploading: the general route for creating is not theirs. */
+/** Throws `not_found` and `method_not_allowed`. */
 function routeFor(collection: Collection | undefined, { route, candidates }: Match): Route {
-  const isOpen = (candidate: Route): boolean =>
-    collection === undefined || collection.kind === 'plain' || !isGeneralCreate(candidate);
-  if (route !== undefined && isOpen(route)) return route;
-  const open = candidates.filter(isOpen);
-  if (open.length === 0) throw notFound();
+  const isOffered = ({ door }: Route): boolean =>
+    collection === undefined || typeof door !== 'object' || isOfKind(door, collection);
+  if (route !== undefined && isOffered(route)) return route;
+  const offered = candidates.filter(isOffered);
+  if (offered.length === 0) throw notFound();
   throw new Problem('method_not_allowed', 'this address does not take that method', {
-    headers: { Allow: allowOf(open) },
+    headers: { Allow: allowOf(offered) },
   });
 }
 
-const isGeneralCreate = ({ door }: Route): boolean =>
-  typeof door === 'object' && door.action === 'create' && door.collection === undefined;
+const isOfKind = ({ kind }: ActionDoor, collection: Collection): boolean =>
+  kind === undefined || kind === collection.kind;
 
-interface Who {
+interface Asked {
   readonly caller: Caller;
   readonly collection: Collection;
   readonly action: Action;
+  readonly request: PolicyRequest;
 }
 
-function admit({ ctx, app }: Exchange, { caller, collection, action }: Who): Admission {
-  const request: PolicyRequest = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
-  const rules = collection.access[action];
-  const known = new Map<string, Permit>();
-  const permitOf = (name: string, which: Action): Permit => {
-    const key = `${which} ${name}`;
-    const permit = known.get(key) ?? decide({ rules: rulesOf(app, name, which), request });
-    known.set(key, permit);
+/** What an admitted request may ask of the store. Made only where the caller's side leaves an action possible. */
+export class Admission {
+  readonly caller: Caller;
+  readonly collection: Collection;
+  readonly #schema: Schema;
+  readonly #action: Action;
+  readonly #request: PolicyRequest;
+  readonly #rules: readonly Policy[];
+  /** Rules read `@request.data`, so the decision has to wait for it. */
+  readonly #waitsForBody: boolean;
+  readonly #permits = new Map<string, Permit>();
+
+  /** Throws `forbidden` where no body could make a rule true. */
+  constructor(schema: Schema, { caller, collection, action, request }: Asked) {
+    this.caller = caller;
+    this.collection = collection;
+    this.#schema = schema;
+    this.#action = action;
+    this.#request = request;
+    this.#rules = collection.access[action];
+    const best = this.#rules.map((rule) => optimistic(rule, schema));
+    this.#waitsForBody = best.some((rule, i) => rule !== this.#rules[i]);
+    // Assigning roles needs no update rule, and only the body says whether a request is about roles alone.
+    if (this.#mayAssignRoles) return;
+    requireAllowable(this.#waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
+  }
+
+  /** `data`: of the body, where the action has one. Throws `forbidden` where it decides against the caller. */
+  ask(data: Readonly<Record<string, unknown>> = {}): AccessContext {
+    const own = this.#waitsForBody
+      ? decide({ rules: this.#rules, request: { ...this.#request, data } })
+      : this.#permit(this.collection.name, this.#action);
+    const isUserUpdate = this.collection.kind === 'users' && this.#action === 'update';
+    if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbidden();
+    if (!(isUserUpdate && asksForRolesAlone(data))) requireAllowable(own);
+    return {
+      collection: this.collection,
+      auth: this.caller.auth,
+      now: this.#request.now,
+      permit: (name, action) =>
+        name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
+    };
+  }
+
+  get #mayAssignRoles(): boolean {
+    const { kind } = this.collection;
+    return kind === 'users' && this.#action === 'update' && mayAssignSome(this.#schema, this.caller.auth);
+  }
+
+  #permit(name: string, action: Action): Permit {
+    const key = `${action} ${name}`;
+    let permit = this.#permits.get(key);
+    if (permit === undefined) {
+      const rules = this.#schema.collections.get(name)?.access[action] ?? [];
+      permit = decide({ rules, request: this.#request });
+      this.#permits.set(key, permit);
+    }
     return permit;
-  };
-  // Rules that read the body are decided with it; before it comes, only those are refused whom no body would help.
-  const best = rules.map((rule) => optimistic(rule, app.schema));
-  const waitsForBody = best.some((rule, i) => rule !== rules[i]);
-  const plain: AccessContext = { collection, permit: permitOf, auth: caller.auth, now: request.now };
-  // Giving and taking roles needs no update rule, and whether roles are all that is asked for is in the body.
-  const mayHoldRoles = collection.kind === 'users' && action === 'update' && mayAssignSome(app.schema, plain);
-  if (!mayHoldRoles) checkVerdict(waitsForBody ? decide({ rules: best, request }) : permitOf(collection.name, action));
-  return {
-    caller,
-    collection,
-    ask(data) {
-      const own = waitsForBody
-        ? decide({ rules, request: { ...request, data: data ?? {} } })
-        : permitOf(collection.name, action);
-      if (!mayHoldRoles) checkVerdict(own);
-      return {
-        ...plain,
-        permit: (name, which) => (name === collection.name && which === action ? own : permitOf(name, which)),
-      };
-    },
-  };
+  }
 }
 
-function rulesOf(app: App, name: string, action: Action) {
-  return app.schema.collections.get(name)?.access[action] ?? [];
-}
-
-function checkVerdict(permit: Permit): void {
+/** The caller's side alone decides: whatever a record holds, no rule can become true. */
+function requireAllowable(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }
 

@@ -1,28 +1,33 @@
-/** A route is data: the list of routes is the manual, the gate is told by `door`, and a test lists all doors. */
+/** A route is data: the list of routes is the manual, `door` tells the gate who may enter, and a test lists all doors. */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
+import type { Collection } from '../schema/model.ts';
 import type { App } from './app.ts';
 
 /**
- * Who may come in. `public`: no credential is looked at. `session`: a valid caller. `optional`: a caller where a valid credential is sent.
- * An action: a valid caller, and the permit of that action on the collection that the path names (or on `collection`), made by the gate before the handler runs.
- * With `link`, a signed link (`?token=`) for the file `:id` says who the caller is, in place of a credential.
+ * Who may enter. `public`: credentials are ignored. `session`: a caller with a valid credential. `optional`: the caller, where a valid credential is sent.
+ * An action: a valid caller with the permit for that action, which the gate decides before the handler runs.
  */
-export type Door =
-  | 'public'
-  | 'optional'
-  | 'session'
-  | { readonly action: Action; readonly collection?: string; readonly link?: true };
+export type Door = 'public' | 'optional' | 'session' | ActionDoor;
+
+export interface ActionDoor {
+  readonly action: Action;
+  /** Default: the collection that the path names. */
+  readonly collection?: string;
+  /** Only collections of this kind have the route. */
+  readonly kind?: Collection['kind'];
+  /** A signed link (`?token=`) for the file `:id` can stand in for a credential. */
+  readonly link?: true;
+}
 
 export interface Route {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** As @koa/router reads it. */
   readonly path: string;
   readonly door: Door;
-  /** One sentence for the OpenAPI document. */
-  readonly summary: string;
-  readonly body?: 'json' | 'multipart' | 'none';
-  /** `any`: the answer is not JSON, and Accept is the handler's own affair. */
+  /** A browser may call it only from the service's own site, whatever credential it sends (login CSRF). */
+  readonly ownSite?: true;
+  /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
   readonly handle: (ctx: Context, app: App) => Promise<void> | void;
 }

@@ -1,5 +1,4 @@
-/** The routes, in the order of the manual. Where two paths fit, the first counts. */
-import type { Route } from '../http/route.ts';
+/** The routes, in the order of the manual. Where two paths match, the first counts. */
 import { authRoutes } from './auth/index.ts';
 import { fileRoutes } from './files/index.ts';
 import { createRecord } from './records/create.ts';
@@ -7,12 +6,13 @@ import { listRecords } from './records/list.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
+import type { DescribedRoute } from './route.ts';
 import { docs } from './system/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
 import { openapi } from './system/openapi.ts';
 
-export const routes: readonly Route[] = [
+export const routes: readonly DescribedRoute[] = [
   ...authRoutes,
   ...fileRoutes,
   createRecord,

@@ -202,7 +202,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     const { document, loose } = await scene();
     await ann.update('documents', document, { tags: { set: [loose] } });
     await ann.update('tags', loose, { hidden: true });
-    const { json, version } = await world.records.read(ann.ask('documents'), { id: document, expand: [] });
+    const { json, version } = await world.records.read(ann.ask('documents'), { id: document, relations: [] });
     const [row] = await db.rows(
       sql`SELECT "_version", xmin::text FROM documents WHERE id = ${param('uuid', document)}`,
     );

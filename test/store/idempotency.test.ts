@@ -1,5 +1,6 @@
 /** The first answer is the answer: also of requests that come at once, and never of one that failed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Row } from '../../src/policy/types.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { claimKey, forgetOldKeys, type IdempotencyKey, keepAnswer } from '../../src/store/idempotency.ts';
@@ -34,7 +35,11 @@ describe.each(KINDS)('%s', (kind) => {
     db.transaction(async (tx) => {
       const kept = await claimKey(tx, key);
       if (kept) return kept;
-      const { json } = await world.records.create(caller.ask('notes', { data }), { data, expand: [] }, tx);
+      const { json } = await world.records.create(
+        caller.ask('notes', { data }),
+        { data: data as Row, relations: [] },
+        tx,
+      );
       await keepAnswer(tx, key, json!);
       return json!;
     });

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { decide, type Permit } from '../../src/policy/access.ts';
 import type { Action, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import type { Schema } from '../../src/schema/model.ts';
+import type { Relation, Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open.ts';
 import { applyMigration } from '../../src/store/migrations/migrate.ts';
@@ -102,10 +102,15 @@ export class Caller {
     return { collection: schema.collections.get(collection)!, permit, auth: this.auth, now: request.now };
   }
 
-  async create(collection: string, data: unknown, more: More = {}): Promise<Json> {
+  #relations(collection: string, names: readonly string[] = []): readonly Relation[] {
+    return names.map((name) => this.#world.schema.collections.get(collection)!.relations.get(name)!);
+  }
+
+  async create(collection: string, data: object, more: More = {}): Promise<Json> {
+    const relations = this.#relations(collection, more.expand);
     const written = await this.#world.records.create(this.ask(collection, { ...more, data }), {
-      data,
-      expand: more.expand ?? [],
+      data: data as Row,
+      relations,
     });
     return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
   }
@@ -115,22 +120,31 @@ export class Caller {
     request: Partial<Parameters<Records['list']>[1]> = {},
     more: More = {},
   ): Promise<Json> {
-    const asked = { filters: [], limit: 20, offset: 0, expand: [], count: false, ...request };
+    const asked = {
+      filters: [],
+      limit: 20,
+      offset: 0,
+      relations: this.#relations(collection, more.expand),
+      count: false,
+      ...request,
+    };
     const { json, ...page } = await this.#world.records.list(this.ask(collection, more), asked);
     return { data: JSON.parse(json), ...page };
   }
 
   async read(collection: string, id: string, expand: readonly string[] = []): Promise<Json> {
-    const { json } = await this.#world.records.read(this.ask(collection), { id, expand });
+    const relations = this.#relations(collection, expand);
+    const { json } = await this.#world.records.read(this.ask(collection), { id, relations });
     return JSON.parse(json);
   }
 
   async version(collection: string, id: string): Promise<string> {
-    return (await this.#world.records.read(this.ask(collection), { id, expand: [] })).version;
+    return (await this.#world.records.read(this.ask(collection), { id, relations: [] })).version;
   }
 
-  async update(collection: string, id: string, data: unknown, more: More = {}): Promise<Json> {
-    const request = { id, data, expand: more.expand ?? [], ifVersion: more.ifVersion };
+  async update(collection: string, id: string, data: object, more: More = {}): Promise<Json> {
+    const relations = this.#relations(collection, more.expand);
+    const request = { id, data: data as Row, faults: [], relations, ifVersion: more.ifVersion };
     const written = await this.#world.records.update(this.ask(collection, { ...more, data }), request);
     return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
   }

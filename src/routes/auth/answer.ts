@@ -1,6 +1,8 @@
-/** What several authentication routes share: who is at the other end, and the session cookie. Not a route. */
+/** What the authentication routes share: the client at the other end, cookies, and the response with tokens. Not a route. */
 import type { Context } from 'koa';
 import type { Client, Issued } from '../../auth/auth.ts';
+import { user } from '../../describe/collections.ts';
+import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { requestIdOf } from '../../http/request-id.ts';
@@ -14,18 +16,21 @@ export function clientOf(ctx: Context, app: App): Client {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** Everywhere but on http on loopback. */
+/** False only for http on loopback. */
 export function isSecure(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol !== 'http:' || !LOOPBACK.test(hostname);
 }
 
-/** `maxAge` in seconds; 0 clears it. */
-export function setCookie(
-  ctx: Context,
-  app: App,
-  cookie: { readonly name: string; readonly value: string; readonly maxAge: number; readonly path?: string },
-): void {
+export interface Cookie {
+  readonly name: string;
+  readonly value: string;
+  /** Seconds; 0 clears it. */
+  readonly maxAge: number;
+  readonly path?: string;
+}
+
+export function setCookie(ctx: Context, app: App, cookie: Cookie): void {
   const { name, value, maxAge, path = '/' } = cookie;
   const flags = ['HttpOnly', 'SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
   const expires = maxAge === 0 ? ['Expires=Thu, 01 Jan 1970 00:00:00 GMT'] : [];
@@ -35,6 +40,26 @@ export function setCookie(
 export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): void {
   setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie });
 }
+
+const SECONDS = { type: 'integer', description: 'Seconds.' };
+
+/** What `answerIssued` sends. */
+export const tokensAnswer: Answer = {
+  description: 'The tokens; the session cookie is set.',
+  headers: ['Set-Cookie'],
+  shape: (scope) =>
+    scope.define(
+      'Tokens',
+      object({
+        access_token: { ...TEXT, description: 'A JWT; send it as `Authorization: Bearer …`.' },
+        token_type: { const: 'Bearer' },
+        expires_in: SECONDS,
+        refresh_token: { ...TEXT, description: 'Works once.' },
+        refresh_expires_in: SECONDS,
+        user: user(scope),
+      }),
+    ),
+};
 
 export function answerIssued(ctx: Context, app: App, issued: Issued): void {
   setSessionCookie(ctx, app, issued);
@@ -47,7 +72,7 @@ export function clearSessionCookie(ctx: Context, app: App): void {
   setCookie(ctx, app, { name: SESSION_COOKIE, value: '', maxAge: 0 });
 }
 
-/** To an address that was checked before: it is sent as it is. */
+/** INVARIANT: the location was checked before; it is sent as it is. */
 export function redirect(ctx: Context, location: string): void {
   ctx.set('Location', location);
   ctx.body = null;

@@ -1,18 +1,22 @@
 import { callerOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
-import { password, readBody } from './body.ts';
+import { newPassword, password } from './fields.ts';
 
-export const changePassword: Route = {
+export const changePassword = route({
   method: 'POST',
   path: '/api/auth/password',
   door: 'session',
-  summary: 'Change the password, which needs the present one and ends all other sessions',
-  body: 'json',
-  async handle(ctx, app) {
-    const body = await readBody(ctx, app, { password, new_password: password });
+  id: 'change_password',
+  summary: 'Change the password',
+  description: 'Needs the current password. All other sessions of the user end.',
+  body: jsonBody({ password, new_password: newPassword }),
+  answers: { 204: { description: 'Changed.' } },
+  problems: ['invalid_credentials', 'rate_limited'],
+  async handle(ctx, app, body) {
     const request = { password: body.password, newPassword: body.new_password, client: clientOf(ctx, app) };
     await app.auth.changePassword(callerOf(ctx), request);
     ctx.status = 204;
   },
-};
+});

@@ -1,16 +1,20 @@
-import type { Route } from '../../http/route.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
-import { password, readBody, token } from './body.ts';
+import { newPassword, token } from './fields.ts';
 
-export const confirmReset: Route = {
+export const confirmReset = route({
   method: 'POST',
   path: '/api/auth/password/reset/confirm',
   door: 'public',
-  summary: 'Set a new password with the token of a mail, which ends all sessions',
-  body: 'json',
-  async handle(ctx, app) {
-    const body = await readBody(ctx, app, { token, password });
+  id: 'confirm_reset',
+  summary: 'Set a new password with a token from a mail',
+  description: 'All sessions of the user end. A token works once, within an hour; another one is `validation_failed`.',
+  body: jsonBody({ token, password: newPassword }),
+  answers: { 204: { description: 'Set.' } },
+  problems: ['rate_limited'],
+  async handle(ctx, app, body) {
     await app.auth.confirmReset({ ...body, client: clientOf(ctx, app) });
     ctx.status = 204;
   },
-};
+});

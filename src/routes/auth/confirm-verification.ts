@@ -1,16 +1,20 @@
-import type { Route } from '../../http/route.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
-import { readBody, token } from './body.ts';
+import { token } from './fields.ts';
 
-export const confirmVerification: Route = {
+export const confirmVerification = route({
   method: 'POST',
   path: '/api/auth/email/verify/confirm',
   door: 'public',
-  summary: 'Confirm an address with the token of a mail',
-  body: 'json',
-  async handle(ctx, app) {
-    const body = await readBody(ctx, app, { token });
+  id: 'confirm_verification',
+  summary: 'Verify an email address with a token from a mail',
+  description: 'A token works once, within an hour; another one is `validation_failed`.',
+  body: jsonBody({ token }),
+  answers: { 204: { description: 'Verified.' } },
+  problems: ['rate_limited'],
+  async handle(ctx, app, body) {
     await app.auth.confirmVerification({ ...body, client: clientOf(ctx, app) });
     ctx.status = 204;
   },
-};
+});

@@ -1,14 +1,16 @@
 import { callerOf, notFound } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
 import { parseUuid } from '../../policy/values.ts';
+import { route } from '../route.ts';
 import { clearSessionCookie, clientOf } from './answer.ts';
 
-export const endSession: Route = {
+export const endSession = route({
   method: 'DELETE',
   path: '/api/auth/sessions/:id',
   door: 'session',
-  summary: "End one of the caller's sessions",
-  body: 'none',
+  id: 'end_session',
+  summary: 'End one of your sessions',
+  answers: { 204: { description: 'Ended. The cookie is cleared where it was the current session.' } },
+  problems: ['not_found'],
   async handle(ctx, app) {
     const caller = callerOf(ctx);
     const id = parseUuid(ctx.params.id ?? '');
@@ -17,4 +19,4 @@ export const endSession: Route = {
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;
   },
-};
+});

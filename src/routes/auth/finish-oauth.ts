@@ -1,34 +1,54 @@
+import type { Context } from 'koa';
+import type { Parameter } from '../../describe/operation.ts';
 import { queryOf } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { answerIssued, clientOf, FLOW_COOKIE, redirect, setCookie, setSessionCookie } from './answer.ts';
+import { route } from '../route.ts';
+import { answerIssued, clientOf, FLOW_COOKIE, redirect, setCookie, setSessionCookie, tokensAnswer } from './answer.ts';
 
-export const finishOAuth: Route = {
+const parameter = (name: string): Parameter => ({
+  name,
+  in: 'query',
+  description: 'As the provider sends it.',
+  schema: { type: 'string' },
+});
+
+export const finishOAuth = route({
   method: 'GET',
   path: '/api/auth/oauth/:provider/callback',
   door: 'public',
-  summary: 'Where a provider sends the browser back to',
-  body: 'none',
   accepts: 'any',
+  id: 'oauth_callback',
+  summary: 'Finish a sign-in at a provider',
+  description:
+    'The provider sends the browser here. An error goes to `redirect_to` as `?error=<code>`, where there is one.',
+  parameters: ['code', 'state', 'error', 'error_description', 'iss'].map(parameter),
+  answers: {
+    200: tokensAnswer,
+    302: { description: 'To `redirect_to`, with the session cookie.', headers: ['Location', 'Set-Cookie'] },
+  },
+  problems: ['oauth_failed', 'oauth_denied', 'account_exists', 'email_taken', 'not_found'],
   async handle(ctx, app) {
-    const query = new Map<string, string>();
-    for (const { key, value } of queryOf(ctx)) {
-      if (value === undefined || query.has(key))
-        throw new Problem('oauth_failed', `the answer of the provider has \`${key}\` in no readable way`);
-      query.set(key, value);
-    }
+    const query = singleValues(ctx);
     const cookie = ctx.cookies.get(FLOW_COOKIE);
     setCookie(ctx, app, { name: FLOW_COOKIE, value: '', maxAge: 0 });
     ctx.set('Cache-Control', 'no-store');
-    const end = await app.auth.finishOAuth({
-      provider: ctx.params.provider ?? '',
-      query,
-      cookie,
-      client: clientOf(ctx, app),
-    });
+    const provider = ctx.params.provider ?? '';
+    const end = await app.auth.finishOAuth({ provider, query, cookie, client: clientOf(ctx, app) });
     if (end.kind === 'refused') return redirect(ctx, end.redirectTo);
     if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
     setSessionCookie(ctx, app, end.issued);
     redirect(ctx, end.redirectTo);
   },
-};
+});
+
+/** Throws `oauth_failed` for a key that is repeated or not valid UTF-8. */
+function singleValues(ctx: Context): ReadonlyMap<string, string> {
+  const query = new Map<string, string>();
+  for (const { key, value } of queryOf(ctx)) {
+    if (value === undefined || query.has(key)) {
+      throw new Problem('oauth_failed', `the provider's answer repeats \`${key}\`, or it is not valid UTF-8`);
+    }
+    query.set(key, value);
+  }
+  return query;
+}

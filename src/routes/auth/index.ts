@@ -1,5 +1,5 @@
 /** The authentication routes, in the order of the manual. */
-import type { Route } from '../../http/route.ts';
+import type { DescribedRoute } from '../route.ts';
 import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
 import { confirmVerification } from './confirm-verification.ts';
@@ -16,7 +16,7 @@ import { requestReset } from './request-reset.ts';
 import { requestVerification } from './request-verification.ts';
 import { startOAuth } from './start-oauth.ts';
 
-export const authRoutes: readonly Route[] = [
+export const authRoutes: readonly DescribedRoute[] = [
   register,
   login,
   refresh,

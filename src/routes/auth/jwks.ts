@@ -1,14 +1,22 @@
-import type { Route } from '../../http/route.ts';
+import { object } from '../../describe/operation.ts';
+import { route } from '../route.ts';
 
-export const jwks: Route = {
+export const jwks = route({
   method: 'GET',
   path: '/.well-known/jwks.json',
   door: 'public',
-  summary: 'The public keys that verify access tokens (RFC 7517)',
-  body: 'none',
+  id: 'jwks',
+  summary: 'Get the public keys that verify access tokens',
+  answers: {
+    200: {
+      description: 'A JWK set (RFC 7517).',
+      shape: () => object({ keys: { type: 'array', items: { type: 'object' } } }),
+    },
+  },
+  problems: [],
   async handle(ctx, app) {
     const keys = await app.auth.jwks();
     ctx.set('Cache-Control', 'public, max-age=60');
     ctx.body = keys;
   },
-};
+});

@@ -1,19 +1,21 @@
 import { z } from 'zod';
-import { checkOrigin } from '../../http/origins.ts';
-import type { Route } from '../../http/route.ts';
-import { answerIssued, clientOf } from './answer.ts';
-import { password, readBody } from './body.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
+import { answerIssued, clientOf, tokensAnswer } from './answer.ts';
+import { password } from './fields.ts';
 
-export const login: Route = {
+export const login = route({
   method: 'POST',
   path: '/api/auth/login',
   door: 'public',
-  summary: 'Get tokens and the session cookie for an email and a password',
-  body: 'json',
-  async handle(ctx, app) {
-    // Another site must not log its visitor in as somebody else (login CSRF).
-    checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
-    const body = await readBody(ctx, app, { email: z.string('expected a text'), password });
+  ownSite: true,
+  id: 'login',
+  summary: 'Log in with an email and a password',
+  description: 'Starts a session: returns tokens for programs, and sets the session cookie for browsers.',
+  body: jsonBody({ email: z.string('expected string'), password }),
+  answers: { 200: tokensAnswer },
+  problems: ['invalid_credentials', 'rate_limited'],
+  async handle(ctx, app, body) {
     answerIssued(ctx, app, await app.auth.login({ ...body, client: clientOf(ctx, app) }));
   },
-};
+});

@@ -1,16 +1,19 @@
 import { callerOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { route } from '../route.ts';
 import { clearSessionCookie, clientOf } from './answer.ts';
 
-export const logout: Route = {
+export const logout = route({
   method: 'POST',
   path: '/api/auth/logout',
   door: 'session',
-  summary: 'End the session, its tokens and its cookie',
-  body: 'none',
+  id: 'logout',
+  summary: 'End the current session',
+  description: 'Its tokens stop working on every node within a second.',
+  answers: { 204: { description: 'Ended; the cookie is cleared.', headers: ['Set-Cookie'] } },
+  problems: [],
   async handle(ctx, app) {
     await app.auth.logout(callerOf(ctx), clientOf(ctx, app));
     clearSessionCookie(ctx, app);
     ctx.status = 204;
   },
-};
+});

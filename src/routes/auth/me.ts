@@ -1,14 +1,18 @@
+import { user } from '../../describe/collections.ts';
+import { object } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { route } from '../route.ts';
 
-export const me: Route = {
+export const me = route({
   method: 'GET',
   path: '/api/auth/me',
   door: 'session',
-  summary: 'Who the caller is',
-  body: 'none',
+  id: 'me',
+  summary: 'Get the user that you are signed in as',
+  answers: { 200: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
+  problems: [],
   async handle(ctx, app) {
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { user: await app.auth.me(callerOf(ctx)) };
   },
-};
+});

@@ -1,17 +1,20 @@
-import { checkOrigin } from '../../http/origins.ts';
-import type { Route } from '../../http/route.ts';
-import { answerIssued, clientOf } from './answer.ts';
-import { readBody, token } from './body.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
+import { answerIssued, clientOf, tokensAnswer } from './answer.ts';
+import { token } from './fields.ts';
 
-export const refresh: Route = {
+export const refresh = route({
   method: 'POST',
   path: '/api/auth/token/refresh',
   door: 'public',
-  summary: 'Get new tokens for a refresh token, which is spent by it',
-  body: 'json',
-  async handle(ctx, app) {
-    checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
-    const body = await readBody(ctx, app, { refresh_token: token });
+  ownSite: true,
+  id: 'refresh',
+  summary: 'Exchange a refresh token for new tokens',
+  description: 'A refresh token works once. A second use ends its session, unless it is a retry within 10 seconds.',
+  body: jsonBody({ refresh_token: token }),
+  answers: { 200: tokensAnswer },
+  problems: ['invalid_token', 'refresh_reused', 'rate_limited'],
+  async handle(ctx, app, body) {
     answerIssued(ctx, app, await app.auth.refresh({ token: body.refresh_token, client: clientOf(ctx, app) }));
   },
-};
+});

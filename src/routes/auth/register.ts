@@ -1,18 +1,25 @@
-import type { Route } from '../../http/route.ts';
+import { user } from '../../describe/collections.ts';
+import { object } from '../../describe/operation.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
-import { email, password, readBody } from './body.ts';
+import { email, newPassword } from './fields.ts';
 
-export const register: Route = {
+export const register = route({
   method: 'POST',
   path: '/api/auth/register',
   door: 'public',
-  summary: 'Make an account with an email and a password',
-  body: 'json',
-  async handle(ctx, app) {
-    const body = await readBody(ctx, app, { email, password });
-    const user = await app.auth.register({ ...body, client: clientOf(ctx, app) });
+  id: 'register',
+  summary: 'Create an account with an email and a password',
+  description:
+    'The account gets the roles of registration and the defaults of the fields that the schema adds. It is not logged in.',
+  body: jsonBody({ email, password: newPassword }),
+  answers: { 201: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
+  problems: ['email_taken', 'rate_limited'],
+  async handle(ctx, app, body) {
+    const created = await app.auth.register({ ...body, client: clientOf(ctx, app) });
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { user };
+    ctx.body = { user: created };
   },
-};
+});

@@ -1,17 +1,21 @@
-import type { Route } from '../../http/route.ts';
+import { jsonBody } from '../body.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
-import { email, readBody } from './body.ts';
+import { email } from './fields.ts';
 
-export const requestReset: Route = {
+export const requestReset = route({
   method: 'POST',
   path: '/api/auth/password/reset/request',
   door: 'public',
-  summary: 'Have a mail sent with which a new password can be set; the answer is the same for every address',
-  body: 'json',
-  async handle(ctx, app) {
-    const body = await readBody(ctx, app, { email });
+  id: 'request_reset',
+  summary: 'Mail a token that sets a new password',
+  description: 'The response is the same whether or not the address has an account.',
+  body: jsonBody({ email }),
+  answers: { 202: { description: 'Accepted.' } },
+  problems: ['rate_limited'],
+  async handle(ctx, app, body) {
     await app.auth.requestReset(body.email, clientOf(ctx, app));
     ctx.body = null;
     ctx.status = 202;
   },
-};
+});

@@ -1,16 +1,18 @@
 import { callerOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { route } from '../route.ts';
 import { clientOf } from './answer.ts';
 
-export const requestVerification: Route = {
+export const requestVerification = route({
   method: 'POST',
   path: '/api/auth/email/verify/request',
   door: 'session',
-  summary: "Have a mail sent with which the caller's address can be confirmed",
-  body: 'none',
+  id: 'request_verification',
+  summary: 'Mail a token that verifies your email address',
+  answers: { 202: { description: 'Accepted.' } },
+  problems: ['rate_limited'],
   async handle(ctx, app) {
     await app.auth.requestVerification(callerOf(ctx), clientOf(ctx, app));
     ctx.body = null;
     ctx.status = 202;
   },
-};
+});

@@ -1,33 +1,32 @@
 import type { Context } from 'koa';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { queryOf } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
+import { route } from '../route.ts';
 import { clientOf, FLOW_COOKIE, redirect, setCookie } from './answer.ts';
 
-/** Another site may send a visitor here, too; that must not join an identity with the visitor's account. */
-function isOwnNavigation(ctx: Context): boolean {
-  return ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'));
-}
-
-export const startOAuth: Route = {
+export const startOAuth = route({
   method: 'GET',
   path: '/api/auth/oauth/:provider/start',
   door: 'public',
-  summary: 'Send the browser to a provider to sign in',
-  body: 'none',
   accepts: 'any',
+  id: 'oauth_start',
+  summary: 'Send the browser to a provider to sign in',
+  parameters: [
+    {
+      name: 'redirect_to',
+      in: 'query',
+      description:
+        'Where the browser goes afterwards: a path that starts with one `/`, or a URL in a configured origin.',
+      schema: { type: 'string', maxLength: 2048 },
+    },
+  ],
+  answers: { 302: { description: 'To the provider.', headers: ['Location', 'Set-Cookie'] } },
+  problems: ['invalid_parameter', 'not_found', 'rate_limited'],
   async handle(ctx, app) {
-    const given = queryOf(ctx).filter(({ key }) => key === 'redirect_to');
-    if (given.length > 1 || given.some(({ value }) => value === undefined)) {
-      const detail = 'expected `redirect_to` once, in UTF-8';
-      throw new Problem('invalid_parameter', detail, {
-        errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
-      });
-    }
     const { location, cookie } = await app.auth.startOAuth({
       provider: ctx.params.provider ?? '',
-      redirectTo: given[0]?.value,
+      redirectTo: redirectToOf(ctx),
       sessionCookie: isOwnNavigation(ctx) ? ctx.cookies.get(SESSION_COOKIE) : undefined,
       client: clientOf(ctx, app),
     });
@@ -35,4 +34,17 @@ export const startOAuth: Route = {
     ctx.set('Cache-Control', 'no-store');
     redirect(ctx, location);
   },
-};
+});
+
+/** Another site can send a visitor here too; that must not link an identity to the visitor's account. */
+const isOwnNavigation = (ctx: Context): boolean => ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'));
+
+/** Throws `invalid_parameter` where it is repeated or not valid UTF-8. */
+function redirectToOf(ctx: Context): string | undefined {
+  const given = queryOf(ctx).filter(({ key }) => key === 'redirect_to');
+  if (given.length <= 1 && given.every(({ value }) => value !== undefined)) return given[0]?.value;
+  const detail = 'expected `redirect_to` once, in UTF-8';
+  throw new Problem('invalid_parameter', detail, {
+    errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
+  });
+}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
+import type { Answer } from '../../describe/operation.ts';
 import { isInline } from '../../files/media-types.ts';
 import { dispositionOf } from '../../files/names.ts';
 import { lengthOf, readRange } from '../../files/ranges.ts';
@@ -9,24 +10,66 @@ import type { App } from '../../http/app.ts';
 import { isUnchanged } from '../../http/etag.ts';
 import { admissionOf, notFound } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
 import { sendChunks } from '../../http/stream.ts';
 import { Problem } from '../../problem.ts';
-import { headerOf, idOf } from '../records/request.ts';
-import { readSizes, type Sizes } from './sizes.ts';
+import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
+import { route } from '../route.ts';
+import { readSizes, type Sizes, sizeParameters } from './sizes.ts';
 
-export const readContent: Route = {
+const bytes = (description: string, headers: Answer['headers'] = []): Answer => ({
+  description,
+  type: '*/*',
+  shape: () => ({ type: 'string', contentMediaType: 'application/octet-stream' }),
+  headers: ['ETag', 'Accept-Ranges', 'Content-Disposition', ...headers],
+});
+
+export const readContent = route({
   method: 'GET',
   path: '/api/files/:id/content',
   door: { action: 'read', collection: 'files', link: true },
   accepts: 'any',
-  summary: 'Read the bytes of a file, or of an image in another size',
+  id: 'read_file_content',
+  head: 'head_file_content',
+  summary: 'Get the bytes of a file, or of an image in another size',
+  description: 'A caller who may not read the file gets 404. A link (`?token=`) stands in for a credential.',
+  parameters: [
+    {
+      name: 'token',
+      in: 'query',
+      description: 'Of a link to this file.',
+      schema: { type: 'string' },
+    },
+    sizeParameters,
+    ifNoneMatchParameter,
+    {
+      name: 'Range',
+      in: 'header',
+      description: 'Of bytes (RFC 9110).',
+      schema: { type: 'string', examples: ['bytes=0-1023'] },
+    },
+    {
+      name: 'If-Range',
+      in: 'header',
+      description: 'The ETag for which `Range` holds; the whole content follows where it has changed.',
+      schema: { type: 'string' },
+    },
+  ],
+  answers: {
+    200: bytes('The bytes.'),
+    206: bytes('The parts that `Range` asks for.', ['Content-Range']),
+    302: {
+      description: 'To a signed address in the bucket, where the service is configured so.',
+      headers: ['Location'],
+    },
+    304: { description: 'You have this content already.', headers: ['ETag'] },
+  },
+  problems: ['invalid_parameter', 'validation_failed', 'not_found', 'range_not_satisfiable'],
   async handle(ctx, app) {
     const sizes = readSizes(queryOf(ctx), app.schema.uploads.images);
     const id = idOf(ctx);
-    const { ask, caller } = admissionOf(ctx);
-    const { json } = await app.records.read(ask(), { id, expand: [] });
-    const content = await contentOf(JSON.parse(json) as FileRecord, { sizes, userId: caller.id }, app);
+    const admission = admissionOf(ctx);
+    const { json } = await app.records.read(admission.ask(), { id, relations: [] });
+    const content = await contentOf(JSON.parse(json) as FileRecord, { sizes, userId: admission.caller.id }, app);
     try {
       setHeaders(ctx, content);
       if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) ctx.status = 304;
@@ -35,7 +78,7 @@ export const readContent: Route = {
       content.release();
     }
   },
-};
+});
 
 interface FileRecord {
   readonly id: string;

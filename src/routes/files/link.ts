@@ -1,17 +1,24 @@
+import { object, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { admissionOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
 import { idOf } from '../records/request.ts';
+import { route } from '../route.ts';
 
-export const linkFile: Route = {
+export const linkFile = route({
   method: 'POST',
   path: '/api/files/:id/link',
   door: { action: 'read', collection: 'files' },
-  summary: 'Make a link to the content that needs no header and lasts for a few minutes',
-  body: 'none',
+  id: 'link_file',
+  summary: 'Create a link to the content of a file',
+  description: 'The link needs no credential and lasts for a few minutes, or until your session ends.',
+  answers: {
+    201: { description: 'The link.', shape: () => object({ url: { ...TEXT, format: 'uri' }, expires_at: TIMESTAMP }) },
+  },
+  problems: ['not_found'],
   async handle(ctx, { records, files, config }) {
-    const { ask, caller } = admissionOf(ctx);
+    const admission = admissionOf(ctx);
+    const { caller } = admission;
     const id = idOf(ctx);
-    await records.read(ask(), { id, expand: [] });
+    await records.read(admission.ask(), { id, relations: [] });
     const { token, expiresAt } = files.links.make({ fileId: id, sessionId: caller.sessionId, userId: caller.id });
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
@@ -20,4 +27,4 @@ export const linkFile: Route = {
       expires_at: expiresAt.toISOString().replace('Z', '000Z'),
     };
   },
-};
+});

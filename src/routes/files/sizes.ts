@@ -1,4 +1,5 @@
 /** `?width=&height=&fit=` of an image. Not a route. */
+import type { Parameter, Scope } from '../../describe/operation.ts';
 import { FITS, type Fit } from '../../files/variants.ts';
 import type { QueryPair } from '../../http/query.ts';
 import { type Fault, Problem } from '../../problem.ts';
@@ -8,6 +9,27 @@ export interface Sizes {
   readonly width: number | undefined;
   readonly height: number | undefined;
   readonly fit: Fit;
+}
+
+export function sizeParameters({ schema }: Scope): readonly Parameter[] {
+  const { widths, heights } = schema.uploads.images;
+  const parameter = (name: string, description: string, values: Parameter['schema']): Parameter => ({
+    name,
+    in: 'query',
+    description,
+    schema: values,
+  });
+  return [
+    ...(widths.length > 0 ? [parameter('width', 'Of the image, in pixels.', { type: 'integer', enum: widths })] : []),
+    ...(heights.length > 0
+      ? [parameter('height', 'Of the image, in pixels.', { type: 'integer', enum: heights })]
+      : []),
+    parameter('fit', 'How the image fills both sizes; needs one of them.', {
+      type: 'string',
+      enum: FITS,
+      default: 'cover',
+    }),
+  ];
 }
 
 /** Undefined: the original is asked for. Throws `invalid_parameter`. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
+import { createData, expandParameter, written } from '../../describe/collections.ts';
+import type { RequestBody } from '../../describe/operation.ts';
 import { boundaryOf } from '../../files/multipart.ts';
 import { checkQuota, quotaOf, takeQuota } from '../../files/quota.ts';
 import { checkLength, type Received, receive } from '../../files/receive.ts';
@@ -8,38 +10,64 @@ import type { Incoming } from '../../files/storage.ts';
 import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { readJsonBody } from '../../http/json.ts';
-import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-
 import { StoreError, type Transaction } from '../../store/database/contract.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { answerCreated, send } from '../records/answer.ts';
-import { idempotencyKeyOf, withIdempotencyKey } from '../records/idempotent.ts';
-import { expandOf } from '../records/request.ts';
+import { expandOf } from '../records/expand.ts';
+import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
+import { route } from '../route.ts';
 import { drain } from './drain.ts';
 
-export const uploadFile: Route = {
+/** The handler streams it. */
+const form: RequestBody = {
+  type: 'multipart/form-data',
+  shape: (scope) => ({
+    type: 'object',
+    required: ['file'],
+    additionalProperties: false,
+    properties: { file: { type: 'string', contentMediaType: 'application/octet-stream' }, data: createData(scope) },
+  }),
+  encoding: ({ schema }) => ({
+    file: { contentType: schema.uploads.types.length === 0 ? '*/*' : schema.uploads.types.join(', ') },
+    data: { contentType: 'application/json' },
+  }),
+};
+
+export const uploadFile = route({
   method: 'POST',
   path: '/api/files',
   door: { action: 'create', collection: 'files' },
+  id: 'create_files',
   summary: 'Upload a file',
-  body: 'multipart',
+  description: 'The part `file` has the bytes, the optional part `data` the fields of the record as JSON.',
+  parameters: [idempotencyParameter, expandParameter],
+  body: { ...form, read: async () => undefined },
+  answers: {
+    201: {
+      description: 'The record of the file, or only its id where you may not read it.',
+      shape: written,
+      headers: ['Location', 'ETag'],
+    },
+  },
+  problems: ['invalid_parameter', 'unknown_expand', 'malformed_multipart', 'unique_violation', 'idempotency_mismatch'],
   async handle(ctx, app) {
     try {
       await upload(ctx, app);
     } catch (error) {
-      // Whoever is still sending would not read the answer before the end.
+      // A client that is still sending would not read the response before the end.
       await drain(ctx);
       throw error;
     }
   },
-};
+});
 
 async function upload(ctx: Context, app: App): Promise<void> {
   const { uploads } = app.schema;
-  const { collection, ask, caller } = admissionOf(ctx);
+  const admission = admissionOf(ctx);
+  const { caller } = admission;
   const key = idempotencyKeyOf(ctx);
-  const expand = expandOf(ctx, collection);
+  const relations = expandOf(ctx, admission.collection);
   const boundary = checkedBoundary(ctx);
   checkLength(ctx.get('Content-Length'), uploads);
   const quota = quotaOf(uploads, caller.auth.roles);
@@ -50,12 +78,12 @@ async function upload(ctx: Context, app: App): Promise<void> {
   try {
     const received = await receive(ctx.req, { boundary, limits: uploads, incoming });
     const data = { name: received.name, ...dataOf(received) };
-    const asked = ask(data);
+    const ask = admission.ask(data);
     await incoming.publish();
     published.done = true;
     const create = async (tx: Transaction) => {
       if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
-      const written = await app.records.create(asked, { data, expand, given: givenOf(id, received) }, tx);
+      const written = await app.records.create(ask, { data, relations, given: givenOf(id, received) }, tx);
       return answerCreated(ctx.path, written);
     };
     const answer =

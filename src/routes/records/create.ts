@@ -1,30 +1,43 @@
-import { bodyHashOf, dataOf } from '../../http/body.ts';
+import { createData, expandParameter, written } from '../../describe/collections.ts';
+import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
 import type { Transaction } from '../../store/database/contract.ts';
+import { route } from '../route.ts';
 import { answerCreated, send } from './answer.ts';
-import { idempotencyKeyOf, withIdempotencyKey } from './idempotent.ts';
-import { expandOf } from './request.ts';
+import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from './idempotent.ts';
+import { recordBody, writeRequestOf } from './write-request.ts';
 
-export const createRecord: Route = {
+export const createRecord = route({
   method: 'POST',
   path: '/api/:collection',
-  door: { action: 'create' },
-  summary: 'Create a record',
-  body: 'json',
-  async handle(ctx, app) {
-    const key = idempotencyKeyOf(ctx);
-    const body = await app.readJson(ctx);
-    const { collection, ask, caller } = admissionOf(ctx);
-    const expand = expandOf(ctx, collection);
-    const data = dataOf(body);
-    const asked = ask(data);
-    const create = (tx?: Transaction) =>
-      app.records.create(asked, { data, expand }, tx).then((written) => answerCreated(ctx.path, written));
-    const answer =
-      key === undefined
-        ? await create()
-        : await withIdempotencyKey(app, { userId: caller.id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) }, create);
-    send(ctx, answer);
+  door: { action: 'create', kind: 'plain' },
+  id: 'create',
+  summary: 'Create a record of {collection}',
+  description: 'Omitted fields take their default, else null.',
+  parameters: [idempotencyParameter, expandParameter],
+  body: recordBody(createData),
+  answers: {
+    201: {
+      description: 'The record, or only its id where you may not read it.',
+      shape: written,
+      headers: ['Location', 'ETag'],
+    },
   },
-};
+  problems: ['invalid_parameter', 'unknown_expand', 'unique_violation', 'idempotency_mismatch'],
+  async handle(ctx, app, envelope) {
+    const { path } = ctx;
+    const admission = admissionOf(ctx);
+    const key = idempotencyKeyOf(ctx);
+    const { data, relations, faults } = writeRequestOf(ctx, admission.collection, envelope);
+    if (faults.length > 0) {
+      throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors: faults });
+    }
+    const ask = admission.ask(data);
+    const create = async (tx?: Transaction) =>
+      answerCreated(path, await app.records.create(ask, { data, relations }, tx));
+    const userId = admission.caller.id;
+    const claim = key === undefined ? undefined : { userId, path, key, bodyHash: bodyHashOf(ctx) };
+    send(ctx, claim === undefined ? await create() : await withIdempotencyKey(app, claim, create));
+  },
+});

@@ -1,46 +1,54 @@
-/** `expand=a,b`: the names of relations whose records come along. */
-
+/** `expand=a,b`: the relations whose records come along. Not a route. */
+import type { Context } from 'koa';
 import { nearest } from '../../../grammar/suggest.ts';
-import type { QueryPair } from '../../http/query.ts';
-import { echo, type Fault } from '../../problem.ts';
-import type { Collection } from '../../schema/model.ts';
+import { type QueryPair, queryOf } from '../../http/query.ts';
+import { echo, type Fault, Problem, type ProblemCode } from '../../problem.ts';
+import type { Collection, Relation } from '../../schema/model.ts';
 
-export interface ExpandPlace {
-  readonly collection: Collection;
-  readonly faults: Fault[];
+/** Throws `invalid_parameter` and `unknown_expand`. */
+export function expandOf(ctx: Context, collection: Collection): readonly Relation[] {
+  const faults: Fault[] = [];
+  const relations = readExpand(queryOf(ctx), collection, faults);
+  throwFaults(faults);
+  return relations;
 }
 
-export function readExpand(pairs: readonly QueryPair[], { collection, faults }: ExpandPlace): readonly string[] {
+export function readExpand(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Relation[] {
   const given = pairs.filter(({ key }) => key === 'expand');
   if (given.length === 0) return [];
   if (given.length > 1) {
-    faults.push({
-      parameter: 'expand',
-      code: 'invalid_parameter',
-      detail: '`expand` is given more than once; join the names by commas',
-    });
+    const detail = '`expand` is given more than once; join the names by commas';
+    faults.push({ parameter: 'expand', code: 'invalid_parameter', detail });
     return [];
   }
-  const names = (given[0]!.value ?? '').split(',');
-  const detail = firstFault(names, collection);
-  if (detail !== undefined) faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
-  return names;
+  return relationsOf((given[0]!.value ?? '').split(','), collection, faults);
 }
 
-/** Stops at the first fault, so it looks at no more names than the collection has relations, and one. */
-function firstFault(names: readonly string[], collection: Collection): string | undefined {
-  const seen = new Set<string>();
+/** Stops at the first fault, so it looks at one name more than the collection has relations, at most. */
+function relationsOf(names: readonly string[], collection: Collection, faults: Fault[]): readonly Relation[] {
+  const relations = new Set<Relation>();
   for (const name of names) {
-    if (name === '') return '`expand` holds an empty name';
-    if (seen.has(name)) return `\`${name}\` is to be expanded more than once`;
-    if (!collection.relations.has(name)) return unknownRelation(name, collection);
-    seen.add(name);
+    const relation = collection.relations.get(name);
+    if (relation === undefined || relations.has(relation)) {
+      const detail = relation === undefined ? unknownName(name, collection) : `\`expand\` names \`${name}\` twice`;
+      faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
+      return [];
+    }
+    relations.add(relation);
   }
-  return undefined;
+  return [...relations];
 }
 
-function unknownRelation(name: string, collection: Collection): string {
+function unknownName(name: string, collection: Collection): string {
+  if (name === '') return '`expand` holds an empty name';
   const near = nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
+}
+
+/** All at once, under the code of the first. */
+export function throwFaults(faults: readonly Fault[]): void {
+  const [first] = faults;
+  if (first === undefined) return;
+  throw new Problem(first.code as ProblemCode, first.detail, { errors: faults });
 }

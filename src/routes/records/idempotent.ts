@@ -1,5 +1,6 @@
 /** Creating once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
+import type { Parameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
 import type { Transaction } from '../../store/database/contract.ts';
@@ -23,6 +24,13 @@ export function withIdempotencyKey(
 }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+
+export const idempotencyParameter: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'The same key and body within 24 hours return the first response.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
 
 /** Undefined without the header. Throws `invalid_parameter`. */
 export function idempotencyKeyOf(ctx: Context): string | undefined {

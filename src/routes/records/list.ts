@@ -1,25 +1,48 @@
+import { expandParameter, filterParameters, page } from '../../describe/collections.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
-import { readListQuery } from './list-query.ts';
+import { route } from '../route.ts';
+import { rangeParameters, readListQuery } from './list-query.ts';
 
-export const listRecords: Route = {
+export const listRecords = route({
   method: 'GET',
   path: '/api/:collection',
   door: { action: 'list' },
-  summary: 'List the records that you may see',
+  id: 'list',
+  summary: 'List the records of {collection} that you may see',
+  description:
+    'In the order of their ids, which is the order of creation. Filters match exactly, and all of them must match.',
+  parameters: [
+    ...rangeParameters,
+    expandParameter,
+    filterParameters,
+    {
+      name: 'Prefer',
+      in: 'header',
+      description: '`count=exact` adds `page.total`.',
+      schema: { type: 'string', examples: ['count=exact'] },
+    },
+  ],
+  answers: { 200: { description: 'A page of records.', shape: page, headers: ['Preference-Applied'] } },
+  problems: [
+    'invalid_parameter',
+    'unknown_expand',
+    'filter_unknown_key',
+    'filter_invalid_value',
+    'filter_duplicate_key',
+  ],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const query = readListQuery(queryOf(ctx), admission.collection);
     const count = wantsCount(ctx.get('Prefer'));
-    const page = await records.list(admission.ask(), { ...query, count });
+    const { json, hasMore, total } = await records.list(admission.ask(), { ...query, count });
     const { limit, offset } = query;
-    const about = { limit, offset, has_more: page.hasMore, ...(page.total === undefined ? {} : { total: page.total }) };
+    const window = { limit, offset, has_more: hasMore, ...(total === undefined ? {} : { total }) };
     if (count) ctx.set('Preference-Applied', 'count=exact');
     ctx.type = 'application/json';
-    ctx.body = `{"data":${page.json},"page":${JSON.stringify(about)}}`;
+    ctx.body = `{"data":${json},"page":${JSON.stringify(window)}}`;
   },
-};
+});
 
 /** RFC 7240: commas separate preferences, and the first of a name counts. Split, not matched: linear in the header. */
 function wantsCount(prefer: string): boolean {

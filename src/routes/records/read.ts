@@ -1,17 +1,26 @@
+import { expandParameter, inData, record } from '../../describe/collections.ts';
 import { etagOf, isUnchanged } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
-import { expandOf, headerOf, idOf } from './request.ts';
+import { route } from '../route.ts';
+import { expandOf } from './expand.ts';
+import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
 
-export const readRecord: Route = {
+export const readRecord = route({
   method: 'GET',
   path: '/api/:collection/:id',
   door: { action: 'read' },
-  summary: 'Read one record',
+  id: 'read',
+  summary: 'Read one record of {collection}',
+  parameters: [expandParameter, ifNoneMatchParameter],
+  answers: {
+    200: { description: 'The record.', shape: inData(record), headers: ['ETag'] },
+    304: { description: 'You have this version already.', headers: ['ETag'] },
+  },
+  problems: ['invalid_parameter', 'unknown_expand', 'not_found'],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
-    const expand = expandOf(ctx, admission.collection);
-    const { json, version } = await records.read(admission.ask(), { id: idOf(ctx), expand });
+    const relations = expandOf(ctx, admission.collection);
+    const { json, version } = await records.read(admission.ask(), { id: idOf(ctx), relations });
     const etag = etagOf(version, json);
     ctx.set('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {
@@ -21,4 +30,4 @@ export const readRecord: Route = {
     ctx.type = 'application/json';
     ctx.body = `{"data":${json}}`;
   },
-};
+});

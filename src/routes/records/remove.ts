@@ -1,18 +1,24 @@
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
-import { announceUserChange, headerOf, idOf } from './request.ts';
+import { route } from '../route.ts';
+import { announceUserChange, headerOf, idOf, ifMatchParameter } from './request.ts';
 
-export const removeRecord: Route = {
+export const removeRecord = route({
   method: 'DELETE',
   path: '/api/:collection/:id',
   door: { action: 'delete' },
-  summary: 'Delete one record',
+  id: 'delete',
+  summary: 'Delete one record of {collection}',
+  description:
+    'Records that reference it are deleted, lose the reference, or prevent the deletion, as `on_delete` says.',
+  parameters: [ifMatchParameter],
+  answers: { 204: { description: 'Deleted.' } },
+  problems: ['not_found', 'changed', 'still_referenced'],
   async handle(ctx, app) {
-    const { collection, ask } = admissionOf(ctx);
+    const admission = admissionOf(ctx);
     const id = idOf(ctx);
-    await app.records.remove(ask(), { id, ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
-    if (collection.kind === 'users') await announceUserChange(ctx, app, id);
+    await app.records.remove(admission.ask(), { id, ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
+    if (admission.collection.kind === 'users') await announceUserChange(ctx, app, id);
     ctx.status = 204;
   },
-};
+});

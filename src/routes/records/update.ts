@@ -1,50 +1,36 @@
-import { dataOf } from '../../http/body.ts';
+import { expandParameter, updateData, written } from '../../describe/collections.ts';
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
-import { Refusal } from '../../store/refusal.ts';
+import { route } from '../route.ts';
 import { answerWritten, send } from './answer.ts';
-import { announceUserChange, expandOf, headerOf, idOf } from './request.ts';
+import { announceUserChange, headerOf, idOf, ifMatchParameter } from './request.ts';
+import { recordBody, writeRequestOf } from './write-request.ts';
 
-export const updateRecord: Route = {
+export const updateRecord = route({
   method: 'PATCH',
   path: '/api/:collection/:id',
   door: { action: 'update' },
-  summary: 'Change fields of one record',
-  body: 'json',
-  async handle(ctx, app) {
-    const { records, readJson } = app;
-    const body = await readJson(ctx);
-    const { collection, ask } = admissionOf(ctx);
-    const expand = expandOf(ctx, collection);
-    const { data, fault } = envelopeOf(body);
-    if (data !== undefined && Object.keys(data).length === 0)
-      throw new Problem('patch_empty', 'a patch changes one field at least');
-    const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
-    const asked = ask(data);
-    const written = await records.update(asked, { id: idOf(ctx), data, expand, ifVersion }).catch((error: unknown) => {
-      // A fault of the envelope is told only about a record that the caller may change.
-      throw fault !== undefined && isInvalid(error) ? fault : error;
-    });
-    if (collection.kind === 'users') await announceUserChange(ctx, app, written.id);
-    send(ctx, answerWritten(written));
+  id: 'update',
+  summary: 'Update fields and relations of one record of {collection}',
+  description: 'Omitted fields keep their value.',
+  parameters: [expandParameter, ifMatchParameter],
+  body: recordBody(updateData),
+  answers: {
+    200: { description: 'The record, or only its id where you may not read it.', shape: written, headers: ['ETag'] },
   },
-};
-
-interface Envelope {
-  readonly data?: Readonly<Record<string, unknown>>;
-  readonly fault?: Problem | Refusal;
-}
-
-function envelopeOf(body: unknown): Envelope {
-  try {
-    return { data: dataOf(body) };
-  } catch (error) {
-    if (isInvalid(error)) return { fault: error };
-    throw error;
-  }
-}
-
-const isInvalid = (error: unknown): error is Problem | Refusal =>
-  (error instanceof Problem || error instanceof Refusal) && error.code === 'validation_failed';
+  problems: ['invalid_parameter', 'unknown_expand', 'patch_empty', 'not_found', 'changed', 'unique_violation'],
+  async handle(ctx, app, envelope) {
+    const admission = admissionOf(ctx);
+    const request = writeRequestOf(ctx, admission.collection, envelope);
+    if (request.faults.length === 0 && Object.keys(request.data).length === 0) {
+      throw new Problem('patch_empty', 'a patch changes at least one field');
+    }
+    const ask = admission.ask(request.data);
+    const id = idOf(ctx);
+    const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
+    const updated = await app.records.update(ask, { ...request, id, ifVersion });
+    if (admission.collection.kind === 'users') await announceUserChange(ctx, app, id);
+    send(ctx, answerWritten(updated));
+  },
+});

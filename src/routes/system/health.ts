@@ -1,31 +1,39 @@
-/** Alive: this process answers. Ready: it can do its work. */
+/** Alive: this process responds. Ready: it can do its work. */
+import { object } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
-import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
 import { isCurrent } from '../../store/migrations/migrate.ts';
+import { route } from '../route.ts';
 
-export const healthz: Route = {
+export const healthz = route({
   method: 'GET',
   path: '/healthz',
   door: 'public',
-  summary: 'Whether the process is alive',
+  id: 'healthz',
+  summary: 'Check that the process is alive',
+  answers: { 200: { description: 'Alive.', shape: () => object({ status: { const: 'alive' } }) } },
+  problems: [],
   handle(ctx) {
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { status: 'alive' };
   },
-};
+});
 
-export const readyz: Route = {
+export const readyz = route({
   method: 'GET',
   path: '/readyz',
   door: 'public',
-  summary: 'Whether the database is reachable and holds the tables of the schema',
+  id: 'readyz',
+  summary: 'Check that the service can do its work',
+  description: 'The database is reachable and holds the tables of the schema.',
+  answers: { 200: { description: 'Ready.', shape: () => object({ status: { const: 'ready' } }) } },
+  problems: ['unavailable'],
   async handle(ctx, app) {
     ctx.set('Cache-Control', 'no-store');
     await checkReady(app);
     ctx.body = { status: 'ready' };
   },
-};
+});
 
 async function checkReady({ db, schema }: App): Promise<void> {
   await db.ping();

@@ -1,17 +1,22 @@
+import { TEXT } from '../../describe/operation.ts';
 import { isLocal } from '../../http/address.ts';
 import { notFound } from '../../http/gate.ts';
-import type { Route } from '../../http/route.ts';
+import { route } from '../route.ts';
 
-export const metrics: Route = {
+export const metrics = route({
   method: 'GET',
   path: '/metrics',
   door: 'public',
   accepts: 'any',
-  summary: 'Metrics in the text format of Prometheus',
+  id: 'metrics',
+  summary: 'Get metrics for Prometheus',
+  answers: { 200: { description: 'In the text format of Prometheus.', type: 'text/plain', shape: () => TEXT } },
+  description: 'Unless configured otherwise, only for requests from this machine; others get 404.',
+  problems: ['not_found'],
   async handle(ctx, { config, addressOf, metrics: { read, contentType } }) {
     if (config.metrics === 'local' && !isLocal(ctx.req, addressOf)) throw notFound();
     ctx.set('Cache-Control', 'no-store');
     ctx.set('Content-Type', contentType);
     ctx.body = await read();
   },
-};
+});

@@ -1,12 +1,14 @@
-import type { Route } from '../../http/route.ts';
-import { documentOf } from './document.ts';
+import { route } from '../route.ts';
 
-export const openapi: Route = {
+export const openapi = route({
   method: 'GET',
   path: '/openapi.json',
   door: 'public',
-  summary: 'This interface as an OpenAPI 3.1 document',
+  id: 'openapi',
+  summary: 'Get this document',
+  answers: { 200: { description: 'OpenAPI 3.1.', shape: () => ({ type: 'object' }) } },
+  problems: [],
   handle(ctx, app) {
-    ctx.body = documentOf(app);
+    ctx.body = app.document();
   },
-};
+});

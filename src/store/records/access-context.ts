@@ -4,7 +4,6 @@ import type { Action, Row } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
-import { forbidden } from '../refusal.ts';
 import { readVersionKey } from '../version-key.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
 import { UniqueQueue } from './unique-queue.ts';
@@ -72,10 +71,3 @@ export interface Reading {
 /** The condition that the caller may read the row of `collection` that is named `alias`. */
 export const readable = (ask: AccessContext, collection: string, alias: string): Sql =>
   ask.permit(collection, 'read').where(alias);
-
-/** Decided by the caller's side alone: no record could make a rule true. */
-export function requirePermit(ask: AccessContext, action: Action): Permit {
-  const permit = ask.permit(ask.collection.name, action);
-  if (permit.verdict === 'deny') throw forbidden();
-  return permit;
-}

@@ -6,11 +6,10 @@ import type { Collection, Relation } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Transaction } from '../database/contract.ts';
 import { forbidden, invalid } from '../refusal.ts';
-import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
+import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
-import { expanded } from './expand.ts';
 import { firstPartnerOf, writePartner } from './has-one.ts';
-import { type Given, type Input, readInput, type Value } from './input.ts';
+import { type Data, type Given, type Input, readInput, type Value } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
 import { lookAt } from './locked-row.ts';
 import { type Answer, answerOf } from './read.ts';
@@ -20,8 +19,8 @@ import { uniqueKeys } from './unique-queue.ts';
 import { insertWhere, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
-  readonly data: unknown;
-  readonly expand: readonly string[];
+  readonly data: Data;
+  readonly relations: readonly Relation[];
   /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
   readonly given?: Given;
 }
@@ -31,11 +30,10 @@ export type Written = { readonly id: string } & Partial<Answer>;
 export async function create(
   store: Store,
   ask: AccessContext,
-  { data, expand, given = {} }: CreateRequest,
+  { data, relations, given = {} }: CreateRequest,
   tx?: Transaction,
 ): Promise<Written> {
-  const permit = requirePermit(ask, 'create');
-  const relations = expanded(ask, expand);
+  const permit = ask.permit(ask.collection.name, 'create');
   const input = readInput(ask, data, 'create', given);
   const mentions = await unreadableMentions({ store, q: tx ?? store.db, ask }, input.mentions);
   const faults = [...input.faults, ...mentions];

@@ -1,27 +1,13 @@
 /** Related records of a page: one statement per relation, only what the caller may read, at most 100 per record. */
 
-import { Problem } from '../../problem.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
 import { constant, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
-import { type AccessContext, type Reading, readable } from './access-context.ts';
+import { type Reading, readable } from './access-context.ts';
 import { recordColumns } from './select.ts';
 
 /** How many records a has_many or many_to_many shows; a record that has more says so in `expand_more`. */
 const MOST_EXPANDED = 100;
-
-/** The relations that `expand` names, in its order. */
-export function expanded(ask: AccessContext, names: readonly string[]): readonly Relation[] {
-  return names.map((name, i) => {
-    const relation = ask.collection.relations.get(name);
-    if (relation && names.indexOf(name) === i) return relation;
-    const known = [...ask.collection.relations.keys()].join(', ') || 'none';
-    const detail = relation
-      ? `\`${name}\` is named twice`
-      : `\`${name}\` is no relation of \`${ask.collection.name}\`; there are: ${known}`;
-    throw new Problem('unknown_expand', detail, { errors: [{ parameter: 'expand', code: 'unknown_expand', detail }] });
-  });
-}
 
 interface Page {
   readonly rows: readonly Cells[];

@@ -44,19 +44,19 @@ export interface Input {
 
 const MAX_IDS = 1_000;
 
-type Data = Readonly<Record<string, unknown>>;
+/** What a write sends under `data`. */
+export type Data = Readonly<Record<string, unknown>>;
 
-export const isObject = (value: unknown): value is Data =>
+const isObject = (value: unknown): value is Data =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What the program itself sets on create, by the names of fields that callers cannot write. */
 export type Given = Readonly<Record<string, Scalar>>;
 
 /** On create, what is left out takes its default. */
-export function readInput(ask: AccessContext, data: unknown, mode: 'create' | 'update', given: Given = {}): Input {
+export function readInput(ask: AccessContext, data: Data, mode: 'create' | 'update', given: Given = {}): Input {
   const reader = new InputReader(ask, { mode, given });
-  if (isObject(data)) reader.readAll(data);
-  else reader.fault('/data', 'wrong_type', 'expected an object');
+  reader.readAll(data);
   return reader;
 }
 

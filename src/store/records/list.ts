@@ -1,10 +1,10 @@
 /** A page of a collection: the filters and what the policy leaves, in one statement. */
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model.ts';
+import type { BelongsTo, Field, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
 import { constant, ident, join, param, raw, type Sql, sql } from '../../sql.ts';
-import { type AccessContext, readable, requirePermit, type Store } from './access-context.ts';
-import { expanded, toJson } from './expand.ts';
+import { type AccessContext, readable, type Store } from './access-context.ts';
+import { toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
 
 /** Values are of the field's type already. */
@@ -19,7 +19,7 @@ export interface ListRequest {
   readonly filters: readonly Filter[];
   readonly limit: number;
   readonly offset: number;
-  readonly expand: readonly string[];
+  readonly relations: readonly Relation[];
   /** Whether to count all that match. */
   readonly count: boolean;
 }
@@ -31,8 +31,7 @@ export interface Page {
 }
 
 export async function list(store: Store, ask: AccessContext, request: ListRequest): Promise<Page> {
-  const permit = requirePermit(ask, 'list');
-  const relations = expanded(ask, request.expand);
+  const permit = ask.permit(ask.collection.name, 'list');
   // In one order, whatever the order of the request: equal sets of filters are one statement.
   const filters = request.filters.map((filter) => conditionOf(store, ask, filter)).sort(byText);
   const conditions = permit.verdict === 'allow' ? filters : [...filters, permit.where('t')];
@@ -46,7 +45,7 @@ export async function list(store: Store, ask: AccessContext, request: ListReques
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
-  const records = await toJson({ store, q, ask }, { rows: shown, from: 0, relations });
+  const records = await toJson({ store, q, ask }, { rows: shown, from: 0, relations: request.relations });
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
 }
 

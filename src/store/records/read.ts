@@ -2,13 +2,13 @@
 import type { Relation } from '../../schema/model.ts';
 import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
-import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
-import { expanded, toJson } from './expand.ts';
+import type { AccessContext, Reading, Store } from './access-context.ts';
+import { toJson } from './expand.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface ReadRequest {
   readonly id: string;
-  readonly expand: readonly string[];
+  readonly relations: readonly Relation[];
 }
 export interface Answer {
   /** The text of the record. */
@@ -17,9 +17,7 @@ export interface Answer {
   readonly version: string;
 }
 
-export async function read(store: Store, ask: AccessContext, { id, expand }: ReadRequest): Promise<Answer> {
-  requirePermit(ask, 'read');
-  const relations = expanded(ask, expand);
+export async function read(store: Store, ask: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
   const reading = { store, q: store.db.replica, ask };
   const cells = await selectReadable(reading, id);
   if (cells === undefined) throw notFound();

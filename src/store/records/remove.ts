@@ -3,7 +3,7 @@ import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
 import { ident, type Param, param, type Sql, sql } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
-import { type AccessContext, type Reading, requirePermit, type Store } from './access-context.ts';
+import type { AccessContext, Reading, Store } from './access-context.ts';
 import { isShownAsNone, recordsGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
@@ -17,7 +17,6 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, ask: AccessContext, request: RemoveRequest): Promise<void> {
-  requirePermit(ask, 'delete');
   const files = await removed(store, ask, request);
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
 }

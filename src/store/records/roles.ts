@@ -1,11 +1,14 @@
 /** Role assignment: `roles: { set, add, remove }` of a user. It needs, of each role given or taken, a role of the caller that assigns it; rules play no part. */
 import { nearest } from '../../../grammar/suggest.ts';
+import type { Row } from '../../policy/types.ts';
 import type { Fault } from '../../problem.ts';
 import type { Schema } from '../../schema/model.ts';
 import { param, sql } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden } from '../refusal.ts';
 import type { AccessContext } from './access-context.ts';
+
+type Data = Readonly<Record<string, unknown>>;
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;
@@ -37,15 +40,20 @@ export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange)
   return [...faults(set ?? [], 'set'), ...faults(add, 'add')];
 }
 
+/** Whether the body of an update of a user assigns roles. */
+export const asksForRoles = (data: Data): boolean => Object.hasOwn(data, 'roles');
+/** Such an update needs no update rule. */
+export const asksForRolesAlone = (data: Data): boolean => asksForRoles(data) && Object.keys(data).length === 1;
+
 /** Whether the caller has any role that assigns one. */
-export function mayAssignSome(schema: Schema, ask: AccessContext): boolean {
-  return rolesOf(ask).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
+export function mayAssignSome(schema: Schema, auth: Row): boolean {
+  return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }
 
-const rolesOf = ({ auth }: AccessContext): readonly string[] => (Array.isArray(auth.roles) ? auth.roles : []);
+const rolesOf = (auth: Row): readonly string[] => (Array.isArray(auth.roles) ? auth.roles : []);
 
 function mayAssign(schema: Schema, ask: AccessContext, role: string): boolean {
-  return rolesOf(ask).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+  return rolesOf(ask.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
 /** Throws `forbidden` where a role that changes is not the caller's to assign. `before`: the roles of the locked row. */

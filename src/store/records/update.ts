@@ -7,37 +7,38 @@ import { forbidden, invalid, notFound } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import type { Written } from './create.ts';
-import { expanded } from './expand.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { partnerChangeOf, writePartner } from './has-one.ts';
-import { type Input, isObject, readInput } from './input.ts';
+import { type Data, type Input, readInput } from './input.ts';
 import { memberChangeOf, writeMembers } from './links.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
 import { answerOf } from './read.ts';
 import { TRUE } from './record-shape.ts';
-import { mayAssignSome, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
+import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
 
 export interface UpdateRequest {
   readonly id: string;
-  readonly data: unknown;
-  readonly expand: readonly string[];
+  readonly data: Data;
+  /** Found before; reported, with the others, only to a caller who may change the record. */
+  readonly faults: readonly Fault[];
+  readonly relations: readonly Relation[];
   /** The versions of the record that may be changed; undefined: any. */
   readonly ifVersion?: readonly string[] | undefined;
 }
 
 export async function update(store: Store, ask: AccessContext, request: UpdateRequest): Promise<Written> {
-  const { data } = request;
-  const isAboutRoles = ask.collection.kind === 'users' && isObject(data) && Object.hasOwn(data, 'roles');
-  const isRolesAlone = isAboutRoles && Object.keys(data as object).length === 1;
-  requireUpdatePermit(store, ask, { isAboutRoles, isRolesAlone });
-  const relations = expanded(ask, request.expand);
-  const input = readInput(ask, data, 'update');
-  // Of the request and the related records alone, so that the row is locked for as short as can be; told in its turn.
-  const faults = [...input.faults, ...(await unreadableMentions({ store, q: store.db, ask }, input.mentions))];
-  const unknown = input.roles ? unknownRoles(store.schema, input.roles) : [];
-  const change: Change = { ...request, input, relations, faults: [...faults, ...unknown], isRolesAlone };
+  const isUsers = ask.collection.kind === 'users';
+  const input = readInput(ask, request.data, 'update');
+  // These need only the request and related records, so the row is not locked yet; they are reported after the rules.
+  const faults = [
+    ...request.faults,
+    ...input.faults,
+    ...(await unreadableMentions({ store, q: store.db, ask }, input.mentions)),
+    ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
+  ];
+  const change: Change = { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
   try {
     return await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
       store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
@@ -47,20 +48,9 @@ export async function update(store: Store, ask: AccessContext, request: UpdateRe
   }
 }
 
-/** Role assignment asks for no update rule, everything else does. */
-function requireUpdatePermit(
-  store: Store,
-  ask: AccessContext,
-  { isAboutRoles, isRolesAlone }: { readonly isAboutRoles: boolean; readonly isRolesAlone: boolean },
-): void {
-  if (isAboutRoles && !mayAssignSome(store.schema, ask)) throw forbidden();
-  if (!isRolesAlone && ask.permit(ask.collection.name, 'update').verdict === 'deny') throw forbidden();
-}
-
 interface Change extends UpdateRequest {
   readonly input: Input;
-  readonly relations: readonly Relation[];
-  readonly faults: readonly Fault[];
+  /** Assigning roles needs no update rule. */
   readonly isRolesAlone: boolean;
 }
 

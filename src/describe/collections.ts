@@ -1,0 +1,230 @@
+/** JSON Schemas and parameters of collections: records, what a write takes, filters, `expand`. */
+import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
+import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
+import { ID, type Json, object, type Parameter, type Scope, type Shape } from './operation.ts';
+import { referencesOf, type Writable, writablesOf } from './writable.ts';
+
+/** Only where a route of collections is described. */
+export function collectionIn({ collection }: Scope): Collection {
+  if (collection === undefined) throw new Error('this route names no collection');
+  return collection;
+}
+
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+
+// ---------------------------------------------------------------- what bodies hold
+
+export const record: Shape = (scope) => ref(scope.typeName(collectionIn(scope).name));
+export const user: Shape = (scope) => ref(scope.typeName('users'));
+export const createData: Shape = (scope) => ref(`${scope.typeName(collectionIn(scope).name)}Create`);
+export const updateData: Shape = (scope) => ref(`${scope.typeName(collectionIn(scope).name)}Update`);
+
+/** `{ "data": … }` */
+export const inData =
+  (shape: Shape): Shape =>
+  (scope) =>
+    object({ data: shape(scope) });
+
+/** Only the id where the caller may not read the result of the write. */
+export const written: Shape = (scope) => {
+  const idOnly = { ...object({ id: ID }), description: 'The caller may not read the result of the write.' };
+  return object({ data: { oneOf: [record(scope), scope.define('IdOnly', idOnly)] } });
+};
+
+export const page: Shape = (scope) => object({ data: { type: 'array', items: record(scope) }, page: ref('Page') });
+
+// ---------------------------------------------------------------- parameters
+
+export function expandParameter(scope: Scope): readonly Parameter[] {
+  const { relations } = collectionIn(scope);
+  if (relations.size === 0) return [];
+  const names = [...relations.keys()];
+  return [
+    {
+      name: 'expand',
+      in: 'query',
+      description: 'Relations whose records come along, under `expand` of each record.',
+      style: 'form',
+      explode: false,
+      schema: { type: 'array', items: { type: 'string', enum: names }, minItems: 1, uniqueItems: true },
+    },
+  ];
+}
+
+export function filterParameters(scope: Scope): readonly Parameter[] {
+  return [...filterKeysOf(collectionIn(scope)).values()].map((filterKey) => ({
+    name: filterKey.key,
+    in: 'query',
+    description: filterDescription(filterKey),
+    schema: filterSchema(filterKey),
+  }));
+}
+
+function filterDescription(filterKey: FilterKey): string {
+  switch (filterKey.kind) {
+    case 'id':
+      return 'The record with this id.';
+    case 'field':
+      return `Records whose \`${filterKey.field.name}\` is exactly this.`;
+    case 'relation': {
+      const { name, kind, collection } = filterKey.relation;
+      const isOne = kind === 'belongs_to' || kind === 'has_one';
+      return isOne
+        ? `Records whose \`${name}\` is the record of \`${collection}\` with this id.`
+        : `Records that have the record of \`${collection}\` with this id among their \`${name}\`.`;
+    }
+  }
+}
+
+/** A filter takes any value of the field's type: only writes are held to its bounds. */
+function filterSchema(filterKey: FilterKey): Json {
+  if (filterKey.kind !== 'field') return ID;
+  const { type, enum: allowed } = filterKey.field;
+  const schema = FIELD_KINDS[type].jsonSchema(allowed === undefined ? {} : { enum: allowed }) as Json;
+  return type === 'string' && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
+}
+const NO_NUL = '^[^\\u0000]*$';
+
+// ---------------------------------------------------------------- components
+
+export function commonSchemas({ roles }: Schema): Json {
+  const ids = { type: 'array', items: ID, maxItems: 1000 };
+  return {
+    Id: ID,
+    Role: { type: 'string', enum: [...roles.keys()] },
+    MemberChange: {
+      type: 'object',
+      description: 'Changes the members of a many_to_many, in the order set, add, remove.',
+      properties: { set: ids, add: ids, remove: ids },
+      additionalProperties: false,
+      minProperties: 1,
+    },
+    Page: {
+      type: 'object',
+      required: ['limit', 'offset', 'has_more'],
+      properties: {
+        limit: { type: 'integer' },
+        offset: { type: 'integer' },
+        has_more: { type: 'boolean' },
+        total: { type: 'integer', description: 'With `Prefer: count=exact`.' },
+      },
+    },
+  };
+}
+
+type TypeName = Scope['typeName'];
+
+/** `Posts`, `PostsCreate`, `PostsUpdate`. Users are created by registering. */
+export function schemasOf(collection: Collection, typeName: TypeName): Json {
+  const name = typeName(collection.name);
+  const isUsers = collection.kind === 'users';
+  return {
+    [name]: recordSchema(collection, typeName),
+    ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection) }),
+    [`${name}Update`]: updateSchema(collection),
+  };
+}
+
+function recordSchema(collection: Collection, typeName: TypeName): Json {
+  const stored: Json = Object.fromEntries([
+    ['id', ID],
+    ...[...collection.fields.values()].map((field) => [
+      field.name,
+      field.readOnly ? { ...fieldSchema(field), readOnly: true } : fieldSchema(field),
+    ]),
+    ...(collection.kind === 'users' ? [['roles', { type: 'array', items: ref('Role') }]] : []),
+    ...referencesOf(collection).map((relation) => [
+      relation.name,
+      relation.kind === 'belongs_to' && relation.required ? ID : orNull(ID),
+    ]),
+  ]);
+  return {
+    type: 'object',
+    required: Object.keys(stored),
+    properties: { ...stored, ...expandProperties([...collection.relations.values()], typeName) },
+  };
+}
+
+function expandProperties(relations: readonly Relation[], typeName: TypeName): Json {
+  if (relations.length === 0) return {};
+  const expanded = relations.map((relation) => {
+    const target = ref(typeName(relation.collection));
+    const schema = isToMany(relation)
+      ? { type: 'array', items: target, maxItems: 100 }
+      : { oneOf: [target, { type: 'null' }] };
+    return [relation.name, schema] as const;
+  });
+  const cuttable = relations.filter(isToMany).map(({ name }) => name);
+  const more = {
+    type: 'array',
+    items: { type: 'string', enum: cuttable },
+    description: 'The relations in `expand` that have more records than the 100 that are shown.',
+  };
+  return {
+    expand: { type: 'object', properties: Object.fromEntries(expanded) },
+    ...(cuttable.length > 0 ? { expand_more: more } : {}),
+  };
+}
+
+const isToMany = ({ kind }: Relation): boolean => kind === 'has_many' || kind === 'many_to_many';
+
+function createSchema(collection: Collection): Json {
+  const writables = writablesOf(collection);
+  // The name of a file is that of the part, unless `data` gives another.
+  const isGiven = (name: string): boolean => collection.kind === 'files' && name === 'name';
+  const required = writables.filter(({ name, required }) => required && !isGiven(name)).map(({ name }) => name);
+  const properties = writables.map((writable) => [writable.name, withDefault(writable)] as const);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 ? { required } : {}),
+  };
+}
+
+function updateSchema(collection: Collection): Json {
+  const properties = writablesOf(collection).map((writable) => [writable.name, writableSchema(writable)] as const);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: { ...Object.fromEntries(properties), ...(collection.kind === 'users' ? { roles: ROLE_CHANGE } : {}) },
+    minProperties: 1,
+  };
+}
+
+const ROLE_CHANGE: Json = {
+  type: 'object',
+  description: 'Needs, for each role given or taken, a role of the caller that assigns it.',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: Object.fromEntries(['set', 'add', 'remove'].map((key) => [key, { type: 'array', items: ref('Role') }])),
+};
+
+function fieldSchema(field: Field): Json {
+  const schema = FIELD_KINDS[field.type].jsonSchema(field) as Json;
+  return field.required ? schema : orNull(schema);
+}
+
+function orNull(schema: Json): Json {
+  const { type, enum: allowed } = schema;
+  return { ...schema, type: [type, 'null'], ...(Array.isArray(allowed) ? { enum: [...allowed, null] } : {}) };
+}
+
+function writableSchema(writable: Writable): Json {
+  switch (writable.kind) {
+    case 'field':
+      return fieldSchema(writable.field);
+    case 'reference':
+      return writable.nullable ? orNull(ID) : ID;
+    case 'members':
+      return ref('MemberChange');
+  }
+}
+
+/** In words: generators of clients take a property with the keyword `default` for required. */
+function withDefault(writable: Writable): Json {
+  const schema = writableSchema(writable);
+  const value = writable.kind === 'field' ? writable.field.default : undefined;
+  return value?.kind === 'constant' ? { ...schema, description: `Default: ${JSON.stringify(value.value)}.` } : schema;
+}

@@ -1,0 +1,96 @@
+/** What a route says about itself: the vocabulary that routes are described in, and the OpenAPI document is made of. */
+import type { Action } from '../policy/types.ts';
+import type { ProblemCode } from '../problem.ts';
+import { ID_KIND } from '../schema/fields/index.ts';
+import type { Collection, Schema } from '../schema/model.ts';
+
+export type Json = { readonly [key: string]: unknown };
+
+/** Where a route is described. A route of every collection is described once for each of them. */
+export interface Scope {
+  readonly schema: Schema;
+  readonly collection: Collection | undefined;
+  /** The name of the type of a collection's records. */
+  typeName(collection: string): string;
+  /** Adds a schema to the document under this name and returns a reference to it. */
+  define(name: string, schema: Json): Json;
+}
+
+/** A JSON Schema that can depend on where it is used. */
+export type Shape = (scope: Scope) => Json;
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'query' | 'header';
+  readonly description: string;
+  readonly schema: Json;
+  readonly style?: 'form';
+  readonly explode?: boolean;
+}
+/** A function where the parameters depend on the collection. */
+export type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
+
+export interface RequestBody {
+  readonly type: 'application/json' | 'multipart/form-data';
+  readonly shape: Shape;
+  /** Of the parts of a form. */
+  readonly encoding?: Shape;
+}
+
+export interface Answer {
+  readonly description: string;
+  /** Without one the response has no body. */
+  readonly shape?: Shape;
+  /** Default: application/json. */
+  readonly type?: string;
+  readonly headers?: readonly HeaderName[];
+}
+
+/** Response headers that clients may rely on. */
+export const HEADERS = {
+  'Accept-Ranges': 'Always `bytes`.',
+  'Content-Disposition': '`inline` for types that cannot run script, else `attachment`, with the name of the file.',
+  'Content-Range': 'The part of the content that follows.',
+  ETag: 'A strong tag of the record as this caller sees it; send it as `If-Match` or `If-None-Match`.',
+  Location: 'The address to go to.',
+  'Preference-Applied': '`count=exact` where the total was asked for.',
+  'Set-Cookie': 'The session cookie `svc_session`.',
+} as const;
+export type HeaderName = keyof typeof HEADERS;
+
+/** A route of the table, as far as its description goes. `{collection}` in a text is replaced by the collection's name. */
+export interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly door: 'public' | 'optional' | 'session' | OperationDoor;
+  /** A browser may call it only from the service's own site. */
+  readonly ownSite?: true;
+  /** `any`: the response is not JSON, so Accept is not checked. */
+  readonly accepts?: 'any';
+  /** The operationId; for a route of every collection, `_<collection>` follows. */
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameters[];
+  readonly body?: RequestBody | undefined;
+  readonly answers: Readonly<Record<number, Answer>>;
+  /** The codes of its own; what the door and the body can answer is added. */
+  readonly problems: readonly ProblemCode[];
+  /** Documents HEAD as well, under this id. */
+  readonly head?: string;
+}
+export interface OperationDoor {
+  readonly action: Action;
+  readonly collection?: string;
+  readonly kind?: Collection['kind'];
+}
+
+/** Every property is required unless it is named in `optional`. */
+export function object(properties: Json, optional: readonly string[] = []): Json {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', required, additionalProperties: false, properties };
+}
+
+export const ID = ID_KIND.jsonSchema({}) as Json;
+export const TEXT: Json = { type: 'string' };
+export const TIMESTAMP: Json = { type: 'string', format: 'date-time' };

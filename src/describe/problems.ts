@@ -1,0 +1,95 @@
+/** The error responses of an operation: exactly the codes that it can answer. */
+import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
+import type { Json, Operation } from './operation.ts';
+
+/** What any request can meet, whatever its route. */
+const EVERYWHERE: readonly ProblemCode[] = [
+  'malformed_request',
+  'request_timeout',
+  'too_large',
+  'expectation_failed',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+];
+const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token'];
+const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
+
+/** The codes of its own, of its door and of its body. */
+export function problemsOf(operation: Operation): readonly ProblemCode[] {
+  const { door, method, ownSite, accepts, body, problems } = operation;
+  const isGuarded = door !== 'public' && door !== 'optional';
+  const isChange = method !== 'GET';
+  const codes: readonly ProblemCode[] = [
+    ...(isGuarded ? CREDENTIALS : []),
+    ...(ownSite || (isGuarded && isChange) ? (['cross_origin'] as const) : []),
+    ...(typeof door === 'object' ? (['forbidden'] as const) : []),
+    ...(accepts === 'any' ? [] : (['not_acceptable'] as const)),
+    ...(body === undefined ? [] : BODY),
+    ...problems,
+  ];
+  // In the order of the table, which is that of the statuses.
+  return CODES.filter((code) => codes.includes(code));
+}
+
+const CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
+
+/** Shared responses, each named by the codes that it can hold: clients get a union of them to switch on. */
+export class ProblemResponses {
+  readonly components: Record<string, Json> = {};
+
+  /** References by status, and `default` for what any request can meet. */
+  of(operation: Operation): Json {
+    const byStatus = Map.groupBy(problemsOf(operation), (code) => PROBLEMS[code].status);
+    const own = [...byStatus].map(([status, codes]) => [String(status), this.#reference(codes)] as const);
+    return { ...Object.fromEntries(own), default: this.#reference(EVERYWHERE, 'any') };
+  }
+
+  #reference(codes: readonly ProblemCode[], name = codes.join('.')): Json {
+    this.components[name] ??= responseOf(codes);
+    return { $ref: `#/components/responses/${name}` };
+  }
+}
+
+function responseOf(codes: readonly ProblemCode[]): Json {
+  const schema = {
+    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
+  };
+  const description = codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
+  const waits = codes.some((code) => PROBLEMS[code].status === 429 || PROBLEMS[code].status === 503);
+  const headers = { 'Retry-After': { description: 'Seconds.', schema: { type: 'integer' } } };
+  return {
+    description,
+    ...(waits ? { headers } : {}),
+    content: { 'application/problem+json': { schema } },
+  };
+}
+
+export const PROBLEM_SCHEMA: Json = {
+  type: 'object',
+  description: 'Problem details (RFC 9457).',
+  required: ['type', 'title', 'status', 'detail', 'code', 'request_id', 'errors'],
+  properties: {
+    type: { type: 'string', description: '`urn:bylaw:` and the code.' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string', description: 'For people; it can change.' },
+    code: { type: 'string', enum: CODES, description: 'Stable; switch on it.' },
+    request_id: { type: 'string' },
+    errors: {
+      type: 'array',
+      maxItems: MAX_SHOWN_FAULTS,
+      items: {
+        type: 'object',
+        required: ['code', 'detail'],
+        properties: {
+          pointer: { type: 'string', description: 'Into the body (RFC 6901).' },
+          parameter: { type: 'string', description: 'The query parameter or header.' },
+          code: { type: 'string' },
+          detail: { type: 'string' },
+        },
+      },
+    },
+    error_count: { type: 'integer', description: 'The number of all errors, where `errors` holds only the first.' },
+  },
+};

@@ -1,0 +1,42 @@
+/** Small JSON bodies of a fixed shape, checked before the handler runs. Not a route. */
+import { z } from 'zod';
+import type { Json } from '../describe/operation.ts';
+import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
+import { type Fault, Problem } from '../problem.ts';
+import type { Body } from './route.ts';
+
+/** An object with these keys and no other. Throws `validation_failed` with every fault. */
+export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodObject<T>>> {
+  const schema = z.strictObject(shape);
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
+  return {
+    type: 'application/json',
+    shape: () => json as Json,
+    async read(ctx, app) {
+      const body = await app.readJson(ctx, AUTH_BODY_LIMIT);
+      const result = schema.safeParse(body);
+      if (result.success) return result.data as z.infer<z.ZodObject<T>>;
+      throw new Problem('validation_failed', 'the body does not have the shape that this route takes', {
+        errors: result.error.issues.flatMap((issue) => faultsOf(issue, body)),
+      });
+    },
+  };
+}
+
+function faultsOf(issue: z.core.$ZodIssue, body: unknown): readonly Fault[] {
+  const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      pointer: `${pointer}/${pointerPart(key)}`,
+      code: 'unknown_key',
+      detail: 'unknown key',
+    }));
+  }
+  if (issue.code === 'invalid_type' && issue.path.length === 0) {
+    return [{ pointer, code: 'not_an_object', detail: 'expected an object' }];
+  }
+  const isMissing = issue.path.length === 1 && !Object.hasOwn(body as object, issue.path[0]!);
+  if (isMissing) return [{ pointer, code: 'required', detail: issue.message }];
+  const code = issue.code === 'invalid_type' ? 'wrong_type' : 'invalid_value';
+  return [{ pointer, code, detail: issue.message }];
+}

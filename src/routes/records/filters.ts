@@ -1,0 +1,81 @@
+/** The filters of a list's query string. Not a route. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { QueryPair } from '../../http/query.ts';
+import { echo, type Fault, MAX_SHOWN_FAULTS, MAX_SUGGESTIONS, UNSHOWN_FAULT } from '../../problem.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import { type FilterKey, filterKeysOf } from '../../schema/filter-keys.ts';
+import type { Collection, Field } from '../../schema/model.ts';
+import type { Filter } from '../../store/records/list.ts';
+
+/** Keys of a list's query string that are not filters. */
+export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
+
+export function readFilters(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Filter[] {
+  const keys = filterKeysOf(collection);
+  const filters: Filter[] = [];
+  const seen = new Set<string>();
+  for (const { key, value } of pairs) {
+    if (LIST_WORDS.includes(key)) continue;
+    const filterKey = keys.get(key);
+    const isRepeated = seen.has(key);
+    if (filterKey !== undefined) seen.add(key);
+    const filter =
+      filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, value);
+    if (filter !== undefined) filters.push(filter);
+    else if (faults.length >= MAX_SHOWN_FAULTS) faults.push(UNSHOWN_FAULT);
+    else if (filterKey === undefined) faults.push(unknownKey(key, collection, faults.length < MAX_SUGGESTIONS));
+    else faults.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
+  }
+  return filters;
+}
+
+/** Undefined: the text is not a value of the key's type. */
+function readFilter(filterKey: FilterKey, text: string): Filter | undefined {
+  if (filterKey.kind === 'field') return readFieldFilter(filterKey.field, text);
+  const id = ID_KIND.fromQuery(text) as string | undefined;
+  if (id === undefined) return undefined;
+  if (filterKey.kind === 'id') return { kind: 'id', value: id };
+  const { relation } = filterKey;
+  switch (relation.kind) {
+    case 'belongs_to':
+      return { kind: 'belongs_to', relation, id };
+    case 'has_one':
+      return { kind: 'has_one', relation, id };
+    case 'has_many':
+    case 'many_to_many':
+      return { kind: 'any', relation, id };
+  }
+}
+
+function readFieldFilter(field: Field, text: string): Filter | undefined {
+  const value = FIELD_KINDS[field.type].fromQuery(text);
+  if (value === undefined) return undefined;
+  if (field.enum !== undefined && !field.enum.includes(value as string | number)) return undefined;
+  return { kind: 'field', field, value };
+}
+
+const repeatedKey = ({ key }: FilterKey): Fault => ({
+  parameter: key,
+  code: 'filter_duplicate_key',
+  detail: `the filter \`${key}\` is given more than once`,
+});
+
+function invalidValue(filterKey: FilterKey): Fault {
+  const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey)}`;
+  return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
+}
+
+function expectedOf(filterKey: FilterKey): string {
+  if (filterKey.kind !== 'field') return ID_KIND.expected;
+  const { type, enum: allowed } = filterKey.field;
+  return allowed === undefined
+    ? FIELD_KINDS[type].expected
+    : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
+}
+
+function unknownKey(key: string, collection: Collection, suggest: boolean): Fault {
+  const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;
+  return { parameter: key, code: 'filter_unknown_key', detail };
+}

@@ -1,0 +1,57 @@
+/** What a write asks for: its body `{ "data": … }` and its `expand`, each read and checked once. Not a route. */
+import type { Context } from 'koa';
+import { inData } from '../../describe/collections.ts';
+import type { Shape } from '../../describe/operation.ts';
+import { pointerPart } from '../../http/body.ts';
+import { type Fault, MAX_SHOWN_FAULTS, UNSHOWN_FAULT } from '../../problem.ts';
+import type { Collection, Relation } from '../../schema/model.ts';
+import type { Data } from '../../store/records/input.ts';
+import type { Body } from '../route.ts';
+import { expandOf } from './expand.ts';
+
+/** The body of a write. An update reports its faults only to a caller who may change the record, so they are not thrown. */
+export interface Envelope {
+  /** Empty where the body has no usable `data`. */
+  readonly data: Data;
+  readonly faults: readonly Fault[];
+}
+
+export interface WriteRequest extends Envelope {
+  readonly relations: readonly Relation[];
+}
+
+/** `data`: the schema of what the object under `data` takes. */
+export const recordBody = (data: Shape): Body<Envelope> => ({
+  type: 'application/json',
+  shape: inData(data),
+  read: async (ctx, app) => envelopeOf(await app.readJson(ctx)),
+});
+
+/** Throws `invalid_parameter` and `unknown_expand`. */
+export function writeRequestOf(ctx: Context, collection: Collection, envelope: Envelope): WriteRequest {
+  return { ...envelope, relations: expandOf(ctx, collection) };
+}
+
+function envelopeOf(body: unknown): Envelope {
+  if (!isObject(body)) {
+    const detail = 'expected an object with the key `data`';
+    return { data: {}, faults: [{ pointer: '', code: 'not_an_object', detail }] };
+  }
+  const faults: Fault[] = Object.keys(body)
+    .filter((key) => key !== 'data')
+    .map((key, i) => (i < MAX_SHOWN_FAULTS ? unknownKey(key) : UNSHOWN_FAULT));
+  const data = Object.hasOwn(body, 'data') ? body.data : undefined;
+  if (isObject(data)) return { data, faults };
+  const code = data === undefined ? 'required' : 'not_an_object';
+  const detail = 'expected an object with the fields of the record';
+  return { data: {}, faults: [...faults, { pointer: '/data', code, detail }] };
+}
+
+const unknownKey = (key: string): Fault => ({
+  pointer: `/${pointerPart(key)}`,
+  code: 'unknown_key',
+  detail: 'unknown key; the fields of the record belong under `data`',
+});
+
+const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,26 @@
+/** How every route is written: its door, its body, its answers and its problems in one value. The document is generated from it. Not a route. */
+import type { Context } from 'koa';
+import type { Operation, RequestBody } from '../describe/operation.ts';
+import type { App } from '../http/app.ts';
+import type { Route } from '../http/route.ts';
+
+/** A route of the table. */
+export type DescribedRoute = Route & Operation;
+
+/** A body as the document shows it, and as the handler gets it. */
+export interface Body<B> extends RequestBody {
+  /** Throws what a body of its type can be rejected with. */
+  read(ctx: Context, app: App): Promise<B>;
+}
+
+type Description = Omit<Operation, 'body' | 'method' | 'path' | 'door' | 'ownSite' | 'accepts'>;
+
+export interface Definition<B> extends Description, Omit<Route, 'handle'> {
+  readonly body?: Body<B>;
+  readonly handle: (ctx: Context, app: App, body: B) => Promise<void> | void;
+}
+
+export function route<B = undefined>(definition: Definition<B>): DescribedRoute {
+  const { body, handle } = definition;
+  return { ...definition, handle: async (ctx, app) => handle(ctx, app, (await body?.read(ctx, app)) as B) };
+}

@@ -1,0 +1,43 @@
+/** What a list can be filtered by. The route, the OpenAPI document and the generated types all read this list. */
+import type { Collection, Field, Relation } from './model.ts';
+
+export type FilterKey =
+  /** The id of the record itself. */
+  | { readonly key: string; readonly kind: 'id' }
+  | { readonly key: string; readonly kind: 'field'; readonly field: Field }
+  /** The id of a related record. */
+  | { readonly key: string; readonly kind: 'relation'; readonly relation: Relation };
+
+const known = new WeakMap<Collection, ReadonlyMap<string, FilterKey>>();
+
+/** By key, in the order of the schema. */
+export function filterKeysOf(collection: Collection): ReadonlyMap<string, FilterKey> {
+  let keys = known.get(collection);
+  if (keys === undefined) {
+    keys = new Map(allKeys(collection).map((key) => [key.key, key]));
+    known.set(collection, keys);
+  }
+  return keys;
+}
+
+function allKeys({ fields, relations }: Collection): readonly FilterKey[] {
+  return [
+    { key: 'id', kind: 'id' },
+    ...[...fields.values()].map((field): FilterKey => ({ key: field.name, kind: 'field', field })),
+    ...[...relations.values()].flatMap((relation) =>
+      keysOf(relation).map((key): FilterKey => ({ key, kind: 'relation', relation })),
+    ),
+  ];
+}
+
+function keysOf(relation: Relation): readonly string[] {
+  switch (relation.kind) {
+    case 'belongs_to':
+      return [relation.name, relation.column];
+    case 'has_one':
+      return [relation.name];
+    case 'has_many':
+    case 'many_to_many':
+      return [`${relation.name}_any`];
+  }
+}
