@@ -50,9 +50,7 @@ describeOnBoth(
       const key = Object.keys(more)[0] ?? '__proto__';
       for (const each of key === '__proto__' ? [raw] : [answer, raw]) {
         expect(codeOf(each)).toBe('422 validation_failed');
-        expect(each.body.errors).toEqual([
-          { pointer: `/${key}`, code: 'unknown_key', detail: 'this route does not take that' },
-        ]);
+        expect(each.body.errors).toEqual([{ pointer: `/${key}`, code: 'unknown_key', detail: 'unknown key' }]);
       }
       expect(codeOf(await service.anonymous.post('/api/auth/login', { email, password: PASSWORD }))).toBe(
         '401 invalid_credentials',
@@ -131,7 +129,7 @@ describeOnBoth(
       ['an unknown email', { email: 'nobody-at-all@example.org' }],
       ['an email that cannot be one', { email: 'a\u0000b' }],
       ['a password that cannot be one', { password: '\ud800' }],
-      ['a password that is too long', { password: 'x'.repeat(100_000) }],
+      ['a password that is too long', { password: 'x'.repeat(10_000) }],
       ['no password', { password: '' }],
     ])('%s gets the one refusal', async (_, wrong) => {
       const { email } = await register(service.anonymous);
