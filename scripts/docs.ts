@@ -1,11 +1,12 @@
 /**
  * `npm run docs` writes the parts of the documentation that follow from the code. A part stands between `<!-- generated: name -->` and
- * `<!-- end: name -->` of its page; test/docs.test.ts holds every part up to date.
+ * `<!-- end: name -->` of its page; test/docs/generated.test.ts holds every part up to date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commandsTable, settingsTable } from './docs/commands.ts';
+import { problemsTable } from './docs/problems.ts';
 
 interface Part {
   readonly page: string;
@@ -16,6 +17,7 @@ interface Part {
 export const PARTS: readonly Part[] = [
   { page: 'docs/operations.md', name: 'commands', markdown: commandsTable },
   { page: 'docs/operations.md', name: 'settings', markdown: settingsTable },
+  { page: 'docs/lists.md', name: 'problems', markdown: problemsTable },
 ];
 
 const ROOT = resolve(import.meta.dirname, '..');

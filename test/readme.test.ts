@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../src/config.ts';
 import { decide } from '../src/policy/access.ts';
 import { loadSchema } from '../src/schema/load-file.ts';
 import { describeOnBoth } from './support/service.ts';
@@ -39,7 +38,6 @@ describeOnBoth('the tour of the README', (service) => {
   });
 });
 
-test('every setting of the environment is in it', () => {
-  const names = Object.values(SETTINGS).map(({ env }) => env);
-  expect(names.filter((name) => !new RegExp(`^\\|.*\`${name}\``, 'm').test(readme))).toEqual([]);
+test('it is short', () => {
+  expect(readme.split('\n').length).toBeLessThanOrEqual(121);
 });

@@ -2,10 +2,11 @@
 import { type Command, environmentOf, flagsOf } from '../../src/cli/command.ts';
 import { loadCommands } from '../../src/cli/index.ts';
 import { SETTINGS, type Setting } from '../../src/config.ts';
+import { markdownTable } from './markdown.ts';
 
 export async function commandsTable(): Promise<string> {
   const commands = (await loadCommands()).flatMap((loaded) => ('commands' in loaded ? loaded.commands : [loaded]));
-  return table(['command', 'does', 'flags'], commands.map(commandRow));
+  return markdownTable(['command', 'does', 'flags'], commands.map(commandRow));
 }
 
 function commandRow(command: Command): readonly string[] {
@@ -21,15 +22,9 @@ function commandRow(command: Command): readonly string[] {
 }
 
 export const settingsTable = (): string =>
-  table(['environment', 'flag', 'default', 'meaning'], Object.values(SETTINGS).map(settingRow));
+  markdownTable(['environment', 'flag', 'default', 'meaning'], Object.values(SETTINGS).map(settingRow));
 
 function settingRow({ env, flag, value, about, default: standard, otherwise = '' }: Setting): readonly string[] {
   const flagText = flag === undefined ? '' : `\`--${flag} ${value}\``;
   return [`\`${env}\``, flagText, standard === undefined ? otherwise : `\`${standard}\``, about];
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }

@@ -1,0 +1,132 @@
+/** The schemas of docs/recipes: without errors and warnings, and they do over HTTP what the page says. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseSchema } from '../../src/schema/load.ts';
+import type { Client } from '../support/client.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
+
+function schemaOf(recipe: string): string {
+  const page = readFileSync(join(import.meta.dirname, `../../docs/recipes/${recipe}.md`), 'utf8');
+  return /```yaml bylaw\n([\s\S]*?)```/.exec(page)![1]!;
+}
+
+test.each(['multi-tenant', 'helpdesk', 'sharing'])('the schema of %s is checked without a word', (recipe) => {
+  expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
+});
+
+/** → the id. */
+async function create(client: Client, collection: string, data: object): Promise<string> {
+  const { status, body, text } = await client.post(`/api/${collection}`, { data });
+  expect([status, text]).toEqual([201, text]);
+  return body.data.id as string;
+}
+const titles = async (client: Client, path: string, field: string): Promise<readonly string[]> =>
+  (await client.get(path)).body.data.map((record: Record<string, string>) => record[field]);
+const statusOf = async (answer: Promise<{ readonly status: number }>): Promise<number> => (await answer).status;
+
+describeOnOne(
+  'multi-tenant',
+  (service: TestService) => {
+    test('organisations are kept apart', async () => {
+      const [root, ann, bob, eve] = await Promise.all([
+        service.user('admin'),
+        service.user(),
+        service.user(),
+        service.user(),
+      ]);
+      const [acme, bolt] = [
+        await create(root.client, 'organisations', { name: 'Acme' }),
+        await create(root.client, 'organisations', { name: 'Bolt' }),
+      ];
+      for (const [user, organisation] of [
+        [ann, acme],
+        [bob, bolt],
+      ] as const)
+        expect(await statusOf(root.client.patch(`/api/users/${user.id}`, { data: { organisation } }))).toBe(200);
+      const project = await create(ann.client, 'projects', { name: 'Anvil' });
+      const task = await create(ann.client, 'tasks', { title: 'Forge', project });
+      expect(await titles(ann.client, '/api/tasks', 'title')).toEqual(['Forge']);
+      expect(await titles(ann.client, '/api/organisations', 'name')).toEqual(['Acme']);
+      expect(await titles(bob.client, '/api/projects', 'name')).toEqual([]);
+      expect(await statusOf(bob.client.get(`/api/projects/${project}`))).toBe(404);
+      // Without an organisation no rule can be true.
+      expect(await statusOf(eve.client.get('/api/projects'))).toBe(403);
+      expect(await statusOf(bob.client.post('/api/tasks', { data: { title: 'Spy', project } }))).toBe(422);
+      expect(await statusOf(bob.client.delete(`/api/tasks/${task}`))).toBe(404);
+      expect(await statusOf(bob.client.post('/api/projects', { data: { name: 'x', organisation: acme } }))).not.toBe(
+        201,
+      );
+      // Nobody moves to another organisation.
+      expect(await statusOf(bob.client.patch(`/api/users/${bob.id}`, { data: { organisation: acme } }))).toBe(403);
+    });
+  },
+  { schema: schemaOf('multi-tenant') },
+);
+
+describeOnOne(
+  'helpdesk',
+  (service: TestService) => {
+    test('customers see their own tickets and no internal comment; agents see all', async () => {
+      const [agent, ann, bob] = await Promise.all([
+        service.user('agent'),
+        service.user('customer'),
+        service.user('customer'),
+      ]);
+      const ticket = await create(ann.client, 'tickets', { subject: 'It is broken' });
+      await create(bob.client, 'tickets', { subject: 'Mine, too' });
+      await create(agent.client, 'comments', { ticket, body: 'Again?', internal: true });
+      await create(agent.client, 'comments', { ticket, body: 'We are on it' });
+      await create(ann.client, 'comments', { ticket, body: 'Thank you' });
+      expect(await titles(agent.client, '/api/tickets?status=open', 'subject')).toEqual(['It is broken', 'Mine, too']);
+      expect(await titles(ann.client, '/api/tickets?status=open', 'subject')).toEqual(['It is broken']);
+      const { body } = await ann.client.get(`/api/tickets/${ticket}?expand=comments`);
+      expect(body.data.expand.comments.map((comment: { body: string }) => comment.body)).toEqual([
+        'We are on it',
+        'Thank you',
+      ]);
+      expect(await titles(agent.client, `/api/comments?ticket=${ticket}`, 'body')).toHaveLength(3);
+      expect(await statusOf(bob.client.get(`/api/tickets/${ticket}`))).toBe(404);
+      expect(await statusOf(bob.client.post('/api/comments', { data: { ticket, body: 'Hi' } }))).toBe(422);
+      const change = (client: Client, data: object) => statusOf(client.patch(`/api/tickets/${ticket}`, { data }));
+      expect(await statusOf(ann.client.post('/api/comments', { data: { ticket, body: 'x', internal: true } }))).toBe(
+        403,
+      );
+      expect(await change(ann.client, { priority: 'high' })).toBe(403);
+      expect(await change(agent.client, { priority: 'high', assignee: agent.id })).toBe(200);
+      expect(await change(ann.client, { subject: 'It works', status: 'closed' })).toBe(200);
+      expect(await change(ann.client, { assignee: null })).toBe(403);
+      expect(await statusOf(ann.client.post('/api/comments', { data: { ticket, body: 'Late' } }))).toBe(403);
+    });
+  },
+  { schema: schemaOf('helpdesk') },
+);
+
+describeOnOne(
+  'sharing',
+  (service: TestService) => {
+    test('a share reaches the folder and the folders below it', async () => {
+      const [ann, bob, eve] = await Promise.all([service.user(), service.user(), service.user()]);
+      const folder = await create(ann.client, 'folders', { name: 'Work' });
+      const below = await create(ann.client, 'folders', { name: 'Plans', parent: folder });
+      const own = await create(ann.client, 'folders', { name: 'Private' });
+      const document = await create(ann.client, 'documents', { title: 'Plan', folder: below });
+      await create(ann.client, 'documents', { title: 'Diary', folder: own });
+      const rename = (client: Client, data: object) => statusOf(client.patch(`/api/documents/${document}`, { data }));
+      expect(await titles(bob.client, '/api/documents', 'title')).toEqual([]);
+      const share = await create(ann.client, 'shares', { folder, user: bob.id });
+      expect(await titles(bob.client, '/api/documents', 'title')).toEqual(['Plan']);
+      expect(await titles(bob.client, '/api/folders', 'name')).toEqual(['Work', 'Plans']);
+      expect(await rename(bob.client, { title: 'Mine' })).toBe(403);
+      expect(await statusOf(ann.client.patch(`/api/shares/${share}`, { data: { level: 'editor' } }))).toBe(200);
+      expect(await rename(bob.client, { title: 'Ours' })).toBe(200);
+      // A folder that the editor cannot see, and one where he may not write.
+      expect(await rename(bob.client, { folder: own })).toBe(422);
+      expect(await statusOf(bob.client.post('/api/shares', { data: { folder, user: eve.id } }))).toBe(403);
+      expect(await statusOf(eve.client.get(`/api/documents/${document}`))).toBe(404);
+      expect(await statusOf(bob.client.delete(`/api/shares/${share}`))).toBe(204);
+      expect(await titles(bob.client, '/api/documents', 'title')).toEqual([]);
+    });
+  },
+  { schema: schemaOf('sharing') },
+);
