@@ -21,6 +21,8 @@ test('the settings have defaults', () => {
     baseUrl: 'http://127.0.0.1:8090',
     baseUrlGiven: false,
     rateLimit: true,
+    metrics: 'local',
+    maxConnections: 4_096,
   });
 });
 
@@ -46,6 +48,8 @@ test('flags win over the environment, which wins over defaults', () => {
     BYLAW_ADMIN_EMAIL: 'a@b.example',
     BYLAW_ADMIN_PASSWORD: 'long enough',
     BYLAW_RATE_LIMIT: 'off',
+    BYLAW_METRICS: 'public',
+    BYLAW_MAX_CONNECTIONS: '9',
   };
   expect(readConfig({ port: '0', schema: 'f.yaml' }, env)).toEqual({
     schema: 'f.yaml',
@@ -62,6 +66,8 @@ test('flags win over the environment, which wins over defaults', () => {
     baseUrlGiven: false,
     admin: { email: 'a@b.example', password: 'long enough' },
     rateLimit: false,
+    metrics: 'public',
+    maxConnections: 9,
   });
   expect(readConfig({ 'base-url': 'https://api.example/' }, {})).toMatchObject({
     baseUrl: 'https://api.example',

@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
- * Exits with 1 when anything disagrees.
+ * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -8,11 +8,14 @@ import { startPostgres } from '../support/postgres.ts';
 import { loadCompiler } from './compiler.ts';
 import { runFaults } from './faults.ts';
 import { fuzzFrontEnd } from './frontend.ts';
+import { fuzzHttp } from './http/run.ts';
 import { describe } from './report.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { Shapes } from './shapes.ts';
 
+const isHttp = process.argv[2] === 'http';
 const { values: options } = parseArgs({
+  args: isHttp ? [] : process.argv.slice(2),
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -30,7 +33,12 @@ const MOST_DISAGREEMENTS = 3;
 /** Of the seconds, for texts that are no policies. */
 const FRONT_END_SHARE = 0.1;
 
-process.exitCode = options.faults ? await runFaults({ only: options.only, seed: Number(options.seed) }) : await fuzz();
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  if (isHttp) return fuzzHttp(process.argv.slice(3));
+  return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
+}
 
 async function fuzz(): Promise<number> {
   const seed = Number(options.seed);

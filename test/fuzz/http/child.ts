@@ -1,0 +1,36 @@
+/** The service in a process of its own, so that a crash, a hang and its memory are seen from outside. */
+import { readFileSync } from 'node:fs';
+import { createPasswordPool } from '../../../src/auth/passwords.ts';
+import { startService } from '../../../src/cli/service.ts';
+import { readConfig } from '../../../src/config.ts';
+import { openLog } from '../../../src/http/log.ts';
+import { parseSchema } from '../../../src/schema/load.ts';
+import { openDatabase } from '../../../src/store/database/open.ts';
+import { makePeople, shapesOf } from './service.ts';
+
+/** What the parent hears. */
+export type ChildMessage =
+  | { readonly kind: 'ready'; readonly url: string; readonly collections: ReturnType<typeof shapesOf> }
+  /** Bytes, after a collection of garbage. */
+  | { readonly kind: 'memory'; readonly rss: number; readonly used: number };
+
+const { databaseUrl, data, schemaFile } = JSON.parse(process.argv[2]!) as Record<string, string>;
+const { schema, issues } = parseSchema(readFileSync(schemaFile!, 'utf8'), 'fuzz.yaml');
+if (schema === undefined) throw new Error(JSON.stringify(issues));
+const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data });
+const service = await startService({
+  config,
+  schema,
+  db: await openDatabase(databaseUrl ? { url: databaseUrl } : {}),
+  log: openLog('error'),
+  passwords: createPasswordPool(undefined, { memoryCost: 8, timeCost: 1, parallelism: 1 }),
+});
+await makePeople(service.app);
+const tell = (message: ChildMessage): void => void process.send!(message);
+process.on('message', () => {
+  globalThis.gc?.();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  tell({ kind: 'memory', rss, used: heapUsed + external });
+});
+process.on('disconnect', () => process.exit());
+tell({ kind: 'ready', url: service.url, collections: shapesOf(schema) });
