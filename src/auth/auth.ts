@@ -16,9 +16,9 @@ import { Identities } from './oauth-identity.ts';
 import { PasswordCheck, type PasswordClaim } from './password-check.ts';
 import { createPasswordPool, type PasswordPool } from './passwords.ts';
 import { type PasswordChange, Recovery, type ResetConfirmation, type VerificationConfirmation } from './recovery.ts';
-import { recordRoles } from './role-history.ts';
 import { type SessionRow, Sessions } from './sessions.ts';
 import { SigningKeys } from './signing-keys.ts';
+import { type UserHooks, userHooks } from './user-hooks.ts';
 import { type User, Users } from './users.ts';
 
 export type { Issued } from './accounts.ts';
@@ -71,12 +71,15 @@ interface Members {
   readonly recovery: Recovery;
   readonly oauth: OAuth;
   readonly admin: Administration;
+  readonly userHooks: UserHooks;
 }
 
 export class Auth {
   readonly admin: Administration;
   /** Where mails go: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
+  /** For the store: what follows when records of `users` change. */
+  readonly userHooks: UserHooks;
   readonly #members: Members;
   readonly #pruning: NodeJS.Timeout;
 
@@ -84,6 +87,7 @@ export class Auth {
     this.#members = members;
     this.admin = members.admin;
     this.mailTo = members.mailer.to;
+    this.userHooks = members.userHooks;
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
     this.#pruning.unref();
   }
@@ -114,6 +118,7 @@ export class Auth {
       recovery: new Recovery({ ...parts, mailer }),
       oauth: new OAuth({ ...parts, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration(parts),
+      userHooks: userHooks(schema, authenticator),
     });
   }
 
@@ -198,11 +203,9 @@ export class Auth {
     await authenticator.sessionEnded(id);
   }
 
-  /** For a change of a user's roles, fields or existence in another room: it takes effect on every node at once. */
-  async userChanged(id: string, by?: { readonly caller: Caller; readonly client: Client }): Promise<void> {
-    const { db, authenticator } = this.#members;
-    await authenticator.userChanged(id);
-    await db.transaction((tx) => recordRoles(tx, id, by && { actorId: by.caller.id, client: by.client }));
+  /** A link to a file's content was made: whoever has it reads the file. */
+  async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: Client): Promise<void> {
+    await record(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
   }
 
   async close(): Promise<void> {

@@ -65,7 +65,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     db,
     auth,
     files,
-    records: createRecords(db, schema, { onFilesRemoved: files.discard }),
+    records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
     addressOf: addressReader(schema.proxies),

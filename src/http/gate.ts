@@ -11,9 +11,10 @@ import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Collection, Schema } from '../schema/model.ts';
-import type { AccessContext } from '../store/records/access-context.ts';
+import type { AccessContext, Origin } from '../store/records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/roles.ts';
 import type { App } from './app.ts';
+import { clientOf } from './client.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { allowEmbedding } from './protective-headers.ts';
@@ -43,7 +44,9 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFound();
     const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
-    ctx.state.admission = new Admission(app.schema, { caller, collection, action: route.door.action, request });
+    const { action } = route.door;
+    const origin = () => clientOf(ctx, app);
+    ctx.state.admission = new Admission(app.schema, { caller, collection, action, request, origin });
   }
   return route;
 }
@@ -117,6 +120,7 @@ interface Asked {
   readonly collection: Collection;
   readonly action: Action;
   readonly request: PolicyRequest;
+  readonly origin: () => Origin;
 }
 
 /** What an admitted request may ask of the store. Made only where the caller's side leaves an action possible. */
@@ -126,18 +130,20 @@ export class Admission {
   readonly #schema: Schema;
   readonly #action: Action;
   readonly #request: PolicyRequest;
+  readonly #origin: () => Origin;
   readonly #rules: readonly Policy[];
   /** Rules read `@request.data`, so the decision has to wait for it. */
   readonly #waitsForBody: boolean;
   readonly #permits = new Map<string, Permit>();
 
   /** Throws `forbidden` where no body could make a rule true. */
-  constructor(schema: Schema, { caller, collection, action, request }: Asked) {
+  constructor(schema: Schema, { caller, collection, action, request, origin }: Asked) {
     this.caller = caller;
     this.collection = collection;
     this.#schema = schema;
     this.#action = action;
     this.#request = request;
+    this.#origin = origin;
     this.#rules = collection.access[action];
     const best = this.#rules.map((rule) => optimistic(rule, schema));
     this.#waitsForBody = best.some((rule, i) => rule !== this.#rules[i]);
@@ -158,6 +164,7 @@ export class Admission {
       collection: this.collection,
       auth: this.caller.auth,
       now: this.#request.now,
+      origin: this.#origin,
       permit: (name, action) =>
         name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
     };

@@ -90,7 +90,7 @@ describe.each(KINDS)('%s', (kind) => {
   beforeAll(async () => {
     db = await openKind(kind);
     world = await World.open(db, SCHEMA, {
-      onUserChanged: async (id) => void changedUsers.push(id),
+      onUserChanged: async ({ id }) => void changedUsers.push(id),
       onFilesRemoved: async (ids) => void removedFiles.push(...ids),
     });
     ann = await world.user('ann@example.org');

@@ -1,18 +1,15 @@
 /** What the authentication routes share: the client at the other end, cookies, and the response with tokens. Not a route. */
 import type { Context } from 'koa';
-import type { Client, Issued } from '../../auth/auth.ts';
+import type { Issued } from '../../auth/auth.ts';
 import { user } from '../../describe/collections.ts';
 import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
-import { requestIdOf } from '../../http/request-id.ts';
+
+export { clientOf } from '../../http/client.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';
-
-export function clientOf(ctx: Context, app: App): Client {
-  return { ip: app.addressOf(ctx.req), userAgent: ctx.get('User-Agent'), requestId: requestIdOf(ctx) };
-}
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 

@@ -1,4 +1,5 @@
 import { object, TEXT, TIMESTAMP } from '../../describe/operation.ts';
+import { clientOf } from '../../http/client.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { idOf } from '../records/request.ts';
 import { route } from '../route.ts';
@@ -14,12 +15,14 @@ export const linkFile = route({
     201: { description: 'The link.', shape: () => object({ url: { ...TEXT, format: 'uri' }, expires_at: TIMESTAMP }) },
   },
   problems: ['not_found'],
-  async handle(ctx, { records, files, config }) {
+  async handle(ctx, app) {
+    const { records, files, config, auth } = app;
     const admission = admissionOf(ctx);
     const { caller } = admission;
     const id = idOf(ctx);
     await records.read(admission.ask(), { id, relations: [] });
     const { token, expiresAt } = files.links.make({ fileId: id, sessionId: caller.sessionId, userId: caller.id });
+    await auth.fileLinkMade(caller, id, clientOf(ctx, app));
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = {

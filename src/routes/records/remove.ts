@@ -1,7 +1,7 @@
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../route.ts';
-import { announceUserChange, headerOf, idOf, ifMatchParameter } from './request.ts';
+import { headerOf, idOf, ifMatchParameter } from './request.ts';
 
 export const removeRecord = route({
   method: 'DELETE',
@@ -13,12 +13,10 @@ export const removeRecord = route({
     'Records that reference it are deleted, lose the reference, or prevent the deletion, as `on_delete` says.',
   parameters: [ifMatchParameter],
   answers: { 204: { description: 'Deleted.' } },
-  problems: ['not_found', 'changed', 'still_referenced'],
+  problems: ['not_found', 'changed', 'still_referenced', 'last_admin'],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    const id = idOf(ctx);
-    await app.records.remove(admission.ask(), { id, ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
-    if (admission.collection.kind === 'users') await announceUserChange(ctx, app, id);
+    await app.records.remove(admission.ask(), { id: idOf(ctx), ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
     ctx.status = 204;
   },
 });

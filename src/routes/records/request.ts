@@ -1,10 +1,8 @@
 /** What the routes of one record read from a request. Not a route. */
 import type { Context } from 'koa';
 import type { Parameter } from '../../describe/operation.ts';
-import type { App } from '../../http/app.ts';
-import { callerOf, notFound } from '../../http/gate.ts';
+import { notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
-import { clientOf } from '../auth/answer.ts';
 
 /** Text that is not a UUID identifies no record. */
 export function idOf(ctx: Context): string {
@@ -31,14 +29,3 @@ export const ifNoneMatchParameter: Parameter = {
   description: '`*`, or the ETags that you have. The response is 304 where one of them is current.',
   schema: { type: 'string' },
 };
-
-/**
- * Sessions cache their users for under a second. This makes every node forget now, and names the actor in the audit trail.
- * If it fails, the caches still expire in time.
- */
-export async function announceUserChange(ctx: Context, app: App, id: string): Promise<void> {
-  const by = { caller: callerOf(ctx), client: clientOf(ctx, app) };
-  await app.auth
-    .userChanged(id, by)
-    .catch((error: unknown) => app.log.error({ err: error }, 'the change of a user was not announced'));
-}

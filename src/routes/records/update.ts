@@ -4,7 +4,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../route.ts';
 import { answerWritten, send } from './answer.ts';
-import { announceUserChange, headerOf, idOf, ifMatchParameter } from './request.ts';
+import { headerOf, idOf, ifMatchParameter } from './request.ts';
 import { recordBody, writeRequestOf } from './write-request.ts';
 
 export const updateRecord = route({
@@ -19,7 +19,15 @@ export const updateRecord = route({
   answers: {
     200: { description: 'The record, or only its id where you may not read it.', shape: written, headers: ['ETag'] },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'patch_empty', 'not_found', 'changed', 'unique_violation'],
+  problems: [
+    'invalid_parameter',
+    'unknown_expand',
+    'patch_empty',
+    'not_found',
+    'changed',
+    'unique_violation',
+    'last_admin',
+  ],
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);
     const request = writeRequestOf(ctx, admission.collection, envelope);
@@ -27,10 +35,8 @@ export const updateRecord = route({
       throw new Problem('patch_empty', 'a patch changes at least one field');
     }
     const ask = admission.ask(request.data);
-    const id = idOf(ctx);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
-    const updated = await app.records.update(ask, { ...request, id, ifVersion });
-    if (admission.collection.kind === 'users') await announceUserChange(ctx, app, id);
+    const updated = await app.records.update(ask, { ...request, id: idOf(ctx), ifVersion });
     send(ctx, answerWritten(updated));
   },
 });

@@ -17,11 +17,48 @@ export interface AccessContext {
   readonly auth: Row;
   /** The instant of the request, canonical. */
   readonly now: string;
+  /** Who sent the request. Passed on to the hooks. */
+  readonly origin?: (() => Origin) | undefined;
+}
+
+export interface Origin {
+  readonly ip?: string;
+  readonly userAgent?: string;
+  readonly requestId?: string;
+}
+
+/** Who changed a user. */
+export interface Actor {
+  readonly actorId: string;
+  readonly client: Origin | undefined;
+}
+
+export const actorOf = ({ auth, origin }: AccessContext): Actor => ({
+  actorId: auth.id as string,
+  client: origin?.(),
+});
+
+export interface UserChange {
+  readonly id: string;
+  readonly rolesBefore: readonly string[];
+  readonly rolesAfter: readonly string[];
+  readonly by: Actor;
+}
+
+export interface UserDeletion {
+  readonly ids: readonly string[];
+  /** The record that was asked to be deleted: one of the users, or what they cascade from. */
+  readonly cause: { readonly collection: string; readonly id: string };
+  readonly by: Actor;
 }
 
 export interface Hooks {
-  /** In the transaction that changed a user's record or roles, or deletes it. */
-  readonly onUserChanged?: (id: string, tx: Transaction) => Promise<void>;
+  /** In the transaction, after a user was changed. Throwing undoes it. */
+  readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
+  /** In the transaction, before users are deleted, by themselves or with another record. Throwing prevents it. */
+  readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
+  /** After the commit of either. Must not throw: what was asked for has happened. */
+  readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;
   /** After the commit that deleted the records of these files, by themselves or with others. Must not throw: what was asked for has happened. */
   readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
 }

@@ -18,14 +18,14 @@ interface Rows {
   readonly ids: readonly string[];
 }
 
+/** Ids by collection. */
+export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
+
 /**
  * What goes when a record does, which this transaction has locked: itself and what cascades from it, by collection. Without the collections whose end
  * concerns nobody else.
  */
-export async function recordsGoingWith(
-  reading: Reading,
-  id: string,
-): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
   const { schema } = reading.store;
   const followed = collectionsToFollow(schema);
   const going = new Map<string, Set<string>>([[reading.ask.collection.name, new Set()]]);
@@ -45,12 +45,12 @@ export async function recordsGoingWith(
   return going;
 }
 
-/** Those whose records may take along a file, or a record that others show: by a reference that is then set to null, or as a member. */
+/** Those whose records may take along a file, a user, or a record that others show: by a reference that is then set to null, or as a member. */
 function collectionsToFollow(schema: Schema): ReadonlySet<string> {
   const shown = [...schema.collections.values()].flatMap((collection) =>
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
   );
-  const followed = new Set(['files', ...shown]);
+  const followed = new Set(['files', 'users', ...shown]);
   // A set visits what is added to it meanwhile.
   for (const name of followed) {
     for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);

@@ -3,8 +3,8 @@ import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
 import { ident, type Param, param, type Sql, sql } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
-import { isShownAsNone, recordsGoingWith } from './cascades.ts';
+import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
+import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
@@ -17,12 +17,18 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, ask: AccessContext, request: RemoveRequest): Promise<void> {
-  const files = await removed(store, ask, request);
+  const gone = await removed(store, ask, request);
+  const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
+  if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
 }
 
-/** The files that went. */
-async function removed(store: Store, ask: AccessContext, request: RemoveRequest): Promise<readonly string[]> {
+const idsOf = (records: RecordsByCollection, collection: string): readonly string[] => [
+  ...(records.get(collection) ?? []),
+];
+
+/** What was deleted. */
+async function removed(store: Store, ask: AccessContext, request: RemoveRequest): Promise<RecordsByCollection> {
   try {
     return await store.db.transaction((tx) => removeIn({ store, q: tx, ask }, tx, request));
   } catch (error) {
@@ -34,9 +40,9 @@ async function removeIn(
   reading: Reading,
   tx: Transaction,
   { id, ifVersion }: RemoveRequest,
-): Promise<readonly string[]> {
+): Promise<RecordsByCollection> {
   const { store, ask } = reading;
-  const { name, kind } = ask.collection;
+  const { name } = ask.collection;
   const permit = ask.permit(name, 'delete');
   const conditions = [permit.where('t')];
   const locked = await lockRow(reading, {
@@ -49,15 +55,18 @@ async function removeIn(
   if (locked === undefined) throw notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   assertVersion(locked.version, ifVersion);
-  if (kind === 'users') await store.hooks.onUserChanged?.(id, tx);
   const going = await recordsGoingWith(reading, id);
+  const users = idsOf(going, 'users');
+  if (users.length > 0) {
+    await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(ask) }, tx);
+  }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
   await tx.run(sql`DELETE FROM ${tableOf(ask.collection)} WHERE id = ${param('uuid', id)}`);
-  return [...(going.get('files') ?? [])];
+  return going;
 }
 
 /** The records that lose a member or a reference: they are changed by it, which the database's own SET NULL and CASCADE would not record. */
-function* updatesToReferrers({ store, ask }: Reading, going: ReadonlyMap<string, ReadonlySet<string>>): Iterable<Sql> {
+function* updatesToReferrers({ store, ask }: Reading, going: RecordsByCollection): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       const ids = going.get(relation.collection);

@@ -4,7 +4,7 @@ import type { Relation } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden, invalid, notFound } from '../refusal.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
+import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import type { Written } from './create.ts';
 import { GuardedUpdate } from './guarded-update.ts';
@@ -40,9 +40,11 @@ export async function update(store: Store, ask: AccessContext, request: UpdateRe
   ];
   const change: Change = { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
   try {
-    return await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
+    const written = await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
       store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
     );
+    if (ask.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
+    return written;
   } catch (error) {
     throw toRefusal(error, ask.collection);
   }
@@ -60,6 +62,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   const guarded = await GuardedUpdate.lock(reading, { collection: name, id });
   if (guarded === undefined) throw notFound();
   const { isReadable, version, row } = guarded.before;
+  const rolesBefore = row.roles as string[];
   const refused = () => (isReadable ? forbidden() : notFound());
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
   // A fault would reveal that the record exists.
@@ -71,14 +74,17 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   if (!isWritten) throw refused();
   for (const member of writing.members) await writeMembers(reading, id, member);
   if (input.roles) {
-    const roles = rolesAfter(reading.store.schema, reading.ask, { before: row.roles as string[], change: input.roles });
+    const roles = rolesAfter(reading.store.schema, reading.ask, { before: rolesBefore, change: input.roles });
     await writeRoles(tx, { id, roles });
   }
   for (const partner of writing.partners) await writePartner(reading, id, partner);
   const after = await lookAt(reading, { collection: name, id, conditions: [] });
   assertVersion(version, change.ifVersion);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-  if (kind === 'users') await reading.store.hooks.onUserChanged?.(id, tx);
+  if (kind === 'users') {
+    const by = actorOf(reading.ask);
+    await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: after.row.roles as string[], by }, tx);
+  }
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
 }
 

@@ -1,0 +1,63 @@
+/** What follows when records of `users` change or go by the collection routes: the audit trail, and the last admin. */
+import { Problem } from '../problem.ts';
+import type { Schema } from '../schema/model.ts';
+import { effectiveRoles } from '../schema/roles.ts';
+import { param, sql } from '../sql.ts';
+import type { Transaction } from '../store/database/contract.ts';
+import type { Hooks } from '../store/records/access-context.ts';
+import { record } from './audit.ts';
+import type { Authenticator } from './authenticator.ts';
+import { recordRoles } from './role-history.ts';
+
+export type UserHooks = Required<Pick<Hooks, 'onUserChanged' | 'onUsersDeleted' | 'afterUsersChanged'>>;
+
+/** 'admin' in ASCII: of all transactions that may leave the service without an admin, one runs at a time. */
+const LAST_ADMIN_LOCK = 0x61_64_6d_69_6e;
+
+export function userHooks(schema: Schema, authenticator: Authenticator): UserHooks {
+  const isAdmin = (roles: readonly string[]): boolean => effectiveRoles(schema, roles).includes('admin');
+  return {
+    async onUserChanged({ id, rolesBefore, rolesAfter, by }, tx) {
+      if (isAdmin(rolesBefore) && !isAdmin(rolesAfter)) await requireOtherAdmin(tx, schema, [id]);
+      await recordRoles(tx, id, by);
+    },
+
+    async onUsersDeleted({ ids, cause, by }, tx) {
+      const users = await tx.rows(sql`
+        SELECT id, email, array_to_json(roles)::text
+          FROM "users"
+         WHERE id = ANY(${param('uuid[]', ids)})`);
+      const admins = users.filter(([, , roles]) => isAdmin(JSON.parse(roles!) as string[]));
+      if (admins.length > 0) await requireOtherAdmin(tx, schema, ids);
+      for (const [id, email] of users) {
+        const cascadedFrom = cause.collection === 'users' && cause.id === id ? undefined : cause;
+        await record(tx, { event: 'user_deleted', userId: id!, ...by, detail: { email, cascaded_from: cascadedFrom } });
+      }
+    },
+
+    async afterUsersChanged(ids) {
+      for (const id of ids) await authenticator.userChanged(id);
+    },
+  };
+}
+
+/**
+ * When the users `ids` stop being admins. The lock makes a concurrent transaction of this kind wait until this one has
+ * ended, and see what it did. Throws `last_admin`.
+ */
+async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly string[]): Promise<void> {
+  await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LAST_ADMIN_LOCK)})`);
+  const own = param('uuid[]', ids);
+  const [cells] = await tx.rows(sql`
+    SELECT EXISTS (SELECT 1 FROM "users" WHERE id = ANY(${own}) AND NOT disabled),
+           EXISTS (SELECT 1 FROM "users" WHERE id <> ALL(${own}) AND NOT disabled
+                                           AND roles && ${param('text[]', adminRoles(schema))})`);
+  const [wasEnabled, hasOther] = cells!.map((cell) => cell === 't');
+  if (wasEnabled && !hasOther) {
+    const detail = 'no enabled admin would be left; make another user an admin first';
+    throw new Problem('last_admin', detail);
+  }
+}
+
+const adminRoles = (schema: Schema): readonly string[] =>
+  [...schema.roles.keys()].filter((name) => effectiveRoles(schema, [name]).includes('admin'));
