@@ -4,7 +4,7 @@ import { subsumes } from '../policy/analyse/subsumes.ts';
 import { examine } from '../policy/check/check.ts';
 import { hasAnyRole } from '../policy/check/roles.ts';
 import { compileChecked } from '../policy/compile.ts';
-import { ACTIONS, type Action, type Catalog, type Checked, type Policy } from '../policy/types.ts';
+import type { Action, Catalog, Checked, Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
 import { missingIndexes } from './indexes.ts';
@@ -12,7 +12,7 @@ import { cutByComment, type Path, pathText } from './issue.ts';
 import type { Collection } from './model.ts';
 import { adviceFor, type WordAdvice } from './policy-words.ts';
 import { knownRole } from './settings.ts';
-import { type CollectionShape, NAME, type RuleShape, type RulesShape } from './shape.ts';
+import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from './shape.ts';
 import type { SchemaSource } from './source.ts';
 
 export interface AccessContext {
@@ -31,26 +31,51 @@ export function readAccess(
   shape: CollectionShape | undefined,
   context: AccessContext,
 ): Collection['access'] {
-  const given = shape?.access as Partial<Record<Action, RulesShape>> | undefined;
+  const given = shape?.access as RulesByKey | undefined;
   const path = ['collections', collection.name, 'access'];
   if (collection.kind === 'users' && given?.create !== undefined) {
     const message = 'users are created by registration only, so a rule for `create` is never evaluated; remove it';
     context.source.report({ code: 'no_such_action', message, path: [...path, 'create'], at: 'key' });
   }
-  const access = ACTIONS.map((action): readonly [Action, readonly Policy[]] => {
+  if (given?.view !== undefined) mustStandAlone(given, path, context);
+  const read = (action: Action): readonly Policy[] => {
     const place = { ...context, collection: collection.name, action };
-    if (given === undefined) return [action, builtInPolicies(collection, { ...place, path })];
-    const rules = rulesOf(given[action]).map((rule, i) => {
-      const at = pathOf(given[action], [...path, action], i);
+    if (given === undefined) return builtInPolicies(collection, { ...place, path });
+    const key = keyOf(action, given);
+    const rules = rulesOf(given[key]).map((rule, i) => {
+      const at = pathOf(given[key], [...path, key], i);
       return { path: at, policy: readRule(rule, { ...place, path: at }) };
     });
     const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
     // A faulty rule may stand here as one that always holds.
     if (!context.source.hasErrors) warnOfIdle(policies, context);
     if (action === 'list') warnOfIndexes(policies, { ...context, collection });
-    return [action, policies.map(({ policy }) => policy)];
-  });
-  return Object.fromEntries(access) as Record<Action, readonly Policy[]>;
+    return policies.map(({ policy }) => policy);
+  };
+  const list = read('list');
+  // The rules of a `view` are read, and their issues reported, once.
+  const isView = given?.view !== undefined;
+  return {
+    list,
+    read: isView ? list : read('read'),
+    create: read('create'),
+    update: read('update'),
+    delete: read('delete'),
+  };
+}
+
+type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
+
+/** Where the rules of an action are written. */
+const keyOf = (action: Action, given: RulesByKey): (typeof RULE_KEYS)[number] =>
+  given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
+
+function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessContext): void {
+  for (const key of ['list', 'read'] as const) {
+    if (given[key] === undefined) continue;
+    const message = `\`view\` is \`list\` and \`read\`; expected either \`view\` or \`${key}\`, not both`;
+    source.report({ code: 'view_conflict', message, path: [...path, key], at: 'key' });
+  }
 }
 
 interface Placed {
@@ -112,8 +137,9 @@ export interface AccessShapes {
 
 /** The path of the rule with the index `i`. */
 export function rulePlace(collection: string, action: Action, i: number, { shapes }: AccessShapes): Path {
-  const access = shapes[collection]?.access as Partial<Record<Action, RulesShape>> | undefined;
-  return pathOf(access?.[action], ['collections', collection, 'access', action], i);
+  const access = (shapes[collection]?.access ?? {}) as RulesByKey;
+  const key = keyOf(action, access);
+  return pathOf(access[key], ['collections', collection, 'access', key], i);
 }
 
 /** A rule without `roles` or without `when` has no condition of that kind. */

@@ -4,9 +4,9 @@ import { withComments } from '../../grammar/comments.ts';
 import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
 import { invariant } from '../policy/condition.ts';
-import { ACTIONS } from '../policy/types.ts';
 import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
+import { RULE_KEYS } from './shape.ts';
 import { SchemaSource } from './source.ts';
 import { valueAt } from './validate.ts';
 
@@ -56,7 +56,7 @@ function policyPaths(raw: unknown): readonly Path[] {
   const collections = valueAt(raw, ['collections']);
   if (typeof collections !== 'object' || collections === null) return [];
   return Object.keys(collections).flatMap((name) =>
-    ACTIONS.flatMap((action) => textsBelow(raw, ['collections', name, 'access', action])),
+    RULE_KEYS.flatMap((key) => textsBelow(raw, ['collections', name, 'access', key])),
   );
 }
 

@@ -14,6 +14,8 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
   if (users === undefined) return;
   for (const collection of collections.values()) {
     for (const action of ACTIONS) {
+      // A `view` is one list of rules for both.
+      if (action === 'read' && collection.access.read === collection.access.list) continue;
       collection.access[action].forEach((policy, i) => {
         const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
         for (const name of names) report(name, { ...context, path: rulePlace(collection.name, action, i, context) });

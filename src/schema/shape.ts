@@ -54,7 +54,9 @@ const relation = z.discriminatedUnion('kind', [
 const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
 const rule = z.strictObject({ roles: names.min(1).optional(), when: policy.optional() });
 const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
-const access = z.strictObject(Object.fromEntries(ACTIONS.map((action) => [action, rules.optional()])));
+/** `view` is `list` and `read`. */
+export const RULE_KEYS = ['view', ...ACTIONS] as const;
+const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
 const collection = z.strictObject({
   fields: z.record(z.string(), field).optional(),

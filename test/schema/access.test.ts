@@ -48,3 +48,34 @@ collections:
     ]);
   });
 });
+
+describe('`view`', () => {
+  const loaded = (access: string) =>
+    parseSchema(`roles: [a]\ncollections:\n  posts:\n    fields: { n: int, hidden: bool }\n    access: ${access}\n`);
+
+  it('is `list` and `read`, and leaves the other actions denied', () => {
+    const { schema, issues } = loaded("{ view: [{ roles: [a] }, { when: '@record.n = 1' }], delete: true }");
+    const { access } = schema!.collections.get('posts')!;
+    const texts = Object.entries(access).map(([action, rules]) => [action, rules.map(({ text }) => text)]);
+    const both = ['@request.auth.roles contains "a"', '@record.n = 1'];
+    expect(texts).toEqual([
+      ['list', both],
+      ['read', both],
+      ['create', []],
+      ['update', []],
+      ['delete', ['true']],
+    ]);
+    expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  it('reports an error in it once, at its place', () => {
+    const { issues } = loaded("{ view: '@record.m = 1' }");
+    expect(issues.map(({ code, path }) => [code, path])).toEqual([['name_unknown', 'collections.posts.access.view']]);
+  });
+
+  it.each(['list', 'read'])('does not stand beside `%s`', (key) => {
+    const { schema, issues } = loaded(`{ view: true, ${key}: true }`);
+    expect(schema).toBeUndefined();
+    expect(issues).toMatchObject([{ code: 'view_conflict', path: `collections.posts.access.${key}` }]);
+  });
+});
