@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const LEAVES = ['sql', 'problem'];
+const LEAVES = ['sql', 'problem', 'invariant'];
 /** The nearest name that exists, for messages: pure text, of use to everybody. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
 
@@ -13,7 +13,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   grammar: [],
   sql: [],
   problem: [],
-  policy: ['grammar', 'sql'],
+  invariant: [],
+  policy: ['grammar', 'sql', 'invariant'],
   schema: ['policy', 'grammar', ...LEAVES],
   store: ['schema', 'policy', ...LEAVES],
   describe: ['schema', 'policy', ...LEAVES],

@@ -2,8 +2,8 @@
  * The gate: the only maker of permits. The store asks for a permit in its types, and a permit is had only by deciding the rules of an action for one
  * request. The rules of an action are a union; an action without a rule is denied.
  */
+import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
-import { invariant } from './condition.ts';
 import type { Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 
 export interface AccessRules {

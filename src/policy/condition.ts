@@ -114,9 +114,4 @@ export interface Exists {
 export const TRUE: Const = { kind: 'const', value: true };
 export const FALSE: Const = { kind: 'const', value: false };
 
-/** INVARIANT: what is passed here cannot be false; it names what would have been broken. */
-export function invariant(holds: boolean, what: string): asserts holds {
-  if (!holds) throw new Error(`invariant broken: ${what}`);
-}
-
 export const isTo = (type: ValueType): type is { readonly id: string } => typeof type === 'object';

@@ -2,8 +2,9 @@
  * What requests leave of a policy. A shape is a residual without its values; requests of one
  * signature share it, so that a known shape costs no more than binding the values.
  */
+import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
-import { type Condition, invariant } from './condition.ts';
+import type { Condition } from './condition.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import { type Needs, needsOf } from './emit/needs.ts';
 import { type Printing, type Where, whereOf } from './emit/where.ts';

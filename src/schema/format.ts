@@ -1,9 +1,10 @@
 /** The policies of a schema file in canonical form; every other byte stays as it is. */
+
 import { Scalar } from 'yaml';
 import { withComments } from '../../grammar/comments.ts';
 import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
-import { invariant } from '../policy/condition.ts';
+import { invariant } from '../invariant.ts';
 import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
 import { RULE_KEYS } from './shape.ts';

@@ -1,5 +1,6 @@
 /** Which related rows a condition reads. */
-import { type Condition, invariant } from '../condition.ts';
+import { invariant } from '../../invariant.ts';
+import type { Condition } from '../condition.ts';
 import type { Need } from '../types.ts';
 
 export interface Needs {

@@ -2,13 +2,13 @@
  * The SQL of a lowered condition. It is printed once for a residual's shape, with places where a request's values go; a request only fills them.
  * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
  */
+import { invariant } from '../../invariant.ts';
 import { constant, empty, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import {
   type ColumnRef,
   type Condition,
   type Exists,
-  invariant,
   isTo,
   NEXT,
   type Operand,

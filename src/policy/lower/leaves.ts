@@ -1,12 +1,12 @@
 /**
  * Leaves of the lowered form: a column against a value of the policy or of the request, and what it takes for a leaf not to be so.
  */
+import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
   type Exists,
   FALSE,
-  invariant,
   type Operand,
   type Scalar,
   type Test,

@@ -3,13 +3,13 @@
  * operators' complements take it in, and a quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need for a third.
  */
 
+import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
   type Exists,
   FALSE,
   heldColumn,
-  invariant,
   type Roots,
   type Scalar,
   type Source,

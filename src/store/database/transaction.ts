@@ -1,7 +1,9 @@
 /** Transactions over one connection, the same on both databases. */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
 import type { Transaction } from './contract.ts';
 import { isStalePlan, isTransient, toStoreError } from './errors.ts';
@@ -20,7 +22,7 @@ const inside = new AsyncLocalStorage<{ open: boolean }>();
 
 /** INVARIANT: nobody waits for a second connection while holding one; with a pool that is used up, all would wait for ever. */
 export function mustNotHoldConnection(): void {
-  if (inside.getStore()?.open) throw new Error('inside a transaction, only the transaction itself may be asked');
+  invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }
 
 export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -50,7 +52,7 @@ async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transactio
     const end = await held.client.query('COMMIT');
     clean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
-    if (end.command !== 'COMMIT') throw new Error('the transaction went on after a statement of it had failed');
+    invariant(end.command === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
     clean = (clean || (await rollBack(held.client))) && !isStalePlan(error);

@@ -1,5 +1,7 @@
 /** Statements that define tables, from knex's schema builder: it knows PostgreSQL's spelling, we know the names of constraints. */
+
 import knex from 'knex';
+import { invariant } from '../../invariant.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 /** Compiles only; it never connects. */
@@ -52,6 +54,6 @@ export function createIndex(table: string, columns: readonly string[]): string {
 
 function only(build: Build): string {
   const [statement, ...more] = statementsOf(build);
-  if (statement === undefined || more.length > 0) throw new Error('one definition is one statement');
+  invariant(statement !== undefined && more.length === 0, 'one definition is one statement');
   return statement;
 }

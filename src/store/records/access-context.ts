@@ -1,4 +1,5 @@
 /** Who asks for what: every function on records takes it, and none can reach a record around its permits. */
+import { invariant } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Action, Row } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
@@ -82,7 +83,7 @@ export class Store {
 
   shape(collection: string): RecordShape {
     const shape = this.#shapes.get(collection);
-    if (!shape) throw new Error(`no collection ${collection}`);
+    invariant(shape !== undefined, `the schema has the collection ${collection}`);
     return shape;
   }
 

@@ -1,4 +1,5 @@
 /** Rows that a policy walks to, loaded as its needs declare: a statement for each relation of each level. */
+import { invariant } from '../../invariant.ts';
 import { type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql } from '../../sql.ts';
@@ -76,7 +77,7 @@ class Loader implements Related {
   async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
     for (const need of needs) {
       const relation = this.#store.shape(collection).collection.relations.get(need.relation);
-      if (!relation) throw new Error(`no relation ${collection}.${need.relation}`);
+      invariant(relation !== undefined, `${collection} has the relation ${need.relation}`);
       const isHeld = relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many');
       const found = isHeld
         ? await this.#loadHeld(relation, rows)
@@ -124,7 +125,7 @@ WHERE ${key} = ANY(${param('uuid[]', owners)})`);
   #belongingTo(relation: Relation): { readonly key: Sql; readonly source: Sql } {
     const target = this.#store.from(relation.collection, raw('x'));
     if (relation.kind !== 'many_to_many') {
-      if (relation.kind === 'belongs_to') throw new Error('a belongs_to leads to one record');
+      invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
       return { key: sql`x.${ident(relation.viaColumn)}`, source: target };
     }
     const { linkTable, sourceColumn, targetColumn } = relation;
