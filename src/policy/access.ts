@@ -14,34 +14,24 @@ export interface PermitRule {
   readonly residual: Residual;
   readonly namesNext: boolean;
 }
-const makers = new WeakSet<object>();
-let make: (parts: PermitParts) => Permit;
+let make: (rules: readonly PermitRule[]) => Permit;
 // Known to this module alone, so that what casts around the types fails as well.
 const GATE = Symbol('gate');
 
-interface PermitParts {
-  readonly rules: readonly PermitRule[];
-  readonly reason?: string;
-}
-
-/** What one request may do by one action. INVARIANT: none exists that `decide` or `systemPermit` did not make. */
+/** What one request may do by one action. INVARIANT: only `decide` makes one. */
 export class Permit {
   readonly verdict: Residual['verdict'];
   /** The rules that the request left open, or the one that it already met. */
   readonly rules: readonly PermitRule[];
-  /** Why the program acts on its own behalf, for those permits that no request is behind. */
-  readonly reason: string | undefined;
 
-  private constructor({ rules, reason }: PermitParts, gate: symbol) {
-    invariant(gate === GATE, 'a permit is made by decide or systemPermit');
+  private constructor(rules: readonly PermitRule[], gate: symbol) {
+    invariant(gate === GATE, 'a permit is made by decide');
     this.rules = rules;
-    this.reason = reason;
-    this.verdict = reason !== undefined ? 'allow' : verdictOf(rules);
-    makers.add(this);
+    this.verdict = verdictOf(rules);
   }
 
   static {
-    make = (parts) => new Permit(parts, GATE);
+    make = (rules) => new Permit(rules, GATE);
   }
 
   /** The permitted records, by the name of their row: the stored row of a list, read or delete, the written row of a create. */
@@ -119,21 +109,11 @@ export function decide({ rules, request }: AccessRules & { readonly request: Pol
   const left: PermitRule[] = [];
   for (const rule of rules) {
     const residual = rule.specialise(request);
-    if (residual.verdict === 'allow') return make({ rules: [{ residual, namesNext: rule.namesNext }] });
+    if (residual.verdict === 'allow') return make([{ residual, namesNext: rule.namesNext }]);
     if (residual.verdict === 'depends') left.push({ residual, namesNext: rule.namesNext });
   }
-  return make({ rules: left });
+  return make(left);
 }
-
-/** For what the program does on its own behalf (registration, the command line). `reason` stands in the code, so that each of them can be found. */
-export function systemPermit(reason: string): Permit {
-  invariant(reason.length > 0, 'a system permit says what it is for');
-  return make({ rules: [], reason });
-}
-
-/** At run time too, a look-alike is no permit. */
-export const isPermit = (value: unknown): value is Permit =>
-  typeof value === 'object' && value !== null && makers.has(value);
 
 function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {
   if (rules.length === 0) return 'deny';
