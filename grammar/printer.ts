@@ -38,7 +38,7 @@ function within(expr: Expr, tightness: number): string {
   return TIGHTNESS[expr.kind] < tightness ? `(${text})` : text;
 }
 
-export function printOperand(operand: Operand): string {
+function printOperand(operand: Operand): string {
   switch (operand.kind) {
     case 'path':
       return printPath(operand);

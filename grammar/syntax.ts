@@ -23,12 +23,12 @@ export type CompareOp =
 /** A condition: true, false or unknown for one record and one request. */
 export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth;
 
-export interface Logic {
+interface Logic {
   readonly kind: 'and' | 'or';
   readonly items: readonly Expr[];
   readonly span: Span;
 }
-export interface Not {
+interface Not {
   readonly kind: 'not';
   readonly item: Expr;
   readonly span: Span;

@@ -4,7 +4,7 @@ import { empty, join, param, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable } from '../store/database/contract.ts';
 import { normalEmail } from './email-address.ts';
 
-export type AuditEvent =
+type AuditEvent =
   | 'register'
   | 'login'
   | 'login_failed'

@@ -29,7 +29,7 @@ export type { Caller } from './contract.ts';
 export type { PasswordPool } from './passwords.ts';
 export type { User } from './users.ts';
 
-export interface AuthSettings {
+interface AuthSettings {
   /** Read at each use: with port 0 it is known only once the service listens. */
   readonly baseUrl: string;
   /** False for load tests only. Default: true. */

@@ -9,7 +9,7 @@ const PREFIX = 'A256GCM.';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-export class KeySecretError extends Error {
+class KeySecretError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'KeySecretError';

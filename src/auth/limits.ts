@@ -15,7 +15,7 @@ import { QueuePerKey } from './bounded-queue.ts';
 import { normalEmail } from './email-address.ts';
 import { networkOf } from './network.ts';
 
-export interface Attempt {
+interface Attempt {
   /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */
   failed(): Promise<void>;
   /** Throws `rate_limited` when other attempts reached the limit meanwhile: a correct guess after the limit is rejected too. */

@@ -123,7 +123,7 @@ async function explanationOf(question: Question): Promise<readonly string[]> {
 }
 
 async function ruleLines(question: Question, rule: Policy, index: number): Promise<readonly string[]> {
-  const { request, record, store, collection, action } = question;
+  const { request, record } = question;
   const { verdict } = rule.specialise(request);
   const lines = [
     '',

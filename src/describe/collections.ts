@@ -6,7 +6,7 @@ import { ID, type Json, object, type Parameter, type Scope, type Shape } from '.
 import { referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
-export function collectionIn({ collection }: Scope): Collection {
+function collectionIn({ collection }: Scope): Collection {
   if (collection === undefined) throw new Error('this route names no collection');
   return collection;
 }

@@ -28,7 +28,7 @@ export interface Parameter {
   readonly explode?: boolean;
 }
 /** A function where the parameters depend on the collection. */
-export type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
+type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
 
 export interface RequestBody {
   readonly type: 'application/json' | 'multipart/form-data';
@@ -56,7 +56,7 @@ export const HEADERS = {
   'Preference-Applied': '`count=exact` where the total was asked for.',
   'Set-Cookie': 'The session cookie `svc_session`.',
 } as const;
-export type HeaderName = keyof typeof HEADERS;
+type HeaderName = keyof typeof HEADERS;
 
 /** A route of the table, as far as its description goes. `{collection}` in a text is replaced by the collection's name. */
 export interface Operation {
@@ -79,7 +79,7 @@ export interface Operation {
   /** Documents HEAD as well, under this id. */
   readonly head?: string;
 }
-export interface OperationDoor {
+interface OperationDoor {
   readonly action: Action;
   readonly collection?: string;
   readonly kind?: Collection['kind'];

@@ -16,7 +16,7 @@ const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token']
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of its own, of its door and of its body. */
-export function problemsOf(operation: Operation): readonly ProblemCode[] {
+function problemsOf(operation: Operation): readonly ProblemCode[] {
   const { door, method, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';
   const isChange = method !== 'GET';

@@ -8,7 +8,7 @@ import { Problem } from '../problem.ts';
 /** Seconds. */
 const LIFETIME = 300;
 
-export interface LinkClaims {
+interface LinkClaims {
   readonly fileId: string;
   readonly sessionId: string;
   readonly userId: string;

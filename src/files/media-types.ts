@@ -59,7 +59,7 @@ const SIGNED = new Set(
 );
 
 /** By signature, or for text by what a browser would take it for; undefined: nothing that is known. */
-export function sniff(head: Buffer): string | undefined {
+function sniff(head: Buffer): string | undefined {
   const text = head.toString('latin1');
   const has = (at: number, bytes: string): boolean => text.startsWith(bytes, at);
   const found = SIGNATURES.find(

@@ -113,7 +113,7 @@ export interface Pace {
 }
 
 /** 4 KiB a second. */
-export const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
+const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
 
 /**
  * Hands over the parts in order, and slows the sender down to the pace of the handler. Throws `malformed_multipart`, and

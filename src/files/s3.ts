@@ -57,7 +57,7 @@ export function readS3Place(text: string): S3Place | undefined {
   };
 }
 
-export function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
+function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
   const client = new S3Client({
     region,
     maxAttempts: 4,

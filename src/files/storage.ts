@@ -34,7 +34,7 @@ export interface Storage {
   sweep(order: Sweep): Promise<number>;
 }
 
-export interface RedirectHeaders {
+interface RedirectHeaders {
   readonly contentType: string;
   readonly disposition: string;
 }

@@ -34,7 +34,7 @@ function logDefect(log: Logger, ctx: Context, error: unknown): void {
 }
 
 /** Equal problems give byte-identical bodies, except for the request id. */
-export function writeProblem(ctx: Context, problem: Problem): void {
+function writeProblem(ctx: Context, problem: Problem): void {
   // Headers that a handler set for the response it could not finish.
   for (const name of [
     'ETag',

@@ -65,7 +65,7 @@ export function callerOf(ctx: Context): Caller {
   return caller;
 }
 
-export const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller as Caller | undefined;
+const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller as Caller | undefined;
 
 /** An address without a route has a door too: without a credential, nothing tells which addresses under /api exist. */
 function doorOf({ route, path }: Match): Door {

@@ -13,7 +13,7 @@ export function queryOf(ctx: Context): readonly QueryPair[] {
 }
 
 /** As HTML forms write it: `+` is a space. */
-export function readQuery(text: string): readonly QueryPair[] {
+function readQuery(text: string): readonly QueryPair[] {
   if (text === '') return [];
   return text
     .split('&')

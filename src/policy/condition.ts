@@ -48,17 +48,17 @@ export interface ColumnRef {
 }
 
 /** What a database parameter needs done to a request's number before it can meet an int column. */
-export type Rounding = 'floor' | 'ceil' | 'whole';
+type Rounding = 'floor' | 'ceil' | 'whole';
 export type Scalar = string | number | boolean;
 
 /** A present value: a literal, or the request's slot `slot`. `type` is the type it is bound as. */
 export type Value = LiteralValue | SlotValue;
-export interface LiteralValue {
+interface LiteralValue {
   readonly kind: 'literal';
   readonly type: ValueType;
   readonly value: Scalar | readonly Scalar[];
 }
-export interface SlotValue {
+interface SlotValue {
   readonly kind: 'slot';
   readonly type: ValueType;
   readonly slot: number;

@@ -12,10 +12,10 @@ import type { ValueType } from './types.ts';
  * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers, datetimes; `element`: a value and a list;
  * `holder`: a list and a value, or two strings; `text`: two strings.
  */
-export type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
+type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
 
 /** The two sides of a test as SQL. `render` prints a side, `successor` the least text above all texts that start with a value. */
-export interface SqlSides {
+interface SqlSides {
   readonly left: Operand;
   readonly right: Operand;
   readonly negated: boolean;
@@ -24,7 +24,7 @@ export interface SqlSides {
 }
 
 /** `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a part of a string. */
-export type Family = 'equality' | 'order' | 'list' | 'text';
+type Family = 'equality' | 'order' | 'list' | 'text';
 
 export interface Operator {
   readonly symbol: CompareOp;

@@ -5,7 +5,7 @@ import type { Checked, CheckedOperand, Scope } from './types.ts';
 // ---------------------------------------------------------------- the checked tree
 
 /** The conditions directly inside. */
-export function partsOf(checked: Checked): readonly Checked[] {
+function partsOf(checked: Checked): readonly Checked[] {
   switch (checked.kind) {
     case 'const':
     case 'compare':
@@ -22,7 +22,7 @@ export function partsOf(checked: Checked): readonly Checked[] {
 }
 
 /** The values that the node itself compares or tests. */
-export function operandsOf(checked: Checked): readonly CheckedOperand[] {
+function operandsOf(checked: Checked): readonly CheckedOperand[] {
   switch (checked.kind) {
     case 'compare':
       return [checked.left, checked.right];
@@ -38,12 +38,12 @@ export function operandsOf(checked: Checked): readonly CheckedOperand[] {
 }
 
 /** Whether the node or one inside it passes the test. */
-export function some(checked: Checked, test: (node: Checked) => boolean): boolean {
+function some(checked: Checked, test: (node: Checked) => boolean): boolean {
   return test(checked) || partsOf(checked).some((part) => some(part, test));
 }
 
 /** Where the records come from that the node itself reads. */
-export function scopesOf(checked: Checked): readonly Scope[] {
+function scopesOf(checked: Checked): readonly Scope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
   return operandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? [operand.scope] : []));
 }

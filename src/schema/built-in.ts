@@ -10,7 +10,7 @@ export function fieldOf(given: Given): Field {
 }
 
 /** `created_at` and `updated_at` of every record. Lists are ordered by `id`, so neither is indexed. */
-export const STAMPS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
+const STAMPS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
   fieldOf({ name, type: 'datetime', required: true, readOnly: true, default: { kind: 'now' } }),
 );
 

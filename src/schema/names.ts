@@ -15,7 +15,7 @@ function hashOf(text: string): string {
 }
 
 /** INVARIANT: names are ASCII, so a UTF-16 unit is a byte. */
-export const shortened = (name: string): string =>
+const shortened = (name: string): string =>
   name.length <= NAME_BYTES ? name : `${name.slice(0, NAME_BYTES - 9)}_${hashOf(name)}`;
 
 export const linkTableOf = (collection: string, relation: string): string => shortened(`${collection}__${relation}`);

@@ -6,8 +6,7 @@ import { DURATION, RATE, SIZE } from './units.ts';
 
 /** Of collections, fields, relations, roles and OAuth providers. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
-export const ON_DELETE = ['cascade', 'restrict', 'set_null'] as const;
-export const RELATION_KINDS = ['belongs_to', 'has_one', 'has_many', 'many_to_many'] as const;
+const ON_DELETE = ['cascade', 'restrict', 'set_null'] as const;
 
 const name = z.string().regex(NAME);
 const names = z.array(z.string());

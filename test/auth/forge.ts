@@ -6,7 +6,7 @@ import type { Database } from '../../src/store/database/contract.ts';
 export type Json = Readonly<Record<string, unknown>>;
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-export const decode = (part: string): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString());
+const decode = (part: string): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString());
 
 export interface Parts {
   readonly header: Record<string, unknown>;

@@ -1,6 +1,5 @@
 /** Uploads as browsers make them, and as nobody should. */
 import { mkdtempSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,30 +64,5 @@ export function rawly(url: string, bytes: Buffer, { cut = false }: { readonly cu
     socket.on('close', () => resolve(text));
     socket.on('error', () => undefined);
     setTimeout(() => socket.destroy(), 2_000).unref();
-  });
-}
-
-/** An upload whose body comes from an iterable, with the length announced. */
-export function uploadStream(
-  client: Client,
-  { length, chunks }: { readonly length: number; readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer> },
-): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((resolve, reject) => {
-    const sending = httpRequest(
-      `${client.url}/api/files`,
-      { method: 'POST', headers: { ...client.headers, ...FORM_TYPE, 'Content-Length': length } },
-      (answer) => {
-        let body = '';
-        answer.setEncoding('utf8').on('data', (text) => {
-          body += text;
-        });
-        answer.on('end', () => resolve({ status: answer.statusCode!, body }));
-      },
-    );
-    sending.on('error', reject);
-    void (async () => {
-      for await (const chunk of chunks) if (!sending.write(chunk)) await new Promise((go) => sending.once('drain', go));
-      sending.end();
-    })().catch(reject);
   });
 }

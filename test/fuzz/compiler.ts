@@ -1,7 +1,5 @@
 /** A compiler under test: this tree's, or a copy of it with a fault put in. */
 import { pathToFileURL } from 'node:url';
-import type { Expr } from '../../grammar/syntax.ts';
-import type { Policy } from '../../src/policy/types.ts';
 
 type ParserModule = typeof import('../../grammar/parser.ts');
 type CheckModule = typeof import('../../src/policy/check/check.ts');
@@ -29,5 +27,3 @@ export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);
-
-export type { Expr, Policy };

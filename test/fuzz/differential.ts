@@ -13,7 +13,7 @@ import { relatedOf, type World } from './world.ts';
 export const FORMS = ['it', 'not it', 'it or not it'] as const;
 export type Form = (typeof FORMS)[number];
 
-export function formed(form: Form, expr: Expr): Expr {
+function formed(form: Form, expr: Expr): Expr {
   const negated: Expr = { kind: 'not', item: expr, span: SPAN };
   switch (form) {
     case 'it':
@@ -60,7 +60,7 @@ export interface Arena {
   readonly setting: Setting;
   readonly related: Related;
 }
-export type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
+type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
 export interface Finding {
   readonly backend: Backend;
   readonly form: Form;
@@ -97,12 +97,7 @@ export function viewsOf({ world, setting }: Arena, namesNext: boolean): readonly
 }
 
 /** The residual to be asked of the rows of a view. */
-export function residualFor(
-  policy: Policy,
-  request: PolicyRequest,
-  { isWritten }: View,
-  { action }: Setting,
-): Residual {
+function residualFor(policy: Policy, request: PolicyRequest, { isWritten }: View, { action }: Setting): Residual {
   const residual = policy.specialise(request);
   return isWritten && action === 'update' ? residual.written : residual;
 }

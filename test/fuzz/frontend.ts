@@ -8,7 +8,7 @@ import { check, examine } from '../../src/policy/check/check.ts';
 import type { Action } from '../../src/policy/types.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';
 
-export const SEEDS: readonly string[] = [
+const SEEDS: readonly string[] = [
   '@record.status = "published" or @record.owner = @request.auth.id',
   'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])',
   "none(@record.tags as t, t.label starts with 'x\\u0041') && !(@record.score >= 1.5)",
@@ -131,7 +131,7 @@ function bestOf(runs: number, run: () => void): number {
   return best;
 }
 
-export const LIMIT_MS = 5;
+const LIMIT_MS = 5;
 const ACTIONS: readonly Action[] = ['list', 'create', 'update', 'delete'];
 
 export interface FrontEndReport {

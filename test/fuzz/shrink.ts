@@ -3,7 +3,7 @@ import type { Expr, Operand } from '../../grammar/syntax.ts';
 import { SPAN } from './policies.ts';
 
 /** Every tree that is one step simpler. */
-export function* simpler(expr: Expr): Generator<Expr> {
+function* simpler(expr: Expr): Generator<Expr> {
   switch (expr.kind) {
     case 'and':
     case 'or':

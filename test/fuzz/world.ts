@@ -12,7 +12,7 @@ import type {
 import type { Random } from './random.ts';
 import { scalarOf, TEXTS } from './values.ts';
 
-export type Id = string;
+type Id = string;
 /** Collection → rows; and link table → pairs of identifiers (source, target). */
 export interface Data {
   readonly rows: ReadonlyMap<string, readonly Row[]>;
@@ -27,7 +27,7 @@ export interface World {
   readonly created: Written;
 }
 /** Collection → rows that name their partners and members themselves. */
-export type Written = ReadonlyMap<string, readonly Row[]>;
+type Written = ReadonlyMap<string, readonly Row[]>;
 interface Mutable extends CatalogCollection {
   readonly fields: Map<string, CatalogField>;
   readonly relations: Map<string, CatalogRelation>;

@@ -36,7 +36,7 @@ export function schemaOf(text: string): Schema {
   return schema;
 }
 
-export const NOW = '2026-11-21T09:00:00.000000Z';
+const NOW = '2026-11-21T09:00:00.000000Z';
 
 export class World {
   readonly db: Database;

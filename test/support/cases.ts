@@ -70,7 +70,7 @@ const IDS = new Map(
     .flatMap((rows) => Object.keys(rows))
     .map((name, i) => [name, `abcdef00-0000-4000-8000-${String(i + 1).padStart(12, '0')}`]),
 );
-export const idOf = (name: string): string => {
+const idOf = (name: string): string => {
   const id = IDS.get(name);
   if (id === undefined) throw new Error(`test/cases/world.yaml has no row ${name}`);
   return id;
@@ -99,11 +99,7 @@ export function areas(): readonly Area[] {
   });
 }
 
-export function requestOf({
-  as = 'ada',
-  query = {},
-  data,
-}: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
+function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
   const caller = WORLD.callers[as];
   if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
   const row = caller.auth === null ? null : world.data.rows.get('users')!.find(({ id }) => id === idOf(caller.auth!))!;

@@ -25,7 +25,7 @@ import type {
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
 
-export type Truth = boolean | undefined;
+type Truth = boolean | undefined;
 /** A part of a policy and what it came to. `absent` says what was missing where it is unknown. */
 export interface Clause {
   readonly text: string;

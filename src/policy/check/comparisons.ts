@@ -108,7 +108,7 @@ const textAt = ({ text }: Comparing, { start, end }: Span): string => text.slice
 
 // ---------------------------------------------------------------- types
 
-export function comparable(left: ValueType, right: ValueType): boolean {
+function comparable(left: ValueType, right: ValueType): boolean {
   if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : right === 'string';
   if (typeof right === 'object') return left === 'string';
   return left === right || (isNumeric(left) && isNumeric(right));

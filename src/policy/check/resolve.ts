@@ -47,7 +47,7 @@ export interface ToMany {
   readonly used: number;
 }
 
-export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
+const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
   relation.kind === 'has_many' || relation.kind === 'many_to_many';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
@@ -82,7 +82,7 @@ interface Unknown {
   readonly code?: string;
 }
 
-export function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
+function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
   const known = [...names];
   const near = nearest(name.name, known);
   if (near === undefined) {
@@ -111,7 +111,7 @@ const namesOf = (collection: CatalogCollection): string[] => [
   ...relationNames(collection.relations.values()),
 ];
 
-export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
+function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
   const relation = collection.relations.get(name);
   if (relation !== undefined || !name.endsWith('_id')) return relation;
   const aliased = collection.relations.get(name.slice(0, -3));

@@ -23,7 +23,7 @@ import { addSeconds } from '../values.ts';
 
 /** How a request value turned out. A list that is absent, or holds nothing but absent elements, is ABSENT: nothing can be known by it. */
 export const ABSENT = 0;
-export const PRESENT = 1;
+const PRESENT = 1;
 /** A list without elements. */
 export const EMPTY = 2;
 /** A list with present and absent elements. */
@@ -32,7 +32,7 @@ export const PARTIAL = 3;
 export const WITHOUT_SUCCESSOR = 4;
 const STATES = 5;
 
-export interface SlotOperand {
+interface SlotOperand {
   readonly kind: 'slot';
   readonly slot: number;
   readonly operand:

@@ -14,7 +14,7 @@ export const FLOW_COOKIE = 'svc_oauth';
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /** False only for http on loopback. */
-export function isSecure(baseUrl: string): boolean {
+function isSecure(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol !== 'http:' || !LOOPBACK.test(hostname);
 }

@@ -8,7 +8,7 @@ import type { Collection, Field } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/list.ts';
 
 /** Keys of a list's query string that are not filters. */
-export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
+const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
 
 export function readFilters(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Filter[] {
   const keys = filterKeysOf(collection);

@@ -12,4 +12,4 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = { string, bo
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;
 
-export type { Constraints, FieldKind, JsonSchema, Read, Rejection } from './kind.ts';
+export type { Constraints, FieldKind } from './kind.ts';

@@ -16,7 +16,7 @@ export interface Constraints {
 
 /** Why a value is rejected. `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`, `too_long`,
  * `not_in_enum`, `unstorable`. `detail` is for people. */
-export interface Rejection {
+interface Rejection {
   readonly code: string;
   readonly detail: string;
 }

@@ -12,7 +12,7 @@ import {
 } from './kind.ts';
 
 /** Code points, of which a surrogate pair is one. */
-export function lengthOf(text: string): number {
+function lengthOf(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length - 1; i++) if (text.codePointAt(i)! > 0xffff) length--;
   return length;

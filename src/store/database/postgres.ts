@@ -83,7 +83,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   return database;
 }
 
-export function configOf(url: string, searchPath: string | undefined): pg.ClientConfig {
+function configOf(url: string, searchPath: string | undefined): pg.ClientConfig {
   const [address = url, query = ''] = url.split(/\?(.*)/s);
   const keys = new URLSearchParams(query);
   const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };

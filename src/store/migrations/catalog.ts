@@ -15,7 +15,7 @@ export interface ActualConstraint {
   readonly onDelete?: string;
   readonly deferred: boolean;
 }
-export interface ActualIndex {
+interface ActualIndex {
   readonly name: string;
   readonly columns: readonly string[];
 }

@@ -75,7 +75,7 @@ function tableOf(collection: Collection, schema: Schema): Table {
   };
 }
 
-export function belongsTosOf(collection: Collection): readonly BelongsTo[] {
+function belongsTosOf(collection: Collection): readonly BelongsTo[] {
   return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
 }
 

@@ -11,12 +11,6 @@ import { findSystem, insertSystem, type SystemRecord, type SystemValues } from '
 import { type UpdateRequest, update } from './update.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
-export type { CreateRequest, Written } from './create.ts';
-export type { Filter, ListRequest, Page } from './list.ts';
-export type { Answer, ReadRequest } from './read.ts';
-export type { RemoveRequest } from './remove.ts';
-export type { SystemRecord, SystemValues } from './system.ts';
-export type { UpdateRequest } from './update.ts';
 
 export interface Records {
   list(ask: AccessContext, request: ListRequest): Promise<Page>;

@@ -40,7 +40,7 @@ export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN
 export const VERSION_WIDTH = 1;
 
 /** The version and the record, where `condition` holds. */
-export async function selectOne(
+async function selectOne(
   { store, q, ask }: Reading,
   { id, condition }: { readonly id: string; readonly condition: Sql },
 ): Promise<Cells | undefined> {
