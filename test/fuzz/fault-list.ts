@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings are source text of other files
 /** Faults a translator may have, as changes of the text of a copy of it. `find` is a regular expression, so that formatting does not matter. */
 export interface Fault {
   readonly name: string;

@@ -138,7 +138,6 @@ describe('the search finds what it is for', () => {
   });
   test('in every place of a source', () => {
     const text =
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: source text
       'const a = [/x/g, s.split(/y/), `${t.replace(/z/u, "/no/")}`];\nnew RegExp(a); s.match("b+"); s.match(/c/) / 2 / 3;';
     const found = findIn('a.ts', text);
     expect(found.literals.map(({ line, expression }) => [line, String(expression)])).toEqual([
