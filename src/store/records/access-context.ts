@@ -39,14 +39,14 @@ export const actorOf = ({ auth, origin }: AccessContext): Actor => ({
   client: origin?.(),
 });
 
-export interface UserChange {
+interface UserChange {
   readonly id: string;
   readonly rolesBefore: readonly string[];
   readonly rolesAfter: readonly string[];
   readonly by: Actor;
 }
 
-export interface UserDeletion {
+interface UserDeletion {
   readonly ids: readonly string[];
   /** The record that was asked to be deleted: one of the users, or what they cascade from. */
   readonly cause: { readonly collection: string; readonly id: string };

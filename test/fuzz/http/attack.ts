@@ -3,13 +3,13 @@ import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type HostileRequest, hostileRequest, type World } from './requests.ts';
 
-export interface Failure {
+interface Failure {
   readonly what: string;
   readonly request: HostileRequest;
   readonly said: string;
 }
 
-export interface Counts {
+interface Counts {
   readonly statuses: Map<number, number>;
   slowestMs: number;
   bytes: number;

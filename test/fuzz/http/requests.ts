@@ -3,7 +3,7 @@ import type { Route } from '../../../src/http/route.ts';
 import { Random } from '../random.ts';
 import { brokenJson, hostileJson, hostileText, runOf } from './values.ts';
 
-export const CALLERS = ['guest', 'user', 'other', 'cookie', 'admin'] as const;
+const CALLERS = ['guest', 'user', 'other', 'cookie', 'admin'] as const;
 export type CallerName = (typeof CALLERS)[number];
 
 export interface HostileRequest {

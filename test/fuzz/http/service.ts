@@ -15,7 +15,7 @@ const PEOPLE: Readonly<Record<Exclude<CallerName, 'guest'>, readonly string[]>> 
   admin: ['admin', 'editor'],
 };
 
-export const emailOf = (name: string): string => `${name}@fuzz.example.org`;
+const emailOf = (name: string): string => `${name}@fuzz.example.org`;
 
 export async function makePeople({ auth }: App): Promise<void> {
   for (const [name, roles] of Object.entries(PEOPLE)) {
