@@ -1,6 +1,6 @@
 /**
- * What is guessed first: the words and patterns that head every published list of leaked passwords, with the decorations that people add.
- * NIST SP 800-63B §5.1.1.2 asks for such a list, and for the context (the address) to be on it.
+ * Passwords that are guessed first: the words and patterns at the head of every published list of leaked passwords, with
+ * the decorations that people add. NIST SP 800-63B §5.1.1.2 requires such a list, with the context (the address) on it.
  */
 const WORDS = `
 password passwort passw0rd motdepasse contrasena senha parola haslo wachtwoord qwerty qwertz azerty qwertyuiop asdfghjkl zxcvbnm asdf qwer
@@ -65,7 +65,7 @@ export function isCommon(password: string, email: string): boolean {
   );
 }
 
-/** One to four characters, over and over; nobody guesses how often beyond this. */
+/** Of one to four characters that repeat. Longer ones are not guessed. */
 const MAX_REPETITION = 64;
 const isRepetition = (text: string): boolean =>
   text.length <= MAX_REPETITION && /^(.{1,4}?)\1+.{0,3}$/su.test(text) && new Set(text).size <= 4;

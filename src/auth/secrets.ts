@@ -1,4 +1,4 @@
-/** Opaque tokens: 256 random bits, of which the database knows only the hash. A slow hash would add nothing to that much chance. */
+/** Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: nobody guesses 256 bits. */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
 const BYTES = 32;
@@ -9,12 +9,12 @@ export const newSecret = (): string => randomBytes(BYTES).toString('base64url');
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
-/** Whether a text can be a secret at all. */
+/** Whether a string has the form of a secret. */
 export const isSecret = (text: string): boolean => SECRET.test(text);
 
 /**
- * Hides `secret` under `key`, so that who presents the key gets the secret back and the database alone tells nothing.
- * INVARIANT: a key hides one secret only (it is a one-time pad); the same call reveals it again.
+ * Hides `secret` under `key`: whoever presents the key gets the secret back, and the database alone reveals nothing.
+ * INVARIANT: a key hides one secret only, as it is a one-time pad. The same call reveals the secret again.
  */
 export function pad(key: string, secret: string): string {
   const mask = createHmac('sha256', key).update('bylaw cookie pad').digest();

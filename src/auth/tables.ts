@@ -1,10 +1,11 @@
 /**
- * What the auth room keeps, in tables whose names no collection can take. Made after the collections (they refer to `users`), and only ever added to.
- * No secret is stored: passwords as argon2id, tokens as SHA-256 of 256 random bits. The one exception is the private signing keys, which every node needs.
+ * The tables of this room. Their names cannot be collections; they are created after the collections, because they
+ * reference `users`, and are only ever added to. No secret is stored: passwords as argon2id, tokens as SHA-256 of 256
+ * random bits. The one exception is the private signing keys, which every node needs: key-wrapping.ts.
  */
 import { raw, type Sql } from '../sql.ts';
 
-/** One for each user, made with it. No hash: the user has no password (came through a provider). */
+/** One for each user. Without a hash the user has no password: it signs in through a provider. */
 const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
   user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
   password_hash text,
@@ -12,8 +13,8 @@ const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
 )`;
 
 /**
- * `generation` counts refreshes; tokens of this generation are live, and `spent_hash` is the token of the generation before that was used to get here.
- * A session that ended is deleted: what is not here is over.
+ * `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token that started it.
+ * A session that ended is deleted.
  */
 const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
   id uuid PRIMARY KEY,
@@ -29,7 +30,7 @@ const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
   ip text
 )`;
 
-/** Spent tokens stay until their session goes, so that their reuse is known for what it is. */
+/** Spent tokens are kept until their session is deleted, so that their reuse is recognised. */
 const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   hash text PRIMARY KEY,
   session_id uuid NOT NULL REFERENCES "_auth_sessions" (id) ON DELETE CASCADE,
@@ -37,7 +38,7 @@ const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   cookie_pad text NOT NULL
 )`;
 
-/** Signs from `active_at` until a later key does; verifies until `retired_at`. */
+/** A key signs from `active_at` until a later key does, and verifies until `retired_at`. `private_jwk` may be wrapped. */
 const KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
   kid text PRIMARY KEY,
   private_jwk text NOT NULL,
@@ -54,7 +55,7 @@ const IDENTITIES = `CREATE TABLE IF NOT EXISTS "_auth_identities" (
   PRIMARY KEY (issuer, subject)
 )`;
 
-/** A started OAuth flow; `hash` is of the cookie that binds it to the browser. Deleted by its first use. */
+/** A started OAuth flow. `hash` is that of the cookie that binds it to the browser. Deleted by its first use. */
 const FLOWS = `CREATE TABLE IF NOT EXISTS "_auth_flows" (
   hash text PRIMARY KEY,
   provider text NOT NULL,
@@ -63,7 +64,7 @@ const FLOWS = `CREATE TABLE IF NOT EXISTS "_auth_flows" (
   expires_at timestamptz NOT NULL
 )`;
 
-/** `email`: what the token proves; worthless once the user's address is another. Deleted by its use. */
+/** The token proves `email`, and is void once the user's address is another. Deleted by its use. */
 const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   hash text PRIMARY KEY,
   user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
@@ -72,7 +73,7 @@ const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   expires_at timestamptz NOT NULL
 )`;
 
-/** No foreign keys: what happened stays told when the user is gone. */
+/** Without foreign keys: events outlive their user. */
 const AUDIT = `CREATE TABLE IF NOT EXISTS "_auth_audit" (
   id uuid PRIMARY KEY,
   at timestamptz NOT NULL,
@@ -86,13 +87,13 @@ const AUDIT = `CREATE TABLE IF NOT EXISTS "_auth_audit" (
   detail text
 )`;
 
-/** The roles of each user as the audit trail has last told them. */
+/** The roles of each user as the audit trail recorded them last. */
 const ROLE_TRAIL = `CREATE TABLE IF NOT EXISTS "_auth_role_trail" (
   user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
   roles text[] NOT NULL
 )`;
 
-/** As rate-limiter-flexible reads it. */
+/** As rate-limiter-flexible expects it. */
 const LIMITS = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
   key varchar(255) PRIMARY KEY,
   points int8 NOT NULL DEFAULT 0,
@@ -109,8 +110,9 @@ const INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
-  // Whether an account came from an address before.
-  `CREATE INDEX IF NOT EXISTS "_auth_audit_logins" ON "_auth_audit" (user_id, ip, at) WHERE event IN ('login', 'oauth_login')`,
+  // Which addresses an account came from.
+  `CREATE INDEX IF NOT EXISTS "_auth_audit_logins" ON "_auth_audit" (user_id, ip, at)
+    WHERE event IN ('login', 'oauth_login')`,
   'CREATE INDEX IF NOT EXISTS "_auth_limits_expiry" ON "_auth_limits" (expire)',
 ];
 

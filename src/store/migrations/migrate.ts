@@ -52,10 +52,12 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
     await tx.run(raw('SET LOCAL statement_timeout = 0'));
     if (db.kind === 'postgres') await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
     const steps = await stepsOf(tx, schema);
-    const migration = migrationOf(steps, await missingSystemTables(tx, systemTables));
+    const missing = await missingSystemTables(tx, systemTables);
+    const migration = migrationOf(steps, missing);
     if (migration.destructive.length > 0 && !options.allowDestructive) throw new MigrationRefused(migration);
     for (const step of steps) await tx.run(raw(step.sql));
-    for (const statement of [...OWN_TABLES, ...systemTables]) await tx.run(statement);
+    // Only those: a role without rights on the schema can serve a database that is current.
+    for (const statement of missing) await tx.run(statement);
     await record(tx, schema);
     await makeVersionKey(tx);
     return migration;
