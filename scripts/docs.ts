@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commandsTable, settingsTable } from './docs/commands.ts';
 import { problemsTable } from './docs/problems.ts';
+import { SCHEMA_PARTS } from './docs/schema.ts';
 
 interface Part {
   readonly page: string;
@@ -18,6 +19,7 @@ export const PARTS: readonly Part[] = [
   { page: 'docs/operations.md', name: 'commands', markdown: commandsTable },
   { page: 'docs/operations.md', name: 'settings', markdown: settingsTable },
   { page: 'docs/lists.md', name: 'problems', markdown: problemsTable },
+  ...Object.entries(SCHEMA_PARTS).map(([name, markdown]) => ({ page: 'docs/schema.md', name, markdown })),
 ];
 
 const ROOT = resolve(import.meta.dirname, '..');

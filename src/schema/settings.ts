@@ -1,6 +1,7 @@
 /** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
 import { z } from 'zod';
 import { nearest } from '../../grammar/suggest.ts';
+import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
 import type { Path, Report } from './issue.ts';
 import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
 import { nameFault } from './names.ts';
@@ -97,8 +98,6 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
 
 // ---------------------------------------------------------------- sessions, limits, uploads
 
-const DEFAULT_SESSIONS = { access: '15m', refresh: '30d', idle: '14d' } as const;
-
 export function readSessions({ sessions }: SchemaFile, { report }: Settings): Schema['sessions'] {
   const given = { ...DEFAULT_SESSIONS, ...sessions };
   const read = { access: secondsOf(given.access), refresh: secondsOf(given.refresh), idle: secondsOf(given.idle) };
@@ -113,15 +112,6 @@ export function readSessions({ sessions }: SchemaFile, { report }: Settings): Sc
   return read;
 }
 
-const DEFAULT_LIMITS = {
-  login_account: '10 in 15m',
-  login_address: '50 in 15m',
-  register: '50 in 15m',
-  refresh: '600 in 15m',
-  reset: '10 in 15m',
-  body: '1MiB',
-} as const;
-
 export function readLimits({ limits }: SchemaFile): Limits {
   const given = { ...DEFAULT_LIMITS, ...limits };
   return {
@@ -134,7 +124,6 @@ export function readLimits({ limits }: SchemaFile): Limits {
   };
 }
 
-const DEFAULT_WIDTHS = [64, 128, 256, 512, 1024, 2048];
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$/;
 
 export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Settings): Uploads {
@@ -158,13 +147,13 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
     );
   });
   return {
-    maxSize: bytesOf(uploads.max_size ?? '100MiB'),
+    maxSize: bytesOf(uploads.max_size ?? DEFAULT_UPLOADS.max_size),
     types,
     quota: new Map(quotas.map(([name, size]) => [name, bytesOf(size)])),
     images: {
-      widths: images.widths ?? DEFAULT_WIDTHS,
-      heights: images.heights ?? DEFAULT_WIDTHS,
-      maxPixels: images.max_pixels ?? 50_000_000,
+      widths: images.widths ?? DEFAULT_UPLOADS.image_lengths,
+      heights: images.heights ?? DEFAULT_UPLOADS.image_lengths,
+      maxPixels: images.max_pixels ?? DEFAULT_UPLOADS.max_pixels,
     },
   };
 }
@@ -224,8 +213,8 @@ export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): Reado
       preset: shape.preset,
       clientId: shape.client_id,
       clientSecret,
-      scopes: shape.scopes ?? ['openid', 'email', 'profile'],
-      clientAuth: shape.client_auth ?? 'basic',
+      scopes: shape.scopes ?? DEFAULT_SCOPES,
+      clientAuth: shape.client_auth ?? DEFAULT_CLIENT_AUTH,
     });
   }
   return providers;

@@ -1,6 +1,7 @@
-/** The shape of a schema file, and nothing about its meaning. `bylaw.schema.json` is generated from it. */
+/** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
 import { ACTIONS } from '../policy/types.ts';
+import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
 import { SCALAR_TYPES } from './fields/index.ts';
 import { DURATION, RATE, SIZE } from './units.ts';
 
@@ -8,110 +9,212 @@ import { DURATION, RATE, SIZE } from './units.ts';
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
 const ON_DELETE = ['cascade', 'restrict', 'set_null'] as const;
 
+/** What the reference and editors say of a key. Defaults and examples are values of the key. */
+interface Meaning {
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+/** A key that may be left out. */
+const key = <T extends z.ZodType>(type: T, description: string, { default: standard, examples }: Meaning = {}) =>
+  type.optional().meta({
+    description,
+    ...(standard !== undefined && { default: standard }),
+    ...(examples !== undefined && { examples: [...examples] }),
+  });
+
 const name = z.string().regex(NAME);
 const names = z.array(z.string());
-const duration = z.string().regex(DURATION).describe('a duration: 90s, 15m, 24h, 30d, 2w');
-const size = z.union([z.int().min(1), z.string().regex(SIZE)]).describe('bytes: 1048576, 512KiB, 100MiB');
-const rate = z.string().regex(RATE).describe('attempts in a time: 10 in 15m');
+const duration = z.string().regex(DURATION);
+const size = z.union([z.int().min(1), z.string().regex(SIZE)]);
+const rate = z.string().regex(RATE);
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const bound = z.union([z.number(), z.string()]);
+const flag = z.boolean();
+
+const NO = { default: false, examples: [true] };
+const OLD_NAME =
+  'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
 const fieldType = z.enum(SCALAR_TYPES as [string, ...string[]]);
 const fieldObject = z.strictObject({
-  type: fieldType,
-  required: z.boolean().optional().describe('not null'),
-  unique: z.boolean().optional(),
-  index: z.boolean().optional(),
-  default: scalar.optional().describe('a value of the type; "@now" for a datetime'),
-  enum: z
-    .array(z.union([z.string(), z.number()]))
-    .min(1)
-    .optional(),
-  min: bound.optional().describe('string: characters; int, float, datetime: the least value'),
-  max: bound.optional().describe('string: characters; int, float, datetime: the greatest value'),
-  was: name.optional().describe('the former name, when the field is renamed'),
+  type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
+  required: key(flag, 'every record has a value', NO),
+  unique: key(flag, 'no two records have the same value; any number of records may have none', NO),
+  index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', NO),
+  default: key(
+    scalar,
+    'the value of a new record that gives none: a value of the type, `@now`, or `@request.auth.<name>`',
+    {
+      examples: ['draft', '@now'],
+    },
+  ),
+  enum: key(z.array(z.union([z.string(), z.number()])).min(1), 'the only values allowed (string, int, float)', {
+    examples: [['draft', 'published']],
+  }),
+  min: key(bound, 'string: the least number of characters; int, float, datetime: the least value', { examples: [1] }),
+  max: key(bound, 'string: the greatest number of characters; int, float, datetime: the greatest value', {
+    examples: [200],
+  }),
+  was: key(name, OLD_NAME, { examples: ['headline'] }),
 });
-const field = z.union([fieldType, fieldObject]).describe('a type, or an object with a type');
+const field = z.union([fieldType, fieldObject]).describe('a type, or a mapping with a type');
 
+const target = z.string().meta({ description: 'the collection at the other end', examples: ['users'] });
 const belongsTo = z.strictObject({
-  kind: z.literal('belongs_to'),
-  collection: z.string(),
-  required: z.boolean().optional().describe('not null'),
-  unique: z.boolean().optional(),
-  on_delete: z.enum(ON_DELETE).optional().describe('default: restrict when required, else set_null'),
-  default: z.string().optional().describe('"@request.auth.id", or another reference that the caller has'),
-  was: name.optional().describe('the former name, when the relation is renamed'),
+  kind: z.literal('belongs_to').describe('the record holds the id of one record of the other collection'),
+  collection: target,
+  required: key(flag, 'every record has one', NO),
+  unique: key(flag, 'no two records point at the same record', NO),
+  on_delete: key(
+    z.enum(ON_DELETE),
+    'when the other record is deleted: `cascade` deletes this one, `restrict` rejects the deletion, `set_null` clears ' +
+      'the reference; default: `restrict` if required, otherwise `set_null`',
+    { examples: ['cascade'] },
+  ),
+  default: key(
+    z.string(),
+    'the reference of a new record that gives none: `@request.auth.id`, or a reference of the caller',
+    {
+      examples: ['@request.auth.id'],
+    },
+  ),
+  was: key(name, OLD_NAME, { examples: ['author'] }),
 });
-const byVia = { collection: z.string(), via: z.string().describe('the belongs_to of the other collection') };
+const via = z.string().meta({
+  description: 'the belongs_to of the other collection that points here',
+  examples: ['document'],
+});
 const relation = z.discriminatedUnion('kind', [
   belongsTo,
-  z.strictObject({ kind: z.literal('has_one'), ...byVia }),
-  z.strictObject({ kind: z.literal('has_many'), ...byVia }),
-  z.strictObject({ kind: z.literal('many_to_many'), collection: z.string() }),
+  z.strictObject({
+    kind: z
+      .literal('has_one')
+      .describe('at most one record of the other collection points here; makes its belongs_to unique'),
+    collection: target,
+    via,
+  }),
+  z.strictObject({
+    kind: z.literal('has_many').describe('any number of records of the other collection point here'),
+    collection: target,
+    via,
+  }),
+  z.strictObject({
+    kind: z.literal('many_to_many').describe('any number of records on either side, linked by a table of its own'),
+    collection: target,
+  }),
 ]);
 
 const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
-const rule = z.strictObject({ roles: names.min(1).optional(), when: policy.optional() });
+const rule = z.strictObject({
+  roles: key(names.min(1), 'the caller has one of these roles', { examples: [['editor', 'admin']] }),
+  when: key(z.union([z.string(), z.boolean()]), 'this policy is true', {
+    examples: ['@record.owner = @request.auth.id'],
+  }),
+});
 const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
 /** `view` is `list` and `read`. */
 export const RULE_KEYS = ['view', ...ACTIONS] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
 const collection = z.strictObject({
-  fields: z.record(z.string(), field).optional(),
-  relations: z.record(z.string(), relation).optional(),
-  access: access.optional().describe('an action without a rule is denied'),
+  fields: key(z.record(z.string(), field), 'values of its records, by name'),
+  relations: key(z.record(z.string(), relation), 'references between records, by name'),
+  access: key(access, 'who may do what; an action without a rule is denied to everyone'),
 });
 
 const role = z.strictObject({
-  assigns: names.optional().describe('roles that a bearer of this one may give and take'),
-  includes: names.optional().describe('roles that a bearer of this one has as well'),
+  assigns: key(names, 'roles that a user with this role may give and take; `admin` assigns all', {
+    examples: [['editor']],
+  }),
+  includes: key(names, 'roles that a user with this role has as well', { examples: [['member']] }),
 });
 const provider = z.strictObject({
-  issuer: z.string().optional(),
-  preset: z.string().optional(),
-  client_id: z.string(),
-  client_secret: z.string().optional(),
-  client_secret_env: z.string().optional().describe('the environment variable that holds the secret'),
-  scopes: names.optional(),
-  client_auth: z.enum(['basic', 'post']).optional(),
+  issuer: key(z.string(), 'the issuer of an OpenID provider, an https URL; this or `preset`', {
+    examples: ['https://id.example.com'],
+  }),
+  preset: key(z.string(), 'a provider that is known by name; this or `issuer`', { examples: ['google'] }),
+  client_id: z.string().meta({ description: 'the id that the provider gave to the service', examples: ['bylaw'] }),
+  client_secret: key(z.string(), 'the secret that belongs to it; this or `client_secret_env`'),
+  client_secret_env: key(z.string(), 'the environment variable that holds the secret', { examples: ['GOOGLE_SECRET'] }),
+  scopes: key(names, 'what to ask the provider for', { default: DEFAULT_SCOPES, examples: [['openid', 'email']] }),
+  client_auth: key(z.enum(['basic', 'post']), 'how the secret is sent: in a header or in the body', {
+    default: DEFAULT_CLIENT_AUTH,
+    examples: ['post'],
+  }),
+});
+
+const lifetime = (of: keyof typeof DEFAULT_SESSIONS, description: string, example: string) =>
+  key(duration, description, { default: DEFAULT_SESSIONS[of], examples: [example] });
+const sessions = z.strictObject({
+  access: lifetime('access', 'how long an access token is valid', '5m'),
+  refresh: lifetime('refresh', 'how long a session lasts at most', '90d'),
+  idle: lifetime('idle', 'how long a session lasts without a refresh', '7d'),
+});
+
+const attempts = (of: Exclude<keyof typeof DEFAULT_LIMITS, 'body'>, description: string) =>
+  key(rate, description, { default: DEFAULT_LIMITS[of], examples: ['5 in 1h'] });
+const limits = z.strictObject({
+  login_account: attempts('login_account', 'failed logins for one account'),
+  login_address: attempts('login_address', 'failed logins from one address'),
+  register: attempts('register', 'registrations from one address, and for one email address'),
+  refresh: attempts('refresh', 'refreshes from one address'),
+  reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
+  body: key(size, 'the size of a JSON body', { default: DEFAULT_LIMITS.body, examples: ['256KiB'] }),
+});
+
+const lengths = (description: string) =>
+  key(z.array(z.int().min(1).max(10_000)), description, {
+    default: DEFAULT_UPLOADS.image_lengths,
+    examples: [[160, 640]],
+  });
+const images = z.strictObject({
+  widths: lengths('the widths in which images can be requested, in pixels'),
+  heights: lengths('the heights in which images can be requested, in pixels'),
+  max_pixels: key(z.int().min(1), 'images with more pixels are not resized', {
+    default: DEFAULT_UPLOADS.max_pixels,
+    examples: [12_000_000],
+  }),
+});
+const uploads = z.strictObject({
+  max_size: key(size, 'the size of a file', { default: DEFAULT_UPLOADS.max_size, examples: ['25MiB'] }),
+  types: key(names, 'the media types that are accepted; without it, all are', {
+    examples: [['image/*', 'application/pdf']],
+  }),
+  quota: key(
+    z.record(z.string(), size),
+    'the bytes that a user may store, by role; `default` is for everyone, and the largest of a user counts; without it, there is no limit',
+    { examples: [{ default: '500MiB', admin: '5GiB' }] },
+  ),
+  images: key(images, 'the sizes of images'),
 });
 
 export const schemaShape = z.strictObject({
-  $schema: z.string().optional(),
-  roles: z.union([names, z.record(z.string(), role.nullable())]).optional(),
-  register: z.strictObject({ roles: names.optional().describe('what a new user gets') }).optional(),
-  collections: z.record(z.string(), collection).optional(),
-  oauth: z.record(z.string(), provider).optional(),
-  sessions: z
-    .strictObject({ access: duration.optional(), refresh: duration.optional(), idle: duration.optional() })
-    .optional(),
-  limits: z
-    .strictObject({
-      login_account: rate.optional(),
-      login_address: rate.optional(),
-      register: rate.optional(),
-      refresh: rate.optional(),
-      reset: rate.optional(),
-      body: size.optional(),
-    })
-    .optional(),
-  uploads: z
-    .strictObject({
-      max_size: size.optional(),
-      types: names.optional().describe('media types such as image/png or image/*'),
-      quota: z.record(z.string(), size).optional().describe('bytes by role; "default" for everyone'),
-      images: z
-        .strictObject({
-          widths: z.array(z.int().min(1).max(10_000)).optional(),
-          heights: z.array(z.int().min(1).max(10_000)).optional(),
-          max_pixels: z.int().min(1).optional(),
-        })
-        .optional(),
-    })
-    .optional(),
-  origins: names.optional().describe('exact origins such as https://app.example'),
-  proxies: names.optional().describe('addresses or CIDR ranges whose X-Forwarded-For counts'),
+  $schema: key(z.string(), 'the JSON Schema of this file, for editors'),
+  roles: key(
+    z.union([names, z.record(z.string(), role.nullable())]),
+    'a list of roles, or a mapping from names to what the role may',
+    {
+      examples: [['member', 'editor']],
+    },
+  ),
+  register: key(
+    z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
+    'what registration gives',
+  ),
+  collections: key(z.record(z.string(), collection), 'the collections, by name'),
+  oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
+  sessions: key(sessions, 'how long sessions last'),
+  limits: key(limits, 'limits against guessing and flooding'),
+  uploads: key(uploads, 'what may be uploaded'),
+  origins: key(names, 'origins of web pages that may call the service with credentials', {
+    default: [],
+    examples: [['https://app.example']],
+  }),
+  proxies: key(names, 'addresses or CIDR ranges of proxies, whose X-Forwarded-For is believed', {
+    default: [],
+    examples: [['10.0.0.0/8']],
+  }),
 });
 
 export type SchemaFile = z.infer<typeof schemaShape>;

@@ -1,0 +1,147 @@
+/** The tables of docs/schema.md, from the JSON Schema of the file and from the field types. */
+import { stringify } from 'yaml';
+import { builtInFields, builtInRelations } from '../../src/schema/built-in.ts';
+import { FIELD_KINDS } from '../../src/schema/fields/index.ts';
+import type { Collection } from '../../src/schema/model.ts';
+import { schemaOfFormat } from '../../src/schema/shape.ts';
+import { markdownTable } from './markdown.ts';
+
+export interface JsonSchema {
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+const FORMAT = schemaOfFormat() as JsonSchema;
+
+/** The mapping below these keys; `*` is any name, and of alternatives the first mapping counts. */
+function mappingAt(...path: readonly string[]): JsonSchema {
+  return path.reduce((schema, key) => {
+    const next = key === '*' ? mappingIn(schema).additionalProperties : mappingIn(schema).properties?.[key];
+    if (typeof next !== 'object') throw new Error(`the format has no ${path.join('.')}`);
+    return next;
+  }, FORMAT);
+}
+
+const mappingIn = (schema: JsonSchema): JsonSchema =>
+  alternativesOf(schema).find(({ properties, additionalProperties }) => properties ?? additionalProperties) ?? schema;
+const alternativesOf = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? schema.oneOf ?? [schema];
+
+/** The spellings of `src/schema/units.ts`, by what their patterns have in common. */
+const SPELLINGS: readonly (readonly [part: string, name: string])[] = [
+  [' in ', 'rate'],
+  ['s|m|h|d|w', 'duration'],
+  ['KiB', 'size'],
+  ['A-Za-z', 'name'],
+];
+
+function typeOf({
+  const: only,
+  enum: allowed,
+  pattern,
+  type,
+  items,
+  additionalProperties,
+  anyOf,
+  oneOf,
+}: JsonSchema): string {
+  if (only !== undefined) return code(only);
+  if (allowed !== undefined) return allowed.map(code).join(', ');
+  if (pattern !== undefined) return SPELLINGS.find(([part]) => pattern.includes(part))?.[1] ?? 'string';
+  const alternatives = anyOf ?? oneOf;
+  if (alternatives !== undefined) return [...new Set(alternatives.map(typeOf))].join(' or ');
+  if (Array.isArray(type))
+    return type
+      .filter((one) => one !== 'null')
+      .map(wordOf)
+      .join(' or ');
+  if (type === 'array') return `list of ${items === undefined ? 'values' : typeOf(items)}`;
+  if (type === 'object' && typeof additionalProperties === 'object') return 'mapping from names';
+  return wordOf(String(type ?? 'any'));
+}
+
+const WORDS: Readonly<Record<string, string>> = { boolean: 'bool', integer: 'int', object: 'mapping' };
+const wordOf = (type: string): string => WORDS[type] ?? type;
+
+/** As it would be written in the file. */
+const code = (value: unknown): string =>
+  `\`${stringify(value, { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 }).trim()}\``;
+
+/** A row a key. Every key says what it means. */
+function keysTable(mapping: JsonSchema): string {
+  const { properties = {}, required = [] } = mappingIn(mapping);
+  const rows = Object.entries(properties).map(([key, schema]) => {
+    const { description, default: standard, examples = [] } = schema;
+    if (description === undefined) throw new Error(`\`${key}\` has no description`);
+    const otherwise = required.includes(key) ? 'required' : standard === undefined ? '' : code(standard);
+    return [`\`${key}\``, typeOf(schema), otherwise, description, examples.map(code).join(', ')];
+  });
+  return markdownTable(['key', 'type', 'default', 'meaning', 'for example'], rows);
+}
+
+const section =
+  (...path: readonly string[]) =>
+  (): string =>
+    keysTable(mappingAt(...path));
+
+const COLLECTION = ['collections', '*'];
+
+function relationTables(): string {
+  return alternativesOf(mappingAt(...COLLECTION, 'relations', '*'))
+    .map((kind) => `### ${String(kind.properties?.kind?.const)}\n\n${keysTable(kind)}`)
+    .join('\n\n');
+}
+
+function typesTable(): string {
+  const rows = Object.values(FIELD_KINDS).map(({ name, doc, bounds, hasEnum, column }) => {
+    const limits = { none: '', length: '`min`, `max` (characters)', value: '`min`, `max`' }[bounds];
+    return [`\`${name}\``, doc, [limits, ...(hasEnum ? ['`enum`'] : [])].filter(Boolean).join(', '), `\`${column}\``];
+  });
+  return markdownTable(['type', 'values', 'limits', 'column in PostgreSQL'], rows);
+}
+
+function builtInTable(kind: Collection['kind']): string {
+  const fields = builtInFields(kind).map(({ name, type, readOnly }) => [
+    `\`${name}\``,
+    `\`${type}\``,
+    readOnly ? 'set by the service' : 'may be changed',
+  ]);
+  const relations = builtInRelations(kind).map(({ name, collection }) => [
+    `\`${name}\``,
+    `belongs_to \`${collection}\``,
+    'set by the service',
+  ]);
+  return markdownTable(['member', 'is', 'and'], [...fields, ...relations]);
+}
+
+/** The parts of the page, by name. */
+export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
+  file: section(),
+  collection: section(...COLLECTION),
+  types: typesTable,
+  field: section(...COLLECTION, 'fields', '*'),
+  relations: relationTables,
+  access: section(...COLLECTION, 'access'),
+  rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),
+  role: section('roles', '*'),
+  register: section('register'),
+  sessions: section('sessions'),
+  limits: section('limits'),
+  uploads: section('uploads'),
+  images: section('uploads', 'images'),
+  oauth: section('oauth', '*'),
+  users: () => builtInTable('users'),
+  files: () => builtInTable('files'),
+};
+
+const ruleIn = (rules: JsonSchema): JsonSchema => alternativesOf(rules).find(({ properties }) => properties) ?? rules;
