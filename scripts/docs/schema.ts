@@ -6,7 +6,7 @@ import type { Collection } from '../../src/schema/model.ts';
 import { schemaOfFormat } from '../../src/schema/shape.ts';
 import { markdownTable } from './markdown.ts';
 
-export interface JsonSchema {
+interface JsonSchema {
   readonly description?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
