@@ -1,11 +1,11 @@
 /** The commands, in the order of the manual. */
-import { createRequire } from 'node:module';
 import { unknownName } from '../config.ts';
 import { StoreError } from '../store/database/contract.ts';
 import { callCommand } from './call.ts';
 import type { Command, CommandGroup, Io, LoadCommand } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
 import { overview } from './help.ts';
+import { packageVersion } from './version.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['init', () => import('./init.ts')],
@@ -54,10 +54,4 @@ export function messageOf(error: unknown): string {
 export async function loadCommands(): Promise<readonly (Command | CommandGroup)[]> {
   const loaded = await Promise.all([...commands.values()].map((load) => load()));
   return loaded.map(({ command }) => command);
-}
-
-/** By the package's own name, because compiled files lie elsewhere than sources. */
-function packageVersion(): string {
-  const { version } = createRequire(import.meta.url)('bylaw/package.json') as { readonly version: string };
-  return version;
 }

@@ -3,10 +3,12 @@ import { openapiOf } from '../describe/openapi.ts';
 import { routes } from '../routes/index.ts';
 import type { Command } from './command.ts';
 import { printSchema } from './print-schema.ts';
+import { packageVersion } from './version.ts';
 
 export const command: Command = {
   name: 'openapi',
   summary: 'prints the OpenAPI 3.1 document of the schema',
   settings: ['schema'],
-  run: async (args, io) => printSchema(args, io, (schema) => `${JSON.stringify(openapiOf(schema, routes), null, 2)}\n`),
+  run: async (args, io) =>
+    printSchema(args, io, (schema) => `${JSON.stringify(openapiOf(schema, routes, packageVersion()), null, 2)}\n`),
 };

@@ -20,6 +20,7 @@ import { forgetOldKeys } from '../store/idempotency.ts';
 import { applyMigration } from '../store/migrations/migrate.ts';
 import { createRecords } from '../store/records/records.ts';
 import { systemTables } from './system-tables.ts';
+import { packageVersion } from './version.ts';
 
 const DRAIN_MS = 10_000;
 const FORGET_KEYS_EVERY_MS = 600_000;
@@ -69,7 +70,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     log: log.logger,
     metrics: createMetrics(parts.readMetrics),
     addressOf: addressReader(schema.proxies),
-    document: memoized(() => openapiOf(schema, routes)),
+    document: memoized(() => openapiOf(schema, routes, packageVersion())),
     readJson: jsonBodyReader(schema.limits.body, parts.arrival?.bodyMs),
   };
   const server = createServer(app, routes, parts.arrival);

@@ -5,17 +5,8 @@ import { type Answer, HEADERS, ID, type Json, type Operation, type Scope } from 
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';
 
-export interface DocumentOptions {
-  /** The package's. */
-  readonly version?: string;
-  readonly baseUrl?: string;
-}
-
-export function openapiOf(
-  schema: Schema,
-  routes: readonly Operation[],
-  { version = '0.1.0', baseUrl = '/' }: DocumentOptions = {},
-): Json {
+/** `version`: of the package. */
+export function openapiOf(schema: Schema, routes: readonly Operation[], version: string): Json {
   const names = typeNames(schema.collections.keys());
   const typeName = (collection: string): string => names.get(collection)!;
   const collections = [...schema.collections.values()];
@@ -23,7 +14,7 @@ export function openapiOf(
   return {
     openapi: '3.1.0',
     info: { title: 'bylaw', version, description: 'Collections of records, where policies decide every access.' },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: '/' }],
     tags: [
       ...collections.map(({ name }) => ({ name, description: TAGS[name] ?? `The records of \`${name}\`.` })),
       { name: 'auth', description: 'Accounts, sessions, passwords and OAuth.' },

@@ -1,4 +1,4 @@
-/** Which route a request means. The first in the list that fits the path and the method; `Allow` is what all that fit the path take. */
+/** Finds the route of a request: the first in the list that matches path and method. `Allow` lists the methods of all that match the path. */
 import Router from '@koa/router';
 import type { Route } from './route.ts';
 
@@ -32,7 +32,7 @@ export class RouteTable {
   }
 }
 
-/** Who takes GET answers HEAD. */
+/** A route of GET takes HEAD too. */
 const takes = (route: Route, method: string): boolean =>
   route.method === method || (method === 'HEAD' && route.method === 'GET');
 
@@ -46,7 +46,7 @@ function entryOf(route: Route): Entry {
   router.register(route.path, [route.method], () => {});
   const layer = router.stack[0]!;
   const fixed = !route.path.includes(':');
-  // `/api/auth/login` is no record `login` of a collection `auth`.
+  // `/api/auth/login` is not the record `login` of a collection `auth`.
   const namesCollection = route.path.startsWith('/api/:collection');
   return {
     route,

@@ -8,7 +8,7 @@ import { SCHEMA } from './schema.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is JSON
 type Json = any;
-const document: Json = openapiOf(SCHEMA, routes);
+const document: Json = openapiOf(SCHEMA, routes, '1.2.3');
 const operations: readonly [string, Json][] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item as object).map(([method, operation]): [string, Json] => [`${method} ${path}`, operation]),
 );
@@ -58,7 +58,7 @@ test('every operation has its own id, a summary, a described tag, and says who m
 test('a collection whose name makes two ids equal has the later one numbered', () => {
   const [posts] = SCHEMA.collections.values();
   const collections = new Map([['sessions', { ...posts!, name: 'sessions' }], ...SCHEMA.collections]);
-  const { paths }: Json = openapiOf({ ...SCHEMA, collections }, routes);
+  const { paths }: Json = openapiOf({ ...SCHEMA, collections }, routes, '1.2.3');
   expect(paths['/api/sessions'].get.operationId).toBe('list_sessions');
   expect(paths['/api/auth/sessions'].get.operationId).toBe('list_sessions_2');
 });

@@ -1,4 +1,6 @@
 /** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
+import type { Check } from './documented.ts';
+
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -19,14 +21,16 @@ export interface Sending {
 export class Client {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly #check: Check | undefined;
 
-  constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(url: string, headers: Readonly<Record<string, string>> = {}, check?: Check) {
     this.url = url;
     this.headers = headers;
+    this.#check = check;
   }
 
   with(headers: Readonly<Record<string, string>>): Client {
-    return new Client(this.url, { ...this.headers, ...headers });
+    return new Client(this.url, { ...this.headers, ...headers }, this.#check);
   }
 
   get(path: string, headers?: Sending['headers']): Promise<Answer> {
@@ -53,11 +57,13 @@ export class Client {
     });
     const text = await response.text();
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-    return {
+    const answer = {
       status: response.status,
       headers: response.headers,
       text,
       body: isJson && text !== '' ? JSON.parse(text) : undefined,
     };
+    this.#check?.(method, path, answer);
+    return answer;
   }
 }

@@ -15,6 +15,7 @@ import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open.ts';
 import { Client } from './client.ts';
+import { type Check, documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { isolatedUrl } from './postgres.ts';
 
@@ -35,6 +36,7 @@ export class TestService {
   readonly kind: Kind;
   #running: Service | undefined;
   #users = 0;
+  #check: Check | undefined;
 
   constructor(kind: Kind) {
     this.kind = kind;
@@ -61,9 +63,10 @@ export class TestService {
     return this.#service.url;
   }
 
-  /** Sends no credential. */
+  /** Sends no credential; every answer is held to the OpenAPI document. */
   get anonymous(): Client {
-    return new Client(this.url);
+    this.#check ??= documented(this.app.document());
+    return new Client(this.url, {}, this.#check);
   }
 
   /** A new user with these roles, logged in. */

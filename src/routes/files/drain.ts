@@ -1,11 +1,14 @@
-/** What is left of a body that nobody wants. Not a route. */
+/** Reads the rest of a rejected body. Not a route. */
 import type { Context } from 'koa';
 
-/** Bytes, and milliseconds: more is cut off. */
+/** Bytes and milliseconds; beyond them the connection is closed. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_MS = 3_000;
 
-/** A connection that is closed while its client still sends is reset, and the client never reads why. So a little more is read; and then it is closed all the same. */
+/**
+ * Closing a connection while its client still sends resets it, and the client never reads the response.
+ * Read a bounded amount more, then close anyway.
+ */
 export async function drain({ req, res }: Context): Promise<void> {
   if (req.complete || req.destroyed) return;
   res.setHeader('Connection', 'close');

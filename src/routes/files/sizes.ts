@@ -32,7 +32,7 @@ export function sizeParameters({ schema }: Scope): readonly Parameter[] {
   ];
 }
 
-/** Undefined: the original is asked for. Throws `invalid_parameter`. */
+/** Undefined: the request is for the original. Throws `invalid_parameter`. */
 export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uploads['images']): Sizes | undefined {
   const faults: Fault[] = [];
   const width = readSize(pairs, { key: 'width', sizes: widths, faults });

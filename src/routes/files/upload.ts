@@ -90,7 +90,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
       key === undefined
         ? await app.db.transaction(create)
         : await withIdempotencyKey(app, { userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, create);
-    // The first request under this key has a file already.
+    // The first request under this key stored a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
     send(ctx, answer);
   } catch (error) {
@@ -99,7 +99,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
   }
 }
 
-/** A commit whose answer was lost may have happened: then the bytes have a record, and if not, the sweep takes them. */
+/** A commit whose result was lost may have happened: then the bytes have a record; otherwise the sweeper deletes them. */
 async function undo(
   incoming: Incoming,
   { error, published }: { readonly error: unknown; readonly published: boolean },
@@ -129,7 +129,7 @@ function dataOf({ data }: Received): Readonly<Record<string, unknown>> {
   throw new Problem('validation_failed', detail, { errors: [{ pointer: '/data', code: 'not_an_object', detail }] });
 }
 
-/** Two forms that say the same are the same, whatever their boundary. */
+/** Equal for forms of equal content, whatever their boundary. */
 function hashOf({ name, contentType, sha256, data }: Received): string {
   return createHash('sha256')
     .update(JSON.stringify([name, contentType, sha256, data?.toString('base64')]))

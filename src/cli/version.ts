@@ -1,0 +1,8 @@
+/** The version of the package. */
+import { createRequire } from 'node:module';
+
+/** By the package's own name, because compiled files lie elsewhere than sources. */
+export function packageVersion(): string {
+  const { version } = createRequire(import.meta.url)('bylaw/package.json') as { readonly version: string };
+  return version;
+}
