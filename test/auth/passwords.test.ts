@@ -40,7 +40,7 @@ describeOnBoth(
       ['8 characters outside the basic plane', '🦊🐻🐼🦁🐯🐨🐮🐷', 'taken'],
       ['256 characters', `${'ab#d'.repeat(60)}gh#kq2vzgh#kq2vz`, 'taken'],
       ['257 characters', `${'ab#d'.repeat(60)}gh#kq2vzgh#kq2vz!`, '/password too_long'],
-      ['a megabyte less a little', 'x'.repeat(1_000_000), '/password too_long'],
+      ['as long as a body can be', 'x'.repeat(16_000), '/password too_long'],
       ['few characters that are many after NFKC', 'ﷺ'.repeat(15), '/password too_long'],
       ['a lone surrogate', 'gh#kq2vz\ud800', '/password invalid_value'],
       ['a NUL', 'gh#kq2vz\u0000', '/password invalid_value'],
