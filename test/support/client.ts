@@ -1,6 +1,4 @@
 /** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
-import type { Check } from './documented.ts';
-
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -17,6 +15,9 @@ export interface Sending {
   /** Sent as it is. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
 }
+
+/** Looks at every answer; throws what it finds wrong. */
+export type Check = (method: string, path: string, answer: Answer) => void;
 
 export class Client {
   readonly url: string;

@@ -1,5 +1,5 @@
 /** Holds every answer that a suite gets to the OpenAPI document: its status, and the code of a problem. */
-import type { Answer } from './client.ts';
+import type { Check } from './client.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is JSON
 type Json = any;
@@ -8,9 +8,6 @@ interface Place {
   readonly path: RegExp;
   readonly operations: Readonly<Record<string, Json>>;
 }
-
-/** Throws what the document does not say of this answer. */
-export type Check = (method: string, path: string, answer: Answer) => void;
 
 export function documented(document: Json): Check {
   const places: readonly Place[] = Object.entries<Json>(document.paths)

@@ -14,8 +14,8 @@ import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open.ts';
-import { Client } from './client.ts';
-import { type Check, documented } from './documented.ts';
+import { type Check, Client } from './client.ts';
+import { documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { isolatedUrl } from './postgres.ts';
 
