@@ -1,5 +1,5 @@
 /** The attacks A01–A65 of the security review, and an inventory: every attack and every finding has a test. */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';
@@ -45,6 +45,11 @@ describe('inventory', () => {
       expect(read(file)).toContain(title);
     },
   );
+  test('every test that SECURITY.md links to is there', () => {
+    const links = [...read('SECURITY.md').matchAll(/\]\(([^)#]+)\)/g)].map(([, target]) => target!);
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
+  });
   test('every finding of the review is named by a test of this folder, or listed with a reason', () => {
     const texts = globSync('test/security/*.test.ts', { cwd: ROOT }).map(read);
     const named = texts.flatMap((text) => [...text.matchAll(/['"`]([SL]\d{1,2})\b/g)].map(([, id]) => id!));
