@@ -19,21 +19,21 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
   // The latest of a connection: earlier ones are answered before it.
   const answers = new WeakMap<Duplex, Answer>();
   const refused = new WeakSet<Duplex>();
-  const refuse = (socket: Duplex, problem: Problem, reason?: string): void => {
+  const refuse = (socket: Duplex, problem: Problem, { code: reason, rawPacket }: ParseError = {}): void => {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
     const requestId = randomUUID();
     log.info({ request_id: requestId, status: problem.status, code: problem.code, reason }, 'no request');
-    socket.end(answerOf(problem, requestId));
+    socket.end(answerOf(problem, requestId, isHead(rawPacket)));
     const late = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => clearTimeout(late));
   };
 
   server.prependListener('request', (request, response) => answers.set(request.socket, response));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: ParseError, socket) => {
     // What comes after it is no HTTP either, and is told so again.
     if (refused.has(socket)) return;
     refused.add(socket);
-    const told = (): void => refuse(socket, problemOf(error), error.code);
+    const told = (): void => refuse(socket, problemOf(error), error);
     const before = answers.get(socket);
     if (before === undefined || before.closed) told();
     // The broken request follows one that is still being answered.
@@ -51,7 +51,17 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
   });
 }
 
-function problemOf({ code }: NodeJS.ErrnoException): Problem {
+/** What Node knows of bytes that are not a request. */
+interface ParseError {
+  readonly code?: string | undefined;
+  /** The bytes that the parser had when it gave up. */
+  readonly rawPacket?: Buffer;
+}
+
+/** The response to a HEAD has no body, whatever came of it. */
+const isHead = (packet: Buffer | undefined): boolean => packet?.toString('latin1', 0, 5) === 'HEAD ';
+
+function problemOf({ code }: ParseError): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new Problem('headers_too_large', 'the request line and the headers together are larger than 16 KiB');
@@ -64,7 +74,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
   }
 }
 
-function answerOf(problem: Problem, requestId: string): string {
+function answerOf(problem: Problem, requestId: string, withoutBody: boolean): string {
   const body = detailsOf(problem, requestId);
   const headers = {
     ...PROTECTIVE_HEADERS,
@@ -77,5 +87,7 @@ function answerOf(problem: Problem, requestId: string): string {
     Connection: 'close',
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`, ...lines, '', body].join('\r\n');
+  return [`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`, ...lines, '', withoutBody ? '' : body].join(
+    '\r\n',
+  );
 }

@@ -96,6 +96,13 @@ describe('what is no request', () => {
     expect(body + JSON.stringify([...headers])).not.toMatch(/mark|caller|x{10}/);
   });
 
+  test('a HEAD that is too large has no body in its response', async () => {
+    const socket = open(service.url);
+    socket.write(`HEAD / HTTP/1.1\r\nHost: x\r\nX-A: ${'x'.repeat(20_000)}\r\n\r\n`);
+    const said = await text(socket);
+    expect([said.slice(0, 12), said.slice(said.indexOf('\r\n\r\n'))]).toEqual(['HTTP/1.1 431', '\r\n\r\n']);
+  });
+
   test('an old client needs no Host, and is not asked what it expects', async () => {
     const [answer] = await send(service.url, 'GET /healthz HTTP/1.0\r\nExpect: nothing\r\n\r\n');
     expect([answer!.status, answer!.body]).toEqual([200, '{"status":"alive"}']);
