@@ -3,11 +3,12 @@ import { print } from '../../grammar/printer.ts';
 import type { Expr } from '../../grammar/syntax.ts';
 import type { Checked, Need, Policy, PolicyRequest, Related, Residual, Row } from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
+import { relatedOf } from '../oracle/database.ts';
 import { interpret, type Truth } from '../oracle/interpret.ts';
 import type { Compiler } from './compiler.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
-import { relatedOf, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** The three forms of a policy whose answers are the partition of the table: true, false, and one of the two. */
 export const FORMS = ['it', 'not it', 'it or not it'] as const;

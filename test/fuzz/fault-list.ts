@@ -10,6 +10,9 @@ const fault = (file: string, name: string, find: RegExp, put: string): Fault => 
 const LOWER = 'src/policy/lower/lower.ts';
 const CONDITION = 'src/policy/condition.ts';
 const COMPILE = 'src/policy/compile.ts';
+const WRITTEN_ROW = 'src/store/records/written-row.ts';
+const LINKS = 'src/store/records/links.ts';
+const HAS_ONE = 'src/store/records/has-one.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -379,5 +382,60 @@ export const FAULTS: readonly Fault[] = [
     'the year 10000 is read',
     /if \(seconds < FIRST_SECOND \|\| seconds > LAST_SECOND\) return undefined/,
     'if (seconds < FIRST_SECOND) return undefined',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'a create is written whatever its rules say',
+    /WHERE \$\{condition\}\nRETURNING/,
+    'WHERE TRUE OR ${condition}\nRETURNING',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'an update is judged by the stored row alone',
+    /return rowOf\(collection, writing, \{\n/,
+    'return rowOf(collection, { values: [], members: [], partners: [] }, {\n',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'members that leave are judged as members',
+    /WHERE id <> ALL\(\$\{leaving\}\) UNION/,
+    'WHERE TRUE OR id <> ALL(${leaving}) UNION',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'a new partner is judged as the stored one',
+    /change === undefined \? otherwise\.partner\(relation\)/,
+    'true ? otherwise.partner(relation)',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'what joins is judged as if it had not',
+    / UNION SELECT unnest\(\$\{joining\}\)\)/,
+    ' UNION SELECT unnest(${joining}) WHERE FALSE)',
+  ),
+  fault(LINKS, 'members that the caller may not read leave', /AND \$\{readable\(ask, collection, 'x'\)\}/, ''),
+  fault(
+    HAS_ONE,
+    'a hidden partner is let go',
+    /holder === undefined \|\| \(await isReadable/,
+    'true || (await isReadable',
+  ),
+  fault(
+    HAS_ONE,
+    'the old partner is let go without a rule',
+    /if \(!\(await guarded\.write\(reading, pointingAt\(relation, null\)\)\)\) throw refused;/,
+    'await guarded.write(reading, pointingAt(relation, null));',
+  ),
+  fault(
+    'src/store/records/update.ts',
+    'the record is judged after its partners are written',
+    /const isWritten = isRolesAlone/,
+    'await writePartners(reading, id, writing.partners);\n  const isWritten = isRolesAlone',
+  ),
+  fault(
+    'src/store/records/update.ts',
+    'the record is judged after its members are written',
+    /const isWritten = isRolesAlone/,
+    'for (const member of writing.members) await writeMembers(reading, id, member);\n  const isWritten = isRolesAlone',
   ),
 ];

@@ -1,17 +1,21 @@
 /**
  * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
+ * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startPostgres } from '../support/postgres.ts';
 import { loadCompiler } from './compiler.ts';
+import { DoorLane } from './door-lane.ts';
+import type { DoorCounts } from './doors.ts';
 import { runFaults } from './faults.ts';
 import { fuzzFrontEnd } from './frontend.ts';
 import { fuzzHttp } from './http/run.ts';
 import { describe } from './report.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { Shapes } from './shapes.ts';
+import { loadDoors } from './store-modules.ts';
 
 const isHttp = process.argv[2] === 'http';
 const { values: options } = parseArgs({
@@ -55,11 +59,26 @@ async function fuzz(): Promise<number> {
     shapes,
     isOver: () => Date.now() > end || found.length >= MOST_DISAGREEMENTS,
   };
+  const doorCounts: DoorCounts = { worlds: 0, writes: 0, allowed: 0 };
+  let doorFailures = 0;
   console.log(`seed ${seed}, ${seconds} s`);
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
   try {
-    const lanes = await openLanes(stops);
+    const { lanes, url } = await openLanes(stops);
+    const doors = new DoorLane(url, { doors: await loadDoors(), seed, counts: doorCounts, isOver: () => run.isOver() });
+    const throughDoors = async () => {
+      while (url !== '' && options.world === undefined && !run.isOver() && doorFailures < MOST_DISAGREEMENTS) {
+        const start = performance.now();
+        const disagreement = await doors.next();
+        if (disagreement !== undefined) {
+          doorFailures++;
+          console.log(disagreement);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 2 * (performance.now() - start)));
+      }
+    };
+    const writing = throughDoors();
     let next = Number(options.world ?? options.from);
     const last = options.world === undefined ? Number.POSITIVE_INFINITY : next;
     await Promise.all(
@@ -75,12 +94,19 @@ async function fuzz(): Promise<number> {
         }
       }),
     );
+    await writing;
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
   for (const [cause, count] of causes) console.log(`${count} × ${cause}`);
-  summarise({ run, shapes, found: found.length, seconds: (performance.now() - began) / 1000 });
-  return found.length + frontEndFailures > 0 ? 1 : 0;
+  summarise({
+    run,
+    shapes,
+    found: found.length + doorFailures,
+    seconds: (performance.now() - began) / 1000,
+    doorCounts,
+  });
+  return found.length + doorFailures + frontEndFailures > 0 ? 1 : 0;
 }
 
 /** Any text is answered, in time and with places that exist. The number of those that are not. */
@@ -100,11 +126,13 @@ function causeOf({ backend, error, text }: Disagreement): string {
 }
 
 /** A cluster with the collation C, one with ICU's en-US, and PGlite. */
-async function openLanes(stops: (() => Promise<void>)[]): Promise<Lane[]> {
+async function openLanes(stops: (() => Promise<void>)[]): Promise<{ lanes: readonly Lane[]; url: string }> {
   const lanes: Lane[] = [];
+  let url = '';
   for (const collation of options.icu ? (['icu', 'icu'] as const) : (['c', 'icu'] as const).slice(0, LANES)) {
     const server = await startPostgres({ collation });
     if (server === undefined) break;
+    if (url === '') url = server.url;
     stops.push(() => server.stop());
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();
@@ -113,7 +141,7 @@ async function openLanes(stops: (() => Promise<void>)[]): Promise<Lane[]> {
     console.log(`PostgreSQL, default collation ${server.collation}`);
   }
   if (!options['no-pglite'] && options.world === undefined) lanes.push(await openPglite(stops));
-  return lanes;
+  return { lanes, url };
 }
 
 async function openPglite(stops: (() => Promise<void>)[]): Promise<Lane> {
@@ -144,9 +172,10 @@ interface Summary {
   readonly shapes: Shapes;
   readonly found: number;
   readonly seconds: number;
+  readonly doorCounts: DoorCounts;
 }
 
-function summarise({ run: { counts, seed }, shapes, found, seconds }: Summary): void {
+function summarise({ run: { counts, seed }, shapes, found, seconds, doorCounts }: Summary): void {
   const million = (count: number) => `${(count / 1e6).toFixed(2)} M`;
   const perMinute = (count: number) => million((count / seconds) * 60);
   const { known, met, missing, others } = shapes.report();
@@ -158,6 +187,8 @@ function summarise({ run: { counts, seed }, shapes, found, seconds }: Summary): 
     `decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`,
   );
   console.log(`  of written records ${million(counts.writes)}`);
+  const { writes, allowed } = doorCounts;
+  console.log(`writes by the store ${writes}, in ${doorCounts.worlds} worlds, ${allowed} of them allowed`);
   console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.truths)).toFixed(1)} %`);
   console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
   for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);

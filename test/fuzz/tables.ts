@@ -1,7 +1,7 @@
 /** The tables of a world, with a row of bits for each row: `_bit` says in an answer which rows were meant. */
 import { heldColumn } from '../../src/policy/condition.ts';
 import type { Catalog, CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
-import type { Data } from './world.ts';
+import type { Data } from '../oracle/database.ts';
 
 export interface Database {
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;

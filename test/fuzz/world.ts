@@ -5,19 +5,13 @@ import type {
   CatalogCollection,
   CatalogField,
   CatalogRelation,
-  Related,
   Row,
   ScalarType,
 } from '../../src/policy/types.ts';
+import { type Data, type Id, relatedOf } from '../oracle/database.ts';
 import type { Random } from './random.ts';
 import { scalarOf, TEXTS } from './values.ts';
 
-type Id = string;
-/** Collection → rows; and link table → pairs of identifiers (source, target). */
-export interface Data {
-  readonly rows: ReadonlyMap<string, readonly Row[]>;
-  readonly links: ReadonlyMap<string, readonly (readonly [Id, Id])[]>;
-}
 export interface World {
   readonly catalog: Catalog;
   readonly data: Data;
@@ -242,35 +236,4 @@ function fieldValue(type: ScalarType, { random, anyId }: { random: Random; anyId
   if (type !== 'string' || random.chance(0.85)) return scalarOf(type, random);
   const id = anyId();
   return random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : `${random.pick(TEXTS)}${random.pick(TEXTS)}`;
-}
-
-/** Answers from memory; every list in the order of the rows. */
-export function relatedOf(catalog: Catalog, data: Data): Related {
-  const one = new Map<string, Map<Id, Row>>();
-  for (const [name, rows] of data.rows) one.set(name, new Map(rows.map((row) => [row.id as Id, row])));
-  const many = new Map<string, Map<Id, Row[]>>();
-  const put = (index: Map<Id, Row[]>, id: Id, row: Row) => {
-    const list = index.get(id);
-    if (list) list.push(row);
-    else index.set(id, [row]);
-  };
-  for (const [name, collection] of catalog.collections) {
-    for (const relation of collection.relations.values()) {
-      if (relation.kind === 'belongs_to') continue;
-      const index = new Map<Id, Row[]>();
-      many.set(`${name}.${relation.name}`, index);
-      if (relation.kind === 'many_to_many') {
-        for (const [source, target] of data.links.get(relation.linkTable)!)
-          put(index, source, one.get(relation.collection)!.get(target)!);
-      } else {
-        for (const row of data.rows.get(relation.collection)!)
-          if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
-      }
-    }
-  }
-  const nothing: readonly Row[] = [];
-  return {
-    one: (collection, id) => one.get(collection)!.get(id),
-    many: (collection, relation, id) => many.get(`${collection}.${relation}`)!.get(id) ?? nothing,
-  };
 }

@@ -11,7 +11,7 @@ import type { Catalog, Row } from '../../src/policy/types.ts';
 import { readCatalog } from '../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../src/sql.ts';
 import { createTables, type Database } from '../fuzz/tables.ts';
-import { type Data, relatedOf } from '../fuzz/world.ts';
+import { type Data, relatedOf } from '../oracle/database.ts';
 import { emptySnapshot } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 

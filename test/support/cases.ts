@@ -10,7 +10,8 @@ import type {
   Row,
   ScalarType,
 } from '../../src/policy/types.ts';
-import { type Data, relatedOf, type World } from '../fuzz/world.ts';
+import type { World } from '../fuzz/world.ts';
+import { type Data, relatedOf } from '../oracle/database.ts';
 
 export interface Case {
   readonly name: string;

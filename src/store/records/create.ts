@@ -8,7 +8,7 @@ import type { Cells, Transaction } from '../database/contract.ts';
 import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
-import { firstPartnerOf, writePartner } from './has-one.ts';
+import { firstPartnerOf, writePartners } from './has-one.ts';
 import { type Data, type Given, type Input, readInput, type Value } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
 import { lookAt } from './locked-row.ts';
@@ -91,9 +91,9 @@ async function writeIn(tx: Transaction, { id, store, ask, permit, input, relatio
   const inserted = await tx.rows(insertWhere({ collection, writing, condition, returning: raw('id') }));
   if (inserted.length === 0) throw forbidden();
   for (const member of writing.members) await writeMembers(reading, id, member);
-  for (const partner of writing.partners) await writePartner(reading, id, partner);
-  const written = await lookAt(reading, { collection: collection.name, id, conditions: [] });
+  await writePartners(reading, id, writing.partners);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  const written = await lookAt(reading, { collection: collection.name, id, conditions: [] });
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
 }
 

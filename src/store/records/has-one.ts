@@ -22,7 +22,16 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
 /** For a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
-export async function writePartner(reading: Reading, id: string, change: PartnerChange): Promise<void> {
+/** After the record's own write: each partner is an operation of its own, judged against a database in which every place is held once. */
+export async function writePartners(reading: Reading, id: string, changes: readonly PartnerChange[]): Promise<void> {
+  for (const change of changes) {
+    await reading.q.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+    await reading.q.run(raw('SET CONSTRAINTS ALL DEFERRED'));
+    await writePartner(reading, id, change);
+  }
+}
+
+async function writePartner(reading: Reading, id: string, change: PartnerChange): Promise<void> {
   const { relation, partner, pointer, id: wanted } = change;
   const holder = await holderOf(reading, relation, id);
   if (holder === partner || (holder === undefined && partner === null)) return;

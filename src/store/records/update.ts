@@ -8,7 +8,7 @@ import { type AccessContext, actorOf, type Reading, type Store } from './access-
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import type { Written } from './create.ts';
 import { GuardedUpdate } from './guarded-update.ts';
-import { partnerChangeOf, writePartner } from './has-one.ts';
+import { partnerChangeOf, writePartners } from './has-one.ts';
 import { type Data, type Input, readInput } from './input.ts';
 import { memberChangeOf, writeMembers } from './links.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
@@ -77,10 +77,10 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
     const roles = rolesAfter(reading.store.schema, reading.ask, { before: rolesBefore, change: input.roles });
     await writeRoles(tx, { id, roles });
   }
-  for (const partner of writing.partners) await writePartner(reading, id, partner);
-  const after = await lookAt(reading, { collection: name, id, conditions: [] });
+  await writePartners(reading, id, writing.partners);
   assertVersion(version, change.ifVersion);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  const after = await lookAt(reading, { collection: name, id, conditions: [] });
   if (kind === 'users') {
     const by = actorOf(reading.ask);
     await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: after.row.roles as string[], by }, tx);

@@ -1,0 +1,280 @@
+/**
+ * The store's own doors: random creates and updates under random rules, on a real database. test/oracle/judge.ts says from the definition what each
+ * comes to: whether it is allowed, and what the database holds afterwards.
+ */
+import type { Expr } from '../../grammar/syntax.ts';
+import type { Permit } from '../../src/policy/access.ts';
+import type { Action, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
+import type { Collection } from '../../src/schema/model.ts';
+import type { Database } from '../../src/store/database/contract.ts';
+import type { Data, Id } from '../oracle/database.ts';
+import { judge, type MemberOperation, type Write } from '../oracle/judge.ts';
+import { compileForm, Rejected } from './differential.ts';
+import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
+import { PolicyMaker, type Setting, SPAN } from './policies.ts';
+import { Random } from './random.ts';
+import { randomRequest } from './requests.ts';
+import type { Doors } from './store-modules.ts';
+import { scalarOf } from './values.ts';
+import type { World } from './world.ts';
+
+export interface DoorCounts {
+  worlds: number;
+  writes: number;
+  allowed: number;
+}
+export interface DoorRun {
+  readonly doors: Doors;
+  readonly seed: number;
+  readonly counts: DoorCounts;
+  isOver(): boolean;
+}
+
+const WRITES = 120;
+
+/** One world of writes in a database without tables. What disagrees first, told in full; undefined where nothing does. */
+export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
+  const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
+  const { schema, issues } = run.doors.parseSchema(randomSchema(random));
+  if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await run.doors.applyMigration(db, schema);
+  const stocked = { doors: run.doors, schema, db };
+  await fill(stocked, random);
+  run.counts.worlds++;
+  const session = new Session(stocked, random);
+  for (let i = 0; i < WRITES && !run.isOver(); i++) {
+    const found = await session.next(run.counts);
+    if (found !== undefined) return `${found}\n  again       seed ${run.seed}, world ${number} of the doors`;
+  }
+  return undefined;
+}
+
+class Session {
+  readonly #stocked: Stocked;
+  readonly #random: Random;
+  readonly #makers = new Map<string, PolicyMaker>();
+  #data: Data | undefined;
+
+  constructor(stocked: Stocked, random: Random) {
+    this.#stocked = stocked;
+    this.#random = random;
+  }
+
+  async next(counts: DoorCounts): Promise<string | undefined> {
+    const before = this.#data ?? (await readAll(this.#stocked));
+    const write = this.#write(before);
+    const request = this.#request(write, before);
+    const rules = new RandomRules((collection, action) => this.#rules(collection, action, before));
+    const standing = { catalog: this.#stocked.schema, data: before, request, rules };
+    const expected = judge(write, standing);
+    const error = await this.#perform(write, request, rules);
+    const after = await readAll(this.#stocked);
+    this.#data = after;
+    counts.writes++;
+    if (expected !== undefined) counts.allowed++;
+    const wanted = shown(expected ?? before);
+    if ((error === undefined) === (expected !== undefined) && wanted === shown(after)) return undefined;
+    return [
+      `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ${error === undefined ? 'allowed' : `refused (${error})`} by the store`,
+      `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
+      ...rules.lines(),
+      `  request     ${JSON.stringify(request)}`,
+      `  before      ${shown(before)}`,
+      `  expected    ${wanted}`,
+      `  found       ${shown(after)}`,
+    ].join('\n');
+  }
+
+  /** The code of a refusal; undefined where the write was made. What is not a refusal is a defect. */
+  async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<string | undefined> {
+    const { doors, schema, db } = this.#stocked;
+    const permits = new Map<string, Permit>();
+    const permit = (collection: string, action: Action): Permit => {
+      const key = `${collection} ${action}`;
+      const made = permits.get(key) ?? doors.decide({ rules: rules.policies(collection, action), request });
+      permits.set(key, made);
+      return made;
+    };
+    const ask = {
+      collection: schema.collections.get(write.collection)!,
+      permit,
+      auth: request.auth!,
+      now: request.now,
+    };
+    const records = doors.createRecords(db, schema);
+    const data = request.data as Row;
+    try {
+      if (write.action === 'create') await records.create(ask, { data, relations: [], given: { id: write.id } });
+      else await records.update(ask, { id: write.id, data, relations: [], faults: [] });
+      return undefined;
+    } catch (error) {
+      const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
+      if (errors === undefined) throw error;
+      return [code, ...errors.map((fault) => fault.code)].join(' ');
+    }
+  }
+
+  // -------------------------------------------------------------- the write
+
+  #write(data: Data): Write {
+    const random = this.#random;
+    const action = random.chance(0.4) ? 'create' : 'update';
+    const collection = action === 'update' && random.chance(0.15) ? 'users' : random.pick(PLAIN);
+    const own = data.rows.get(collection)!;
+    const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
+    const made = this.#stocked.schema.collections.get(collection)!;
+    const write = {
+      action,
+      collection,
+      id,
+      values: this.#values(made, action, data),
+      partners: this.#partners(made, data),
+      members: this.#members(made, data, action),
+    } as const;
+    const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
+    return isEmpty ? this.#write(data) : write;
+  }
+
+  #values({ fields, relations }: Collection, action: Write['action'], data: Data): Row {
+    const random = this.#random;
+    const values: Record<string, unknown> = {};
+    const share = random.pick([0, 0.2, 0.5]);
+    for (const { name, type, required, readOnly } of fields.values()) {
+      if (readOnly) continue;
+      if (action === 'create' || random.chance(share))
+        values[name] = !required && random.chance(0.25) ? null : scalarOf(type, random);
+    }
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'belongs_to') continue;
+      if (action === 'create' || random.chance(share))
+        values[relation.name] =
+          !relation.required && random.chance(0.25) ? null : this.#idOf(relation.collection, data, relation.unique);
+    }
+    return values;
+  }
+
+  #partners({ relations }: Collection, data: Data): Write['partners'] {
+    const random = this.#random;
+    return [...relations.values()].flatMap((relation) => {
+      if (relation.kind !== 'has_one' || random.chance(0.6)) return [];
+      return [{ relation, id: random.chance(0.3) ? null : this.#idOf(relation.collection, data, false) }];
+    });
+  }
+
+  #members({ relations }: Collection, data: Data, action: Write['action']): Write['members'] {
+    const random = this.#random;
+    return [...relations.values()].flatMap((relation): MemberOperation[] => {
+      if (relation.kind !== 'many_to_many' || random.chance(0.5)) return [];
+      const some = () => Array.from({ length: random.below(4) }, () => this.#idOf(relation.collection, data, false)!);
+      const replaces = random.chance(0.4);
+      const operation = {
+        relation,
+        ...(replaces && { set: some() }),
+        ...((!replaces || random.chance(0.3)) && { add: some() }),
+        ...((action === 'update' || random.chance(0.3)) && random.chance(0.6) && { remove: some() }),
+      };
+      return [operation];
+    });
+  }
+
+  /** Of a stored record; for a unique place, often of one that nobody points at. */
+  #idOf(collection: string, data: Data, isUnique: boolean): Id | null {
+    const rows = data.rows.get(collection)!;
+    if (rows.length === 0) return null;
+    return isUnique && this.#random.chance(0.3) ? null : (this.#random.pick(rows).id as Id);
+  }
+
+  // -------------------------------------------------------------- the request and its rules
+
+  #request(write: Write, data: Data): PolicyRequest {
+    const random = this.#random;
+    const world = { catalog: this.#stocked.schema, data } as unknown as World;
+    const request = randomRequest(world, this.#setting(write.collection, write.action), random);
+    // Whoever writes their own record is judged with the caller as before.
+    const users = data.rows.get('users')!;
+    const auth =
+      write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
+    return { ...request, auth: auth ?? request.auth ?? random.pick(users), data: bodyOf(write) };
+  }
+
+  #setting(collection: string, action: Action): Setting {
+    return { catalog: this.#stocked.schema, collection, action };
+  }
+
+  #rules(collection: string, action: Action, data: Data): readonly Policy[] {
+    const random = this.#random;
+    if (random.chance(action === 'read' ? 0.7 : 0.15)) return [this.#compiled(collection, action, TRUE)!];
+    return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, data));
+  }
+
+  #rule(collection: string, action: Action, data: Data): Policy {
+    const key = `${collection} ${action}`;
+    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const maker =
+      this.#makers.get(key) ?? new PolicyMaker(this.#setting(collection, action), { random: this.#random, ids });
+    this.#makers.set(key, maker);
+    for (;;) {
+      const made = this.#compiled(collection, action, maker.make());
+      if (made !== undefined) return made;
+    }
+  }
+
+  /** Undefined where the checker refuses it. */
+  #compiled(collection: string, action: Action, expr: Expr): Policy | undefined {
+    const setting = this.#setting(collection, action);
+    try {
+      const { generated, closures } = compileForm('it', expr, { setting, compiler: this.#stocked.doors.compiler });
+      return this.#random.chance(0.5) ? generated : closures;
+    } catch (error) {
+      if (!(error instanceof Rejected)) throw error;
+      return undefined;
+    }
+  }
+}
+
+const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: SPAN }, span: SPAN };
+
+/** One is enough where a literal of the type is wanted. */
+const idsOf = (rows: readonly Row[]): readonly Id[] =>
+  rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
+
+/** Made when first asked for, and the same for the judge and for the store. */
+class RandomRules {
+  readonly #make: (collection: string, action: Action) => readonly Policy[];
+  readonly #made = new Map<string, readonly Policy[]>();
+
+  constructor(make: (collection: string, action: Action) => readonly Policy[]) {
+    this.#make = make;
+  }
+
+  policies(collection: string, action: Action): readonly Policy[] {
+    const key = `${collection} ${action}`;
+    const policies = this.#made.get(key) ?? this.#make(collection, action);
+    this.#made.set(key, policies);
+    return policies;
+  }
+
+  of(collection: string, action: Action): readonly Policy[] {
+    return this.policies(collection, action);
+  }
+
+  lines(): readonly string[] {
+    return [...this.#made].flatMap(([key, policies]) => policies.map(({ text }) => `  ${key.padEnd(12)}${text}`));
+  }
+}
+
+function bodyOf({ values, partners, members }: Write): Row {
+  return {
+    ...values,
+    ...Object.fromEntries(partners.map(({ relation, id }) => [relation.name, id])),
+    ...Object.fromEntries(members.map(({ relation, ...operation }) => [relation.name, operation])),
+  };
+}
+
+/** Equal for databases that hold the same. */
+function shown({ rows, links }: Data): string {
+  const byId = (a: Row, b: Row): number => (String(a.id) < String(b.id) ? -1 : 1);
+  const tables = [...rows].map(([name, all]) => [name, all.toSorted(byId).map((row) => Object.entries(row).sort())]);
+  const pairs = [...links].map(([name, all]) => [name, all.map((pair) => pair.join('→')).sort()]);
+  return JSON.stringify([tables, pairs]);
+}

@@ -1,0 +1,28 @@
+/** The modules of a store under test. */
+import { type Compiler, loadCompiler, ROOT } from './compiler.ts';
+
+type AccessModule = typeof import('../../src/policy/access.ts');
+type LoadModule = typeof import('../../src/schema/load.ts');
+type OpenModule = typeof import('../../src/store/database/open.ts');
+type MigrateModule = typeof import('../../src/store/migrations/migrate.ts');
+type RecordsModule = typeof import('../../src/store/records/records.ts');
+
+/** A store under test: this tree's, or a copy of it with a fault put in. */
+export interface Doors {
+  readonly compiler: Compiler;
+  readonly decide: AccessModule['decide'];
+  readonly parseSchema: LoadModule['parseSchema'];
+  readonly openDatabase: OpenModule['openDatabase'];
+  readonly applyMigration: MigrateModule['applyMigration'];
+  readonly createRecords: RecordsModule['createRecords'];
+}
+
+export async function loadDoors(root: URL = ROOT): Promise<Doors> {
+  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const { decide } = await load<AccessModule>('src/policy/access.ts');
+  const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
+  const { openDatabase } = await load<OpenModule>('src/store/database/open.ts');
+  const { applyMigration } = await load<MigrateModule>('src/store/migrations/migrate.ts');
+  const { createRecords } = await load<RecordsModule>('src/store/records/records.ts');
+  return { compiler: await loadCompiler(root), decide, parseSchema, openDatabase, applyMigration, createRecords };
+}

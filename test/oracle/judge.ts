@@ -1,0 +1,206 @@
+/**
+ * What a write comes to, read off language.md: whether it is allowed, and the database that it leaves. It shares no code with the store. A write is
+ * judged against the database as it stands before it; a has_one that it moves is one more write for each partner, in turn.
+ */
+import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
+import { type Data, type Id, relatedOf } from './database.ts';
+import { interpret } from './interpret.ts';
+
+interface Rule {
+  readonly checked: Checked;
+  readonly namesNext: boolean;
+}
+interface Rules {
+  of(collection: string, action: 'read' | 'create' | 'update'): readonly Rule[];
+}
+export interface MemberOperation {
+  readonly relation: ManyToMany;
+  readonly set?: readonly Id[];
+  readonly add?: readonly Id[];
+  readonly remove?: readonly Id[];
+}
+export interface Write {
+  readonly action: 'create' | 'update';
+  readonly collection: string;
+  readonly id: Id;
+  /** Fields and belongs_to. A create names them all. */
+  readonly values: Row;
+  readonly partners: readonly { readonly relation: HasOne; readonly id: Id | null }[];
+  readonly members: readonly MemberOperation[];
+}
+export interface Standing {
+  readonly catalog: Catalog;
+  readonly data: Data;
+  readonly request: PolicyRequest;
+  readonly rules: Rules;
+}
+
+/** The database after the write; undefined where it is refused. */
+export function judge(write: Write, standing: Standing): Data | undefined {
+  if (!isReferable(write, standing)) return undefined;
+  const written = resultOf(write, standing);
+  if (!isAllowed(write, written, standing)) return undefined;
+  let after: Data | undefined = stored(write, written, standing);
+  for (const partner of write.partners) {
+    // A place that is held twice is refused before the next operation is judged.
+    if (after === undefined || !isUnique({ ...standing, data: after })) return undefined;
+    const isKept = partner.id === null && hiddenPartner(write, partner.relation, standing) !== undefined;
+    if (isKept) continue;
+    after = movePartner({ ...partner, of: write.id, from: write.collection }, { ...standing, data: after });
+  }
+  return after !== undefined && isUnique({ ...standing, data: after }) ? after : undefined;
+}
+
+// ---------------------------------------------------------------- the record
+
+/** What a body names must exist and be readable. */
+function isReferable({ collection, values, partners, members }: Write, standing: Standing): boolean {
+  const { relations } = standing.catalog.collections.get(collection)!;
+  const named: (readonly [string, Id])[] = [];
+  for (const relation of relations.values()) {
+    const id = relation.kind === 'belongs_to' ? values[relation.name] : undefined;
+    if (typeof id === 'string') named.push([relation.collection, id]);
+  }
+  for (const { relation, id } of partners) if (id !== null) named.push([relation.collection, id]);
+  for (const { relation, set = [], add = [] } of members)
+    for (const id of [...set, ...add]) named.push([relation.collection, id]);
+  return named.every(([target, id]) => isReadable(target, id, standing));
+}
+
+function isReadable(collection: string, id: Id, { catalog, data, request, rules }: Standing): boolean {
+  const record = data.rows.get(collection)!.find((row) => row.id === id);
+  if (record === undefined) return false;
+  const related = relatedOf(catalog, data);
+  return rules.of(collection, 'read').some(({ checked }) => interpret(checked, { record, related, request }) === true);
+}
+
+/** The record that the write makes. */
+function resultOf(write: Write, standing: Standing): Row {
+  const { action, collection, id, values } = write;
+  const { now } = standing.request;
+  const before = rowOf(standing.data, collection, id);
+  const stamps = action === 'create' ? { created_at: now, updated_at: now } : { updated_at: later(before!, now) };
+  const held = { ...(before && heldOf(collection, before, standing)) };
+  for (const relation of standing.catalog.collections.get(collection)!.relations.values()) {
+    if (relation.kind === 'many_to_many') held[relation.name] ??= [];
+    if (relation.kind === 'has_one') held[relation.name] ??= null;
+  }
+  for (const { relation, id: partner } of write.partners)
+    held[relation.name] = partner ?? hiddenPartner(write, relation, standing) ?? null;
+  for (const operation of write.members)
+    held[operation.relation.name] = membersAfter(held[operation.relation.name] as readonly Id[], operation, standing);
+  return { ...before, id, ...values, ...stamps, ...held };
+}
+
+/** Members that the caller may not read stay. */
+function membersAfter(before: readonly Id[], operation: MemberOperation, standing: Standing): readonly Id[] {
+  const { relation, set, add = [], remove = [] } = operation;
+  const isLeaving = (id: Id): boolean => (set === undefined ? false : !set.includes(id)) || remove.includes(id);
+  const kept = before.filter((id) => !isLeaving(id) || !isReadable(relation.collection, id, standing));
+  const more = [...(set ?? []), ...add].filter((id) => !remove.includes(id));
+  return [...new Set([...kept, ...more])];
+}
+
+/** The partner that the record has and that the caller may not read: it cannot be let go. */
+function hiddenPartner({ action, collection, id }: Write, relation: HasOne, standing: Standing): Id | undefined {
+  if (action === 'create') return undefined;
+  const [holder] = relatedOf(standing.catalog, standing.data).many(collection, relation.name, id);
+  if (holder === undefined || isReadable(relation.collection, holder.id as Id, standing)) return undefined;
+  return holder.id as Id;
+}
+
+function isAllowed({ action, collection, id }: Write, written: Row, standing: Standing): boolean {
+  if (action === 'update') return isUpdateAllowed(collection, rowOf(standing.data, collection, id)!, written, standing);
+  const related = relatedOf(standing.catalog, standing.data);
+  const world = { record: written, isWritten: true, related, request: standing.request };
+  return standing.rules.of(collection, 'create').some(({ checked }) => interpret(checked, world) === true);
+}
+
+/** One and the same rule before and after, or a rule that sees both. */
+function isUpdateAllowed(collection: string, record: Row, written: Row, standing: Standing): boolean {
+  const { catalog, data, request, rules } = standing;
+  const related: Related = relatedOf(catalog, data);
+  return rules.of(collection, 'update').some(({ checked, namesNext }) => {
+    if (namesNext) return interpret(checked, { record, next: written, related, request }) === true;
+    const [before, after] = [
+      interpret(checked, { record, related, request }),
+      interpret(checked, { record: written, isWritten: true, related, request }),
+    ];
+    return before === true && after === true;
+  });
+}
+
+function stored({ action, collection, id }: Write, written: Row, { catalog, data }: Standing): Data {
+  const { relations } = catalog.collections.get(collection)!;
+  const isHeld = (name: string): boolean => {
+    const kind = relations.get(name)?.kind;
+    return kind === 'has_one' || kind === 'many_to_many';
+  };
+  const row = Object.fromEntries(Object.entries(written).filter(([name]) => !isHeld(name)));
+  const others = data.rows.get(collection)!;
+  const rows = action === 'create' ? [...others, row] : others.map((each) => (each.id === id ? row : each));
+  const links = new Map(data.links);
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'many_to_many') continue;
+    const rest = links.get(relation.linkTable)!.filter(([source]) => source !== id);
+    const own = (written[relation.name] as readonly Id[]).map((target) => [id, target] as const);
+    links.set(relation.linkTable, [...rest, ...own]);
+  }
+  return { rows: new Map(data.rows).set(collection, rows), links };
+}
+
+// ---------------------------------------------------------------- its partners
+
+interface Move {
+  readonly relation: HasOne;
+  /** The record that takes the place, or nobody. */
+  readonly id: Id | null;
+  /** Whose place it is. */
+  readonly from: string;
+  readonly of: Id;
+}
+
+function movePartner({ relation, id, from, of }: Move, standing: Standing): Data | undefined {
+  const [holder] = relatedOf(standing.catalog, standing.data).many(from, relation.name, of);
+  if ((holder?.id ?? null) === id) return standing.data;
+  const freed = holder === undefined ? standing.data : point(relation, holder.id as Id, null, standing);
+  if (freed === undefined || id === null) return freed;
+  return point(relation, id, of, { ...standing, data: freed });
+}
+
+/** An update of the partner, as any other. */
+function point({ collection, via }: HasOne, id: Id, target: Id | null, standing: Standing): Data | undefined {
+  const write: Write = { action: 'update', collection, id, values: { [via]: target }, partners: [], members: [] };
+  const written = resultOf(write, standing);
+  return isAllowed(write, written, standing) ? stored(write, written, standing) : undefined;
+}
+
+function isUnique({ catalog, data }: Standing): boolean {
+  for (const { relations } of catalog.collections.values()) {
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'has_one') continue;
+      const places = data.rows.get(relation.collection)!.flatMap((row) => row[relation.via] ?? []);
+      if (new Set(places).size < places.length) return false;
+    }
+  }
+  return true;
+}
+
+// ---------------------------------------------------------------- the database
+
+const rowOf = (data: Data, collection: string, id: Id): Row | undefined =>
+  data.rows.get(collection)!.find((row) => row.id === id);
+
+/** The partners and members of a stored record. */
+function heldOf(collection: string, row: Row, { catalog, data }: Standing): Record<string, unknown> {
+  const related = relatedOf(catalog, data);
+  const held: Record<string, unknown> = {};
+  for (const relation of catalog.collections.get(collection)!.relations.values()) {
+    const ids = (): unknown[] => related.many(collection, relation.name, row.id as Id).map(({ id }) => id);
+    if (relation.kind === 'has_one') held[relation.name] = ids()[0] ?? null;
+    if (relation.kind === 'many_to_many') held[relation.name] = ids();
+  }
+  return held;
+}
+
+const later = (before: Row, now: string): string => (String(before.updated_at) > now ? String(before.updated_at) : now);
