@@ -16,6 +16,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
+import { invariant } from '../invariant.ts';
 import { Problem } from '../problem.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { invalidToken } from './invalid-token.ts';
@@ -100,7 +101,7 @@ export class AccessTokens {
     await this.#refresh(STALE_AFTER_MS);
     const now = Date.now();
     const key = this.#keys.findLast(({ activeAt }) => activeAt <= now) ?? this.#keys.at(0);
-    if (key === undefined) throw new Error('there is no signing key');
+    invariant(key !== undefined, 'there is a signing key');
     return new SignJWT({ sid: sessionId })
       .setProtectedHeader({ alg: ALG, typ: TYP, kid: key.kid })
       .setIssuer(this.#issuer())

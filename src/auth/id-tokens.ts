@@ -19,7 +19,7 @@ export class IdTokenError extends Error {
   }
 }
 
-/** Signatures only: with `none` or an HMAC, whoever knows the client secret would speak for the provider. */
+/** Signatures only: `none` proves nothing, and an HMAC is made with a secret that is not the provider's alone. */
 const ALGORITHMS = [
   'RS256',
   'RS384',

@@ -1,16 +1,15 @@
 /**
- * Rate limits, counted in the shared database (rate-limiter-flexible), so that all nodes count together.
+ * Rate limits: which attempts count, for whom. All nodes count together, in the shared database.
  * Password checks count only failures, and count each before reporting it: no matter how many run at once, no more
  * than the limit learn anything.
  */
 import { createHash } from 'node:crypto';
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 import type { Limits, Rate } from '../schema/model.ts';
-import { Param, param, Sql, type SqlType, sql, text } from '../sql.ts';
+import { param, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { AttemptCounter } from './attempt-counter.ts';
 import type { Client } from './audit.ts';
-import { BoundedMap } from './bounded-map.ts';
 import { QueuePerKey } from './bounded-queue.ts';
 import { normalEmail } from './email-address.ts';
 import { networkOf } from './network.ts';
@@ -35,25 +34,10 @@ export interface Limiter {
   prune(): Promise<void>;
 }
 
-/** Thrown by a counter; `first`: this node did not report this key in this window before. */
-export class LimitReached extends Problem {
-  readonly limit: string;
-  readonly first: boolean;
-  constructor(limit: string, first: boolean, headers: Readonly<Record<string, string>>) {
-    super('rate_limited', `too many attempts; try again in ${headers['Retry-After']} s`, { headers });
-    this.limit = limit;
-    this.first = first;
-  }
-}
-
-const TABLE = '_auth_limits';
 /** Days for which a login makes a network known to an account. */
 const KNOWN_DAYS = 30;
 /** Password checks that one network, and one account, may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
-
-/** Keys whose refusals a counter remembers having reported. */
-const MAX_REPORTED = 10_000;
 
 const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
 const UNLIMITED: Limiter = {
@@ -72,18 +56,18 @@ export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
 class DatabaseLimiter implements Limiter {
   readonly #db: Database;
   readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
-  readonly #loginAccount: Counter;
-  readonly #loginKnown: Counter;
-  readonly #loginAddress: Counter;
-  readonly #register: Counter;
-  readonly #registerAccount: Counter;
-  readonly #refresh: Counter;
-  readonly #reset: Counter;
-  readonly #resetAccount: Counter;
-  readonly #resetPair: Counter;
+  readonly #loginAccount: AttemptCounter;
+  readonly #loginKnown: AttemptCounter;
+  readonly #loginAddress: AttemptCounter;
+  readonly #register: AttemptCounter;
+  readonly #registerAccount: AttemptCounter;
+  readonly #refresh: AttemptCounter;
+  readonly #reset: AttemptCounter;
+  readonly #resetAccount: AttemptCounter;
+  readonly #resetPair: AttemptCounter;
 
   constructor(db: Database, limits: Limits) {
-    const counter = (name: string, rate: Rate): Counter => new Counter(db, name, rate);
+    const counter = (name: string, rate: Rate): AttemptCounter => new AttemptCounter(db, name, rate);
     this.#db = db;
     this.#loginAccount = counter('login-account', limits.loginAccount);
     this.#loginKnown = counter('login-known', limits.loginAccount);
@@ -180,85 +164,3 @@ async function firstRejection(promises: readonly Promise<unknown>[]): Promise<vo
 
 const tooManyAtOnce = (): Problem =>
   new Problem('rate_limited', 'too many attempts at once; try again in 1 s', { headers: { 'Retry-After': '1' } });
-
-class Counter {
-  readonly points: number;
-  readonly #name: string;
-  readonly #window: number;
-  readonly #limiter: RateLimiterPostgres;
-  /** Key → until when refusals of it are reported already. */
-  readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
-
-  constructor(db: Database, name: string, { points, window }: Rate) {
-    this.points = points;
-    this.#name = name;
-    this.#window = window;
-    this.#limiter = new RateLimiterPostgres({
-      storeClient: limiterClient(db),
-      storeType: 'client',
-      tableName: TABLE,
-      tableCreated: true,
-      clearExpiredByTimeout: false,
-      keyPrefix: name,
-      points,
-      duration: window,
-    });
-  }
-
-  /** Throws LimitReached when no attempt is left. */
-  async check(key: string): Promise<void> {
-    const state = await this.#limiter.get(key);
-    if (state !== null && state.consumedPoints >= this.points) throw this.#reached(key, state);
-  }
-
-  /** Returns how many attempts are spent now. Throws LimitReached when this was one too many. */
-  async spend(key: string): Promise<number> {
-    try {
-      return (await this.#limiter.consume(key)).consumedPoints;
-    } catch (error) {
-      throw error instanceof RateLimiterRes ? this.#reached(key, error) : error;
-    }
-  }
-
-  /** Headers: draft-ietf-httpapi-ratelimit-headers-10. */
-  #reached(key: string, { msBeforeNext }: RateLimiterRes): LimitReached {
-    const now = Date.now();
-    const isFirst = (this.#reported.get(key) ?? 0) <= now;
-    if (isFirst) this.#reported.set(key, now + msBeforeNext);
-    const wait = Math.max(1, Math.ceil(msBeforeNext / 1000));
-    return new LimitReached(this.#name, isFirst, {
-      'Retry-After': String(wait),
-      'RateLimit-Policy': `"${this.#name}";q=${this.points};w=${this.#window}`,
-      RateLimit: `"${this.#name}";r=0;t=${wait}`,
-    });
-  }
-}
-
-/** What the limiter takes for a connection of `pg`: runs its statements on the store. */
-function limiterClient(db: Database) {
-  return {
-    async query({ text: statementText, values }: { readonly text: string; readonly values: readonly unknown[] }) {
-      const statement = toSql(statementText, values);
-      if (statementText.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
-      const rows = (await db.rows(statement)).map(([points, expire]) => ({
-        points: Number(points),
-        expire: Number(expire),
-      }));
-      return { rowCount: rows.length, rows };
-    },
-  };
-}
-
-/** The limiter's own constant texts, with `$n` for strings and whole numbers. */
-function toSql(statement: string, values: readonly unknown[]): Sql {
-  const parts = statement.split(/\$(\d+)/);
-  const chunks = parts.filter((_, i) => i % 2 === 0);
-  const params = parts
-    .filter((_, i) => i % 2 === 1)
-    .map((number) => {
-      const value = values[Number(number) - 1];
-      const type: SqlType = typeof value === 'string' ? 'text' : 'int8';
-      return new Param(type, value);
-    });
-  return new Sql(chunks, params);
-}

@@ -1,5 +1,9 @@
-/** The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700, OpenID Connect Core 1.0). The only file with grant. */
+/**
+ * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700, OpenID Connect Core
+ * 1.0). The only file with grant.
+ */
 import grant from 'grant';
+import { invariant } from '../invariant.ts';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider } from '../schema/model.ts';
 import { type Endpoints, unavailable } from './oauth-provider.ts';
@@ -60,7 +64,7 @@ export async function startGrant(request: ProviderRequest): Promise<StartedGrant
     state: {},
   };
   await handlerOf(request)(ctx, async () => {});
-  if (location === undefined || ctx.session.grant === undefined) throw new Error('grant did not start the flow');
+  invariant(location !== undefined && ctx.session.grant !== undefined, 'grant starts a flow');
   return { location, session: ctx.session.grant };
 }
 

@@ -1,7 +1,8 @@
-/** Checking a password that somebody claims to know: limited, audited, and equally slow whether or not the account exists. */
+/** Checks a password: limited, audited, and equally slow whether or not the account exists. */
 import type { Database } from '../store/database/contract.ts';
+import { LimitReached } from './attempt-counter.ts';
 import { type AuditEntry, type Client, record } from './audit.ts';
-import { type Limiter, LimitReached } from './limits.ts';
+import type { Limiter } from './limits.ts';
 import type { PasswordPool } from './passwords.ts';
 import type { Account, Users } from './users.ts';
 

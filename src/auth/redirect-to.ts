@@ -1,4 +1,4 @@
-/** Where a browser may be sent after signing in: a path of this service, or a configured origin; nowhere else. */
+/** Where a browser may go after signing in: a path of this service, or an address in a configured origin. */
 import { Problem } from '../problem.ts';
 
 const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;

@@ -1,4 +1,4 @@
-/** Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: nobody guesses 256 bits. */
+/** Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: 256 bits cannot be guessed. */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
 const BYTES = 32;
