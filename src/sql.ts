@@ -1,6 +1,7 @@
 /**
- * The one way SQL comes to be: fragments made by the `sql` tag. A value becomes a typed parameter, or a `constant` where the program or the
- * schema states it; a name goes through `ident`; and what a request brings can reach the database as a parameter only. `text` numbers the parameters; equal shapes have equal text, so the text is a statement's identity.
+ * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a `constant` if the
+ * program or the schema states it; a name goes through `ident`. Request input reaches the database only as parameters.
+ * `text` numbers the parameters; equal shapes have equal text, so the text identifies a statement.
  */
 type ElementType =
   | 'text'
@@ -75,15 +76,15 @@ export const text = (value: string | null): Param => param('text', value);
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
 /**
- * A value that is part of the text, so that a plan is made for it and equal texts are equal statements. For values that the program or the schema
- * states, a policy's literals among them; what a request brings is a `param`.
+ * A value that is part of the text, so that a plan is made for it. For values that the program or the schema states,
+ * literals of policies among them; request input is a `param`.
  */
 export function constant(type: SqlType, value: unknown): Sql {
   if (!Array.isArray(value)) return raw(`${literal(value)}::${type}`);
   return raw(`ARRAY[${value.map(literal).join(', ')}]::${type}`);
 }
 
-/** Quoted where it is no plain whole number; its type follows. A backslash takes the form that reads the same under every standard_conforming_strings. */
+/** Quoted unless it is a plain int; its type follows. E'' reads the same under every standard_conforming_strings. */
 function literal(value: unknown): string {
   const text = String(value).replaceAll("'", "''");
   if (typeof value === 'number' && /^[0-9]+$/.test(text)) return text;
@@ -94,7 +95,7 @@ function literal(value: unknown): string {
 export const ident = (...names: readonly string[]): Sql =>
   new Sql([names.map((name) => `"${name.replaceAll('"', '""')}"`).join('.')], []);
 
-/** SQL text of this program's own. Never call it with anything that was read. */
+/** SQL text of this program. Never call it with input of any kind. */
 export const raw = (text: string): Sql => new Sql([text], []);
 
 export const empty: Sql = raw('');

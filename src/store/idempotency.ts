@@ -1,6 +1,6 @@
 /** Answers kept under an idempotency key, in the transaction of the write itself: both happen, or neither. */
 
-import { param, raw, type Sql, sql } from '../sql.ts';
+import { raw, type Sql, sql, text, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from './database/contract.ts';
 import { Refusal } from './refusal.ts';
 
@@ -31,12 +31,15 @@ export interface IdempotencyKey {
  */
 export async function claimKey(tx: Transaction, asked: IdempotencyKey): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;
-  const where = sql`user_id = ${param('uuid', userId)} AND path = ${param('text', path)} AND key = ${param('text', key)}`;
-  await tx.run(sql`DELETE FROM bylaw_idempotency WHERE ${where} AND created_at < now() - interval '24 hours'`);
+  const where = sql`user_id = ${uuid(userId)} AND path = ${text(path)} AND key = ${text(key)}`;
+  await tx.run(sql`
+    DELETE FROM bylaw_idempotency
+     WHERE ${where}
+       AND created_at < now() - interval '24 hours'`);
   const claimed = await tx.run(sql`
-INSERT INTO bylaw_idempotency (user_id, path, key, body_hash)
-VALUES (${param('uuid', userId)}, ${param('text', path)}, ${param('text', key)}, ${param('text', bodyHash)})
-ON CONFLICT DO NOTHING`);
+    INSERT INTO bylaw_idempotency (user_id, path, key, body_hash)
+    VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)})
+        ON CONFLICT DO NOTHING`);
   if (claimed === 1) return undefined;
   const [row] = await tx.rows(sql`SELECT body_hash, answer FROM bylaw_idempotency WHERE ${where}`);
   if (!row) throw new Refusal('idempotency_lost', 'the first request with this key has just ended; try again');
@@ -52,9 +55,11 @@ export async function keepAnswer(
   answer: string,
 ): Promise<void> {
   await tx.run(sql`
-UPDATE bylaw_idempotency
-   SET answer = ${param('text', answer)}
- WHERE user_id = ${param('uuid', userId)} AND path = ${param('text', path)} AND key = ${param('text', key)}`);
+    UPDATE bylaw_idempotency
+       SET answer = ${text(answer)}
+     WHERE user_id = ${uuid(userId)}
+       AND path = ${text(path)}
+       AND key = ${text(key)}`);
 }
 
 /** Deletes expired keys and returns their number. Called by a timer. */

@@ -1,6 +1,6 @@
 /**
- * What the other rooms may ask of the store. Implemented in this room; the embedded database and PostgreSQL answer alike.
- * Reads outside transactions are pipelined, named statements whose rows come as arrays of the text that PostgreSQL sent.
+ * A database, as the other rooms see it; the embedded one and PostgreSQL behave alike. Reads outside transactions are
+ * pipelined, and rows come as arrays of the text that PostgreSQL sent.
  */
 import type { Sql } from '../../sql.ts';
 
@@ -8,7 +8,7 @@ import type { Sql } from '../../sql.ts';
 export type Cells = readonly (string | null)[];
 
 export interface Queryable {
-  /** Rows as arrays of text cells. Named by the statement's text, so keep texts few. */
+  /** Rows as arrays of text cells. Prepared by the statement's text, so keep texts few. */
   rows(statement: Sql): Promise<readonly Cells[]>;
   /** Rows affected. */
   run(statement: Sql): Promise<number>;
@@ -20,13 +20,16 @@ export interface Transaction extends Queryable {
 
 export interface Database extends Queryable {
   readonly kind: 'embedded' | 'postgres';
-  /** For reads that may lag behind by what a replica lags; this database itself where there is none. */
+  /** For reads that may lag behind like a replica does; this database itself if there is none. */
   readonly replica: Queryable;
-  /** One statement that writes, as a transaction of its own: what it returns. `rows` is for reads: there, a wait for a lock would hold up others. */
+  /** The rows of one statement that writes, in its own transaction. In `rows`, its wait for a lock would hold up others. */
   write(statement: Sql): Promise<readonly Cells[]>;
-  /** READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are tried again up to 3 times. Never ask the pool inside for another connection: use the given one. */
+  /**
+   * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are
+   * retried up to 3 times. `work` must use the given transaction only.
+   */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** LISTEN; `onMessage` gets the payload, `onState(false)` when the channel is lost, `onState(true)` when it is back. */
+  /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(
     channel: string,
     onMessage: (payload: string) => void,
@@ -39,7 +42,7 @@ export interface Database extends Queryable {
 
 /** The constraint that a statement violated. */
 export interface Violated {
-  /** On a partition or a shard the name is made from that of the constraint, or not at all. */
+  /** On a partition or a shard not the name that we gave it. */
   readonly constraint: string;
   /** Empty where the server does not name them. */
   readonly columns: readonly string[];

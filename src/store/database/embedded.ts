@@ -1,4 +1,4 @@
-/** PostgreSQL inside this process (PGlite): one connection, so statements and transactions take turns on it. */
+/** PostgreSQL inside this process (PGlite): one connection, on which statements and transactions take turns. */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
@@ -16,7 +16,7 @@ export interface EmbeddedOptions {
   /** In memory without it. */
   readonly dataDir?: string;
   readonly searchPath?: string;
-  /** What one in memory begins with: a folder as `dumpDataDir` gives it. Making a new one costs several times what reading it does. */
+  /** The initial content of one in memory, from `dumpDataDir`: several times faster to read than to make. */
   readonly snapshot?: Blob;
   readonly preparedStatements?: number;
 }

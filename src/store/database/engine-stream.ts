@@ -1,6 +1,6 @@
 /**
- * The embedded engine in the place of a socket: the driver sends PostgreSQL's own protocol, and reads the bytes of the answer itself. The engine's own
- * adapter would parse them first, with a decoder of text that drops a U+FEFF at the beginning of every value.
+ * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the response itself. The
+ * engine's own adapter would parse it with a TextDecoder, which drops a U+FEFF at the start of every value.
  */
 import { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';

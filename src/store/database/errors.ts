@@ -1,11 +1,11 @@
-/** What PostgreSQL and the driver report, as the three kinds that callers act on. The one place that reads SQLSTATE. */
+/** Maps errors of PostgreSQL and the driver to the three kinds that callers act on. The only file that reads SQLSTATE. */
 import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 // PostgreSQL 18 reports `ON DELETE RESTRICT` with a code of its own.
 const RESTRICT_VIOLATION = '23001';
-/** Connection, authorization, no such database, resources, shut-down, system, read-only after a fail-over, idle in transaction. */
+/** Connection, authorization, no such database, resources, shutdown, system, read-only after a failover, idle in transaction. */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
@@ -51,7 +51,7 @@ function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
   return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
 }
 
-/** The connection is gone, or never was: nothing can be known of a statement that was under way. */
+/** The connection is gone, or never was: the outcome of a statement in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   if (isServerError(error)) return UNAVAILABLE.test(error.code);
   if (!(error instanceof Error)) return false;
@@ -66,8 +66,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * A prepared statement that the connection does not hold as we believe it does: a migration has overtaken it, or its first use was cancelled
- * before it was prepared while others were on their way behind it.
+ * The connection does not hold a prepared statement as we expect: a migration changed its result, or its first use was
+ * cancelled before it was prepared while others were in flight behind it.
  */
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error);

@@ -1,6 +1,6 @@
 /**
- * One process at a time in a data folder: a second one would silently lose rows. The file `lock` names its holder by process id and the
- * time that process started, so that a holder that was killed is known to be gone, also when its id is in use again.
+ * One process at a time in a data folder: a second one would silently lose rows. The file `lock` names its holder by
+ * process id and start time, so that a killed holder is known to be gone even after its id is reused.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -65,7 +65,7 @@ async function createOnce(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** Two processes may find the same dead holder: the lock is moved aside, and put back when it was already another's. */
+/** Two processes may find the same dead holder: the lock is moved aside, and put back if it was another's by then. */
 async function removeDead(path: string, dead: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {
@@ -116,7 +116,7 @@ async function beats(path: string): Promise<boolean> {
   return (await touched()) !== before;
 }
 
-/** Something that no other process of this id has: the boot and the tick of its start on Linux. Empty where it cannot be told. */
+/** Unique among processes with this id: on Linux the boot id and the start tick. Empty if it cannot be found out. */
 function startOf(pid: number): string {
   try {
     if (process.platform === 'linux') return linuxStartOf(pid);

@@ -1,4 +1,4 @@
-/** One connection that LISTENs to every channel asked for, and comes back after a loss. A silent loss shows by a heartbeat. */
+/** One connection that LISTENs to all channels and reconnects after a loss. A heartbeat detects a silent loss. */
 import pg from 'pg';
 import { ident } from '../../sql.ts';
 

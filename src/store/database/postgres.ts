@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server: a pool for transactions, and a few pipelined connections for reads, over which many requests share a round trip.
+ * A PostgreSQL server: a pool for transactions, and a few pipelined connections for reads, on which requests share round trips.
  * Nothing here needs a session to last between statements, so a pooler in transaction mode may stand in between.
  */
 import pg from 'pg';
@@ -26,7 +26,7 @@ export interface PostgresOptions {
 const MAX_WAITING = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** What every connection must have, whatever the server's settings are: cells come in one format. Times in milliseconds. */
+/** Settings of every connection, whatever the server's are, so that cells come in one format. Times in milliseconds. */
 const SESSION: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',

@@ -1,4 +1,4 @@
-/** How a statement goes over the wire: prepared under a name where it is asked often, parameters as text, cells as they come. */
+/** Sends statements: prepared under a name if they are sent more than once, parameters as text, cells as they come. */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
@@ -6,7 +6,7 @@ import type { Cells } from './contract.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
 const MOST_PREPARED = 256;
-/** Texts of which it is known whether they have been sent before. */
+/** Texts that are remembered as sent. */
 const MOST_TEXTS = 2_000;
 
 /** jsonb: text is taken as JSON text, anything else is written as JSON. */
@@ -107,18 +107,18 @@ class PreparedNames {
     this.#most = most;
   }
 
-  /** Whether the name is prepared already; if not, the statement sent next must prepare it. Closes the one that it displaces. */
+  /** Whether the name is prepared; if not, the next statement must prepare it. Closes the one that it displaces. */
   use(name: string): boolean {
     const isPrepared = this.#names.delete(name);
     this.#names.add(name);
     if (isPrepared) return true;
-    // A statement that failed may have been prepared all the same. Closing what does not exist is no error.
+    // A statement that failed may have been prepared all the same; closing an unknown name is not an error.
     this.#close(name);
     if (this.#names.size > this.#most) this.#evict();
     return false;
   }
 
-  /** What is known of it is in doubt. */
+  /** After an error it is unknown whether the name is prepared. */
   forget(name: string): void {
     this.#names.delete(name);
   }
@@ -129,7 +129,7 @@ class PreparedNames {
     this.#close(oldest!);
   }
 
-  /** Statements that were sent before still find it; a message, unlike DEALLOCATE, also works in a transaction that has failed. */
+  /** Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed transaction too. */
   #close(name: string): void {
     delete this.#connection.parsedStatements[name];
     delete this.#connection.submittedNamedStatements[name];

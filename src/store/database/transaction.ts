@@ -20,7 +20,7 @@ export interface Lease {
 
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** INVARIANT: nobody waits for a second connection while holding one; with a pool that is used up, all would wait for ever. */
+/** INVARIANT: nobody waits for a second connection while holding one: with an exhausted pool, all would wait forever. */
 export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }

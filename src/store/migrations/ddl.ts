@@ -1,4 +1,4 @@
-/** Statements that define tables, from knex's schema builder: it knows PostgreSQL's spelling, we know the names of constraints. */
+/** Statements that define tables, by knex's schema builder; the names of constraints are ours. */
 
 import knex from 'knex';
 import { invariant } from '../../invariant.ts';

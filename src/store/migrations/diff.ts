@@ -1,4 +1,4 @@
-/** From what the database holds to what the schema asks for: the statements, in order, and which of them lose data or may refuse it. */
+/** The statements that lead from the actual tables to the wanted ones, in order; some lose data or may fail on it. */
 import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';

@@ -1,7 +1,7 @@
 /** Brings the database to the schema, in one transaction. Nothing that loses data happens unasked. */
 import { createHash } from 'node:crypto';
 import type { Schema } from '../../schema/model.ts';
-import { param, raw, type Sql, sql } from '../../sql.ts';
+import { param, raw, type Sql, sql, text } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
 import { makeVersionKey, VERSION_KEY_TABLE } from '../version-key.ts';
@@ -24,7 +24,9 @@ export interface MigrateOptions {
 export class MigrationRefused extends Error {
   readonly migration: Migration;
   constructor(migration: Migration) {
-    const reasons = migration.destructive.map(({ why, sql: text }) => `- ${why}\n  ${text.replaceAll('\n', '\n  ')}`);
+    const reasons = migration.destructive.map(
+      ({ why, sql: statement }) => `- ${why}\n  ${statement.replaceAll('\n', '\n  ')}`,
+    );
     super(
       `the schema asks for changes that lose data or may refuse it:\n${reasons.join('\n')}\n` +
         'to do it nevertheless: bylaw migrate apply --allow-destructive (bylaw migrate plan shows every statement)',
@@ -38,7 +40,11 @@ export class MigrationRefused extends Error {
 const LOCK = 0x62_79_6c_61_77;
 
 const RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (
-  id int PRIMARY KEY CHECK (id = 1), fingerprint text NOT NULL, tables jsonb NOT NULL, applied_at timestamptz NOT NULL)`);
+  id int PRIMARY KEY CHECK (id = 1),
+  fingerprint text NOT NULL,
+  tables jsonb NOT NULL,
+  applied_at timestamptz NOT NULL
+)`);
 
 export async function planMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
   return migrationOf(await stepsOf(db, schema), await missingSystemTables(db, options.systemTables ?? []));
@@ -48,7 +54,7 @@ export async function planMigration(db: Database, schema: Schema, options: Migra
 export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
   const systemTables = options.systemTables ?? [];
   return db.transaction(async (tx) => {
-    // The only session of its kind is this transaction's own: it also keeps the time-out of requests out of long changes.
+    // The timeout of requests does not apply to long changes.
     await tx.run(raw('SET LOCAL statement_timeout = 0'));
     if (db.kind === 'postgres') await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
     const steps = await stepsOf(tx, schema);
@@ -111,8 +117,10 @@ async function ownedTables(db: Queryable): Promise<string[]> {
 async function record(tx: Transaction, schema: Schema): Promise<void> {
   const names = JSON.stringify([...tablesOf(schema).keys()]);
   await tx.run(sql`
-INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at) VALUES (1, ${param('text', fingerprintOf(schema))}, ${param('jsonb', names)}, now())
-ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint, tables = excluded.tables, applied_at = excluded.applied_at`);
+    INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at)
+    VALUES (1, ${text(fingerprintOf(schema))}, ${param('jsonb', names)}, now())
+        ON CONFLICT (id) DO UPDATE
+       SET fingerprint = excluded.fingerprint, tables = excluded.tables, applied_at = excluded.applied_at`);
 }
 
 function fingerprintOf(schema: Schema): string {

@@ -1,4 +1,4 @@
-/** The tables that a schema asks for. Names of constraints are found from columns alone, so that a refusal can be told of its field. */
+/** The tables of a schema. Constraints are named by their columns, so that a violation can be reported for its field. */
 import { createHash } from 'node:crypto';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf } from '../../schema/indexes.ts';

@@ -60,7 +60,7 @@ export interface Hooks {
   readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
   /** After the commit of either. Must not throw: what was asked for has happened. */
   readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;
-  /** After the commit that deleted the records of these files, by themselves or with others. Must not throw: what was asked for has happened. */
+  /** After the commit that deleted the records of these files, directly or by a cascade. Must not throw. */
   readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
 }
 

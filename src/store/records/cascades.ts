@@ -1,7 +1,7 @@
 /**
- * Which records a delete takes along. The database's own cascades delete them, but somebody has to remove the bytes of files, and records that lose a
- * reference or a member by it are changed. Found before the delete, level by level, from rows that are locked: no row can come to reference a locked row,
- * so what is found is what the cascades will delete.
+ * Finds the records that a delete takes along. The database's own cascades delete them, but the bytes of files must go
+ * too, and records that lose a reference or a member are changed. They are found before the delete, level by level,
+ * from locked rows: no row can come to reference a locked row, so these are the rows that the cascades will delete.
  */
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
@@ -22,8 +22,8 @@ interface Rows {
 export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * What goes when a record does, which this transaction has locked: itself and what cascades from it, by collection. Without the collections whose end
- * concerns nobody else.
+ * The ids, by collection, of a record that this transaction has locked and of all that its delete cascades to. Leaves
+ * out collections whose records nobody has to know of.
  */
 export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
   const { schema } = reading.store;
@@ -45,7 +45,7 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
   return going;
 }
 
-/** Those whose records may take along a file, a user, or a record that others show: by a reference that is then set to null, or as a member. */
+/** Collections that can cascade to a file, a user, or a record that others show as a member or by a nullable reference. */
 function collectionsToFollow(schema: Schema): ReadonlySet<string> {
   const shown = [...schema.collections.values()].flatMap((collection) =>
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),

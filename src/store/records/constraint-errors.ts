@@ -23,9 +23,11 @@ export async function unreadableMentions(
   const faults = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
-      const rows = await q.rows(
-        sql`SELECT x.id FROM ${store.from(collection, raw('x'))} WHERE x.id = ANY(${param('uuid[]', ids)}) AND ${readable(ask, collection, 'x')}`,
-      );
+      const rows = await q.rows(sql`
+        SELECT x.id
+          FROM ${store.from(collection, raw('x'))}
+         WHERE x.id = ANY(${param('uuid[]', ids)})
+           AND ${readable(ask, collection, 'x')}`);
       const found = new Set(rows.map(([id]) => id));
       return group.filter(({ id }) => !found.has(id)).map(missing);
     }),
@@ -57,8 +59,8 @@ function lostReference(collection: Collection, violated: Violated | undefined): 
 }
 
 /**
- * Constraints are named by their columns (tables.ts). A shard appends to the name, and a partition makes one of its own: then the name begins with ours, or
- * the columns tell.
+ * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition makes one of its
+ * own, and then the reported columns decide.
  */
 function memberOf(collection: Collection, violated: Violated | undefined, suffix: 'key' | 'fkey'): string | undefined {
   if (violated === undefined) return undefined;

@@ -1,13 +1,13 @@
-/** A page of a collection: the filters and what the policy leaves, in one statement. */
+/** Lists a page of a collection: filters and policy in one statement. */
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { constant, ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { constant, ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, readable, type Store } from './access-context.ts';
 import { toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
 
-/** Values are of the field's type already. */
+/** Each value already has the type of its field. */
 export type Filter =
   | { readonly kind: 'field'; readonly field: Field; readonly value: Scalar }
   | { readonly kind: 'id'; readonly value: string }
@@ -40,7 +40,10 @@ export async function list(store: Store, ask: AccessContext, request: ListReques
   const columns = recordColumns(store, ask, { collection: ask.collection.name, alias: 't' });
   const q = store.db.replica;
   const [rows, total] = await Promise.all([
-    q.rows(sql`SELECT ${columns} FROM ${source}${where} ORDER BY t.id ${windowOf(request)}`),
+    q.rows(sql`
+      SELECT ${columns}
+        FROM ${source}${where}
+       ORDER BY t.id ${windowOf(request)}`),
     request.count ? q.rows(sql`SELECT count(*) FROM ${source}${where}`) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
@@ -53,7 +56,10 @@ const byText = (a: Sql, b: Sql): number => (a.text < b.text ? -1 : a.text === b.
 
 const USUAL_LIMITS = [10, 20, 25, 50, 100];
 
-/** One row more than asked for says whether there are more. PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the usual sizes of pages are part of the text. */
+/**
+ * One row more than the page shows whether there is a next one. PostgreSQL plans anew for every request
+ * where it does not know how few rows are wanted, so the usual page sizes are part of the text.
+ */
 function windowOf({ limit, offset }: ListRequest): Sql {
   const usual = USUAL_LIMITS.find((each) => each === limit);
   const most = usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${constant('int8', usual + 1)}`;
@@ -65,34 +71,40 @@ function conditionOf(store: Store, ask: AccessContext, filter: Filter): Sql {
     case 'field':
       return sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`;
     case 'id':
-      return sql`t.id = ${param('uuid', filter.value)}`;
+      return sql`t.id = ${uuid(filter.value)}`;
     case 'belongs_to':
-      return sql`t.${ident(filter.relation.column)} = ${param('uuid', filter.id)}`;
+      return sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`;
     case 'has_one':
-      return pointedFrom(store, ask, filter);
+      return referencedBy(store, ask, filter);
     case 'any':
       return filter.relation.kind === 'has_many'
-        ? pointedFrom(store, ask, { relation: filter.relation, id: filter.id })
+        ? referencedBy(store, ask, { relation: filter.relation, id: filter.id })
         : linkedTo(store, ask, { relation: filter.relation, id: filter.id });
   }
 }
 
-/** One look-up of the target's row, whatever the size of the table that is listed. */
-function pointedFrom(
-  store: Store,
-  ask: AccessContext,
-  { relation, id }: { readonly relation: HasOne | HasMany; readonly id: string },
-): Sql {
-  const target = store.from(relation.collection, raw('f'));
-  return sql`t.id = (SELECT f.${ident(relation.viaColumn)} FROM ${target} WHERE f.id = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;
+interface Target<R> {
+  readonly relation: R;
+  readonly id: string;
 }
 
-function linkedTo(
-  store: Store,
-  ask: AccessContext,
-  { relation, id }: { readonly relation: ManyToMany; readonly id: string },
-): Sql {
-  const target = store.from(relation.collection, raw('f'));
-  const { linkTable, sourceColumn, targetColumn } = relation;
-  return sql`EXISTS (SELECT 1 FROM ${ident(linkTable)} AS l JOIN ${target} ON f.id = l.${ident(targetColumn)} WHERE l.${ident(sourceColumn)} = t.id AND l.${ident(targetColumn)} = ${param('uuid', id)} AND ${readable(ask, relation.collection, 'f')})`;
+/** One look-up of the target's row, however large the listed table is. */
+function referencedBy(store: Store, ask: AccessContext, { relation, id }: Target<HasOne | HasMany>): Sql {
+  const { collection, viaColumn } = relation;
+  return sql`t.id = (
+    SELECT f.${ident(viaColumn)}
+      FROM ${store.from(collection, raw('f'))}
+     WHERE f.id = ${uuid(id)}
+       AND ${readable(ask, collection, 'f')})`;
+}
+
+function linkedTo(store: Store, ask: AccessContext, { relation, id }: Target<ManyToMany>): Sql {
+  const { collection, linkTable, sourceColumn, targetColumn } = relation;
+  return sql`EXISTS (
+    SELECT 1
+      FROM ${ident(linkTable)} AS l
+      JOIN ${store.from(collection, raw('f'))} ON f.id = l.${ident(targetColumn)}
+     WHERE l.${ident(sourceColumn)} = t.id
+       AND l.${ident(targetColumn)} = ${uuid(id)}
+       AND ${readable(ask, collection, 'f')})`;
 }

@@ -1,6 +1,6 @@
-/** A row that this transaction holds: what it is, whether the caller may read it, and which rules hold for it. */
+/** A row that this transaction has locked: its record, whether the caller may read it, and which rules hold for it. */
 import type { Row } from '../../policy/types.ts';
-import { join, param, raw, type Sql, sql } from '../../sql.ts';
+import { join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
@@ -21,15 +21,15 @@ interface Place {
   readonly conditions: readonly Sql[];
 }
 
-/** `other`: the conditions look at other rows than the one that is locked. */
+/** `other`: the conditions read other rows than the locked one. */
 export interface Lock extends Place {
   readonly other: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
 }
 
 /**
- * Locks first and looks then, where anything but the row itself is looked at: a statement that waited for a lock sees the row as it is, and all that
- * hangs on the row as it was before the wait. Undefined: there is no such row.
+ * Locks first and reads afterwards if anything but the row itself is read: a statement that waited for a lock sees
+ * the locked row as it is now, but every other row as it was before the wait. Undefined: there is no such row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
   const { store, q } = reading;
@@ -39,9 +39,11 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | un
   if (!hasMore && !lock.other && !reading.ask.permit(collection, 'read').consultsOthers) {
     return look(reading, lock, raw(` FOR ${strength}`));
   }
-  const found = await q.rows(
-    sql`SELECT 1 FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)} FOR ${raw(strength)}`,
-  );
+  const found = await q.rows(sql`
+    SELECT 1
+      FROM ${store.from(collection, raw('t'))}
+     WHERE t.id = ${uuid(id)}
+       FOR ${raw(strength)}`);
   return found.length === 0 ? undefined : lookAt(reading, lock);
 }
 
@@ -59,9 +61,10 @@ async function look(
   const place = { collection, alias: 't' };
   const questions = [readable(ask, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
   const columns = join([versionColumn('t'), recordColumns(store, ask, place), ...questions], ', ');
-  const [cells] = await q.rows(
-    sql`SELECT ${columns} FROM ${store.from(collection, raw('t'))} WHERE t.id = ${param('uuid', id)}${locking}`,
-  );
+  const [cells] = await q.rows(sql`
+    SELECT ${columns}
+      FROM ${store.from(collection, raw('t'))}
+     WHERE t.id = ${uuid(id)}${locking}`);
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {

@@ -1,4 +1,4 @@
-/** The records of a schema in a database: what the routes ask. Every call takes an Ask, and obeys its permits. */
+/** The records of a schema in a database, for the routes. Every call takes an AccessContext and obeys its permits. */
 import type { Schema } from '../../schema/model.ts';
 import type { Sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
@@ -20,7 +20,7 @@ export interface Records {
   update(ask: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(ask: AccessContext, request: RemoveRequest): Promise<void>;
   insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
-  /** `where` speaks of the table as `t`. */
+  /** `where` names the table `t`. */
   findSystem(q: Queryable, collection: string, where: Sql): Promise<readonly SystemRecord[]>;
 }
 

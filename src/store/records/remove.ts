@@ -65,7 +65,7 @@ async function removeIn(
   return going;
 }
 
-/** The records that lose a member or a reference: they are changed by it, which the database's own SET NULL and CASCADE would not record. */
+/** Losing a member or a reference is a change of a record, which the database's own SET NULL and CASCADE would not count. */
 function* updatesToReferrers({ store, ask }: Reading, going: RecordsByCollection): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {

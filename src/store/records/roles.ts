@@ -1,4 +1,7 @@
-/** Role assignment: `roles: { set, add, remove }` of a user. It needs, of each role given or taken, a role of the caller that assigns it; rules play no part. */
+/**
+ * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller needs a role that
+ * assigns it; update rules play no part.
+ */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Fault } from '../../problem.ts';

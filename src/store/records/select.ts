@@ -1,37 +1,40 @@
-/** What a record's own JSON is selected by. */
+/** The columns that a record is selected by. */
 import type { HasOne } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
-import { tableOf } from './record-shape.ts';
 
-/** The cells that `RecordShape.json` reads: the stored columns, and of each has_one the identifier of a readable target. */
-export function recordColumns(
-  store: Store,
-  ask: AccessContext,
-  { collection, alias }: { readonly collection: string; readonly alias: string },
-): Sql {
+interface Aliased {
+  readonly collection: string;
+  readonly alias: string;
+}
+
+/** The cells that `RecordShape.json` reads: the stored columns, and for each has_one the id of a readable target. */
+export function recordColumns(store: Store, ask: AccessContext, { collection, alias }: Aliased): Sql {
   const shape = store.shape(collection);
   const columns = shape.columns(alias);
   if (shape.hasOnes.length === 0) return columns;
-  return join([columns, ...shape.hasOnes.map((relation) => hasOneId(store, ask, { relation, alias }))], ', ');
+  return join([columns, ...shape.hasOnes.map((relation) => hasOneId(store, ask, { relation, owner: alias }))], ', ');
+}
+
+interface Held {
+  readonly relation: HasOne;
+  /** The alias of the row that has the relation. */
+  readonly owner: string;
 }
 
 /** INVARIANT: the reference is unique, so there is at most one row. */
-function hasOneId(
-  store: Store,
-  ask: AccessContext,
-  { relation, alias }: { readonly relation: HasOne; readonly alias: string },
-): Sql {
+function hasOneId(store: Store, ask: AccessContext, { relation, owner }: Held): Sql {
   const target = ask.permit(relation.collection, 'read');
   if (target.verdict === 'deny') return raw('NULL');
-  const inner = `${alias}_${relation.name}`;
-  const table = tableOf(store.shape(relation.collection).collection);
+  const inner = `${owner}_${relation.name}`;
   const row = ident(inner);
-  const same = sql`${row}.${ident(relation.viaColumn)} = ${ident(alias)}.id`;
-  const seen = target.verdict === 'allow' ? same : sql`${same} AND ${target.where(inner)}`;
-  return sql`(SELECT ${row}.id FROM ${table} AS ${row} WHERE ${seen})`;
+  const same = sql`${row}.${ident(relation.viaColumn)} = ${ident(owner)}.id`;
+  return sql`(
+    SELECT ${row}.id
+      FROM ${store.from(relation.collection, row)}
+     WHERE ${target.verdict === 'allow' ? same : sql`${same} AND ${target.where(inner)}`})`;
 }
 
 /** The changes of the row named `alias`, as `Versions` takes them. */
@@ -39,20 +42,13 @@ export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN
 /** How many cells come before the record where the version does. */
 export const VERSION_WIDTH = 1;
 
-/** The version and the record, where `condition` holds. */
-async function selectOne(
-  { store, q, ask }: Reading,
-  { id, condition }: { readonly id: string; readonly condition: Sql },
-): Promise<Cells | undefined> {
+/** The version and the record, if the caller may read it. */
+export async function selectReadable({ store, q, ask }: Reading, id: string): Promise<Cells | undefined> {
   const { name } = ask.collection;
-  const place = { collection: name, alias: 't' };
-  const [cells] = await q.rows(
-    sql`SELECT ${versionColumn('t')}, ${recordColumns(store, ask, place)} FROM ${store.from(name, raw('t'))} WHERE t.id = ${param('uuid', id)} AND ${condition}`,
-  );
+  const [cells] = await q.rows(sql`
+    SELECT ${versionColumn('t')}, ${recordColumns(store, ask, { collection: name, alias: 't' })}
+      FROM ${store.from(name, raw('t'))}
+     WHERE t.id = ${uuid(id)}
+       AND ${readable(ask, name, 't')}`);
   return cells;
-}
-
-/** As `selectOne`, where the caller may read it. */
-export function selectReadable(reading: Reading, id: string): Promise<Cells | undefined> {
-  return selectOne(reading, { id, condition: readable(reading.ask, reading.ask.collection.name, 't') });
 }

@@ -1,4 +1,4 @@
-/** What the program writes and reads on its own behalf: registration, uploads, the command line. No policy is asked. */
+/** Records that the program writes and reads on its own behalf (registration, the command line), without a policy. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Row } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
@@ -10,7 +10,10 @@ import { insert } from './create.ts';
 import type { Value } from './input.ts';
 import { VERSION_WIDTH } from './select.ts';
 
-/** By the names of fields and belongs_to, each of its type already; `id` and, for users, `roles` too. What is left out takes its default. */
+/**
+ * By the names of fields and belongs_to relations, each already of its type; also `id` and, for users, `roles`.
+ * Omitted ones take their default.
+ */
 export type SystemValues = Readonly<Record<string, unknown>>;
 
 export interface SystemRecord {
@@ -35,15 +38,17 @@ export async function insertSystem(
   return recordOf(store, name, cells.slice(VERSION_WIDTH));
 }
 
-/** `where` speaks of the table as `t`. */
+/** `where` names the table `t`. */
 export async function findSystem(
   store: Store,
   q: Queryable,
   { collection, where }: { readonly collection: string; readonly where: Sql },
 ): Promise<readonly SystemRecord[]> {
-  const rows = await q.rows(
-    sql`SELECT ${store.shape(collection).columns('t')} FROM ${store.from(collection, raw('t'))} WHERE ${where} ORDER BY t.id`,
-  );
+  const rows = await q.rows(sql`
+    SELECT ${store.shape(collection).columns('t')}
+      FROM ${store.from(collection, raw('t'))}
+     WHERE ${where}
+     ORDER BY t.id`);
   return rows.map((cells) => recordOf(store, collection, cells));
 }
 

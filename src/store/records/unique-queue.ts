@@ -1,6 +1,7 @@
 /**
- * Writes of one unique value take turns. Uniqueness is checked at the end of a write, after the rules: rivals that have all written by then wait for each other,
- * which PostgreSQL finds out after a second and ends for all but one. Within a process it need not come to that; between processes such a write is tried again.
+ * Concurrent writes of one unique value take turns. Uniqueness is checked at the end of a write, after the rules, so
+ * concurrent writers would deadlock; PostgreSQL aborts all but one after `deadlock_timeout` (1 s). The queue avoids
+ * that within a process; between processes the aborted write is retried.
  */
 import type { Collection } from '../../schema/model.ts';
 
@@ -8,7 +9,7 @@ export class UniqueQueue {
   /** The end of the last write in the queue of each value. */
   readonly #last = new Map<string, Promise<void>>();
 
-  /** INVARIANT: never called while holding a connection: whoever's turn it is may be waiting for one. */
+  /** INVARIANT: never called while holding a connection: the write whose turn it is may be waiting for one. */
   async run<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
     if (keys.length === 0) return work();
     const before = keys.map((key) => this.#last.get(key));
@@ -25,13 +26,16 @@ export class UniqueQueue {
   }
 }
 
-interface Given {
+interface ColumnValue {
   readonly column: string;
   readonly value: unknown;
 }
 
 /** What no other record of the collection may have at the same time. */
-export function uniqueKeys({ table, fields, relations }: Collection, values: readonly Given[]): readonly string[] {
+export function uniqueKeys(
+  { table, fields, relations }: Collection,
+  values: readonly ColumnValue[],
+): readonly string[] {
   const members = [...fields.values(), ...relations.values()];
   const unique = new Set(members.flatMap((member) => ('unique' in member && member.unique ? [member.column] : [])));
   return values

@@ -1,4 +1,4 @@
-/** A record at one point of its history, as an opaque text that changes whenever the record does, members of its many_to_many relations included. */
+/** The state of a record as an opaque string, which changes with the record and with the members of its many_to_many. */
 import { createHmac } from 'node:crypto';
 
 interface Changes {
