@@ -1,4 +1,5 @@
 /** JSON Schemas and parameters of collections: records, what a write takes, filters, `expand`. */
+import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
@@ -85,6 +86,21 @@ function filterSchema(filterKey: FilterKey): Json {
   return type === 'string' && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
 }
 const NO_NUL = '^[^\\u0000]*$';
+
+// ---------------------------------------------------------------- problems
+
+/** Where a value or a place can be taken by another record. */
+export function uniqueProblems(scope: Scope): readonly ProblemCode[] {
+  const { fields, relations } = collectionIn(scope);
+  const isHeld = (relation: Relation): boolean =>
+    relation.kind === 'has_one' || (relation.kind === 'belongs_to' && relation.unique);
+  const hasSome = [...fields.values()].some(({ unique }) => unique) || [...relations.values()].some(isHeld);
+  return hasSome ? ['unique_violation'] : [];
+}
+
+/** An update of a user can take away the last admin. */
+export const adminProblems = (scope: Scope): readonly ProblemCode[] =>
+  collectionIn(scope).kind === 'users' ? ['last_admin'] : [];
 
 // ---------------------------------------------------------------- components
 

@@ -100,7 +100,7 @@ class Document {
       security: isOpen(route) ? [] : SIGNED_IN,
       ...(parameters.length === 0 ? {} : { parameters }),
       ...(body === undefined ? {} : { requestBody: requestBodyOf(body, scope) }),
-      responses: { ...answersOf(answers, scope), ...this.#problems.of(route) },
+      responses: { ...answersOf(answers, scope), ...this.#problems.of(route, scope) },
     };
   }
 

@@ -30,6 +30,9 @@ export interface Parameter {
 /** A function where the parameters depend on the collection. */
 type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
 
+/** A function where the codes depend on the collection. */
+export type Problems = ProblemCode | ((scope: Scope) => readonly ProblemCode[]);
+
 export interface RequestBody {
   readonly type: 'application/json' | 'multipart/form-data';
   readonly shape: Shape;
@@ -75,7 +78,7 @@ export interface Operation {
   readonly body?: RequestBody | undefined;
   readonly answers: Readonly<Record<number, Answer>>;
   /** The codes of its own; what the door and the body can answer is added. */
-  readonly problems: readonly ProblemCode[];
+  readonly problems: readonly Problems[];
   /** Documents HEAD as well, under this id. */
   readonly head?: string;
 }

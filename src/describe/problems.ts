@@ -1,6 +1,6 @@
 /** The error responses of an operation: exactly the codes that it can answer. */
 import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
-import type { Json, Operation } from './operation.ts';
+import type { Json, Operation, Scope } from './operation.ts';
 
 /** What any request can meet, whatever its route. */
 const EVERYWHERE: readonly ProblemCode[] = [
@@ -16,7 +16,7 @@ const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token']
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of its own, of its door and of its body. */
-function problemsOf(operation: Operation): readonly ProblemCode[] {
+function problemsOf(operation: Operation, scope: Scope): readonly ProblemCode[] {
   const { door, method, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';
   const isChange = method !== 'GET';
@@ -26,7 +26,7 @@ function problemsOf(operation: Operation): readonly ProblemCode[] {
     ...(typeof door === 'object' ? (['forbidden'] as const) : []),
     ...(accepts === 'any' ? [] : (['not_acceptable'] as const)),
     ...(body === undefined ? [] : BODY),
-    ...problems,
+    ...problems.flatMap((each) => (typeof each === 'function' ? each(scope) : [each])),
   ];
   // In the order of the table, which is that of the statuses.
   return CODES.filter((code) => codes.includes(code));
@@ -39,8 +39,8 @@ export class ProblemResponses {
   readonly components: Record<string, Json> = {};
 
   /** References by status, and `default` for what any request can meet. */
-  of(operation: Operation): Json {
-    const byStatus = Map.groupBy(problemsOf(operation), (code) => PROBLEMS[code].status);
+  of(operation: Operation, scope: Scope): Json {
+    const byStatus = Map.groupBy(problemsOf(operation, scope), (code) => PROBLEMS[code].status);
     const own = [...byStatus].map(([status, codes]) => [String(status), this.#reference(codes)] as const);
     return { ...Object.fromEntries(own), default: this.#reference(EVERYWHERE, 'any') };
   }

@@ -131,12 +131,14 @@ describe('problems', () => {
       '401',
       '403',
       '406',
-      '409',
       '413',
       '415',
       '422',
       'default',
     ]);
+    // Of its unique email, and of an admin.
+    expect(codesOf('patch /api/users/{id}', 409)).toEqual(['unique_violation', 'last_admin']);
+    expect(operation('patch /api/posts/{id}').responses[409]).toBeUndefined();
   });
 });
 

@@ -35,8 +35,8 @@ export function sizeParameters({ schema }: Scope): readonly Parameter[] {
 /** Undefined: the request is for the original. Throws `invalid_parameter`. */
 export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uploads['images']): Sizes | undefined {
   const faults: Fault[] = [];
-  const width = readSize(pairs, { key: 'width', sizes: widths, faults });
-  const height = readSize(pairs, { key: 'height', sizes: heights, faults });
+  const width = readSize(pairs, { key: 'width', sizes: widths }, faults);
+  const height = readSize(pairs, { key: 'height', sizes: heights }, faults);
   const fits = valuesOf(pairs, 'fit');
   const fit = fits.length === 0 ? 'cover' : FITS.find((known) => fits.length === 1 && known === fits[0]);
   if (fit === undefined) faults.push(fault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
@@ -49,10 +49,13 @@ export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uplo
 const valuesOf = (pairs: readonly QueryPair[], key: string): readonly (string | undefined)[] =>
   pairs.filter((pair) => pair.key === key).map(({ value }) => value);
 
-function readSize(
-  pairs: readonly QueryPair[],
-  { key, sizes, faults }: { readonly key: string; readonly sizes: readonly number[]; readonly faults: Fault[] },
-): number | undefined {
+/** A key with the values that it can have. */
+interface Choice {
+  readonly key: string;
+  readonly sizes: readonly number[];
+}
+
+function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, faults: Fault[]): number | undefined {
   const values = valuesOf(pairs, key);
   if (values.length === 0) return undefined;
   const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
-import { createData, expandParameter, written } from '../../describe/collections.ts';
+import { createData, expandParameter, uniqueProblems, written } from '../../describe/collections.ts';
 import type { RequestBody } from '../../describe/operation.ts';
 import { boundaryOf } from '../../files/multipart.ts';
 import { checkQuota, quotaOf, takeQuota } from '../../files/quota.ts';
@@ -50,7 +50,7 @@ export const uploadFile = route({
       headers: ['Location', 'ETag'],
     },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'malformed_multipart', 'unique_violation', 'idempotency_mismatch'],
+  problems: ['invalid_parameter', 'unknown_expand', 'malformed_multipart', uniqueProblems, 'idempotency_mismatch'],
   async handle(ctx, app) {
     try {
       await upload(ctx, app);

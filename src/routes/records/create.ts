@@ -1,4 +1,4 @@
-import { createData, expandParameter, written } from '../../describe/collections.ts';
+import { createData, expandParameter, uniqueProblems, written } from '../../describe/collections.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
@@ -24,7 +24,7 @@ export const createRecord = route({
       headers: ['Location', 'ETag'],
     },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'unique_violation', 'idempotency_mismatch'],
+  problems: ['invalid_parameter', 'unknown_expand', uniqueProblems, 'idempotency_mismatch'],
   async handle(ctx, app, envelope) {
     const { path } = ctx;
     const admission = admissionOf(ctx);

@@ -1,4 +1,4 @@
-import { expandParameter, updateData, written } from '../../describe/collections.ts';
+import { adminProblems, expandParameter, uniqueProblems, updateData, written } from '../../describe/collections.ts';
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
@@ -25,8 +25,8 @@ export const updateRecord = route({
     'patch_empty',
     'not_found',
     'changed',
-    'unique_violation',
-    'last_admin',
+    uniqueProblems,
+    adminProblems,
   ],
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);

@@ -1,6 +1,6 @@
-/** The OpenAPI document as one page of HTML: no script, nothing from anywhere else. */
+/** Renders the OpenAPI document as one HTML page without scripts or external resources. */
 
-/** Of OpenAPI 3.1, what the page shows. */
+/** The parts of an OpenAPI 3.1 document that the page shows. */
 export interface ApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -56,7 +56,7 @@ export function renderDocs(document: ApiDocument): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${text(title)}</title><style>${STYLE}</style></head>
 <body><h1>${text(title)} <small>${text(version)}</small></h1>
 ${description === undefined ? '' : `<p>${prose(description)}</p>`}
-<p>The same as a document for programs: <a href="/openapi.json">/openapi.json</a></p>
+<p>For programs: <a href="/openapi.json">/openapi.json</a></p>
 <nav>${[...groups.keys(), 'schemas'].map((name) => `<a href="#${attribute(name)}">${text(name)}</a>`).join('')}</nav>
 ${sections.join('\n')}
 <h2 id="schemas">Schemas</h2>
@@ -89,7 +89,7 @@ function entry({ path, method, operation }: Entry, document: ApiDocument): strin
     description === undefined ? '' : `<p>${prose(description)}</p>`,
     parameters.length === 0 ? '' : `<h4>Parameters</h4><table>${parameters.map(parameter).join('')}</table>`,
     requestBody === undefined ? '' : `<h4>Body</h4>${contentOf(requestBody.content)}`,
-    `<h4>Answers</h4><table>${answers.join('')}</table>`,
+    `<h4>Responses</h4><table>${answers.join('')}</table>`,
   ];
   return `<details><summary><span class="method">${text(method.toUpperCase())}</span> <code>${text(path)}</code> ${prose(summary)}</summary>${parts.join('')}</details>`;
 }
@@ -100,7 +100,7 @@ function parameter(given: unknown): string {
   return `<tr><td><code>${text(String(name))}</code></td><td>${text(String(place))}</td><td>${prose(String(description ?? ''))} <code>${text(type)}</code></td></tr>`;
 }
 
-/** `#/components/responses/Problem400` → what stands there: what is refused is described once for all routes. */
+/** Follows a reference to a shared response, whose body the page does not repeat. */
 function resolve(
   given: Answer & { readonly $ref?: string },
   { components }: ApiDocument,
@@ -119,7 +119,7 @@ const contentOf = (content: Content = {}): string =>
     .map(([type, { schema }]) => `<div><code>${text(type)}</code></div>${json(schema ?? {})}`)
     .join('');
 
-/** With a way from each reference to the schema that it names. */
+/** Links each reference to the schema that it names. */
 const json = (value: unknown): string =>
   `<pre>${text(JSON.stringify(value, null, 2)).replaceAll(
     /#\/components\/schemas\/([\w-]+)/g,
