@@ -31,7 +31,7 @@ export interface Parameter {
 type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
 
 /** A function where the codes depend on the collection. */
-export type Problems = ProblemCode | ((scope: Scope) => readonly ProblemCode[]);
+type Problems = ProblemCode | ((scope: Scope) => readonly ProblemCode[]);
 
 export interface RequestBody {
   readonly type: 'application/json' | 'multipart/form-data';
