@@ -1,4 +1,4 @@
-/** The room's face: where the bytes are, and what is done to them beside the records. */
+/** The face of the room: storage, links and variants, and the deletion of bytes whose records are gone. */
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
@@ -8,20 +8,20 @@ import { Sweeper } from './sweeper.ts';
 import { readIdentity } from './tables.ts';
 import { Variants } from './variants.ts';
 
-/** Bytes and their record come within moments of each other; a quarter of an hour forgives a slow one. */
+/** Bytes and their record are written within moments of each other; a quarter of an hour allows for slow ones. */
 const GRACE = 900_000;
-/** Files whose bytes are removed at once. */
+/** Files whose bytes are deleted concurrently. */
 const AT_ONCE = 8;
-/** How long an answer waits for bytes to go: those of thousands go on being removed after it. Milliseconds. */
+/** How long a response waits for bytes to be deleted; the deletion of thousands goes on after it. Milliseconds. */
 const PATIENCE = 2_000;
 
 export interface Files {
   readonly storage: Storage;
   readonly links: Links;
   readonly variants: Variants;
-  /** The bytes of files whose records are gone. Never throws, and never takes long: what is left is swept. */
+  /** Deletes the bytes of files whose records are gone. Never throws and never takes long: what is left is swept. */
   discard(ids: readonly string[]): Promise<void>;
-  /** Removes bytes without a record: how many. `grace` in milliseconds. */
+  /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
   sweep(grace?: number): Promise<number>;
   close(): void;
 }
@@ -29,12 +29,12 @@ export interface Files {
 export interface FilesParts {
   readonly db: Database;
   readonly schema: Schema;
-  /** Given the name under which this database's bytes are kept apart from others'. */
+  /** `storeId` names the bytes of this database. */
   readonly openStorage: (storeId: string) => Storage;
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** Sweeps before it answers where no other process can be at work: on the embedded database. */
+/** On the embedded database, where no other process can be running, it resolves after a first sweep. */
 export async function createFiles({ db, schema, openStorage, onFault }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = openStorage(storeId);
@@ -65,7 +65,7 @@ async function removeAll(
   ids: readonly string[],
   { storage, onFault }: { readonly storage: Storage; readonly onFault: (error: unknown) => void },
 ): Promise<void> {
-  // One iterator for all of them: each takes the next identifier that nobody has taken.
+  // They share one iterator: each takes the next id that is left.
   const waiting = ids.values();
   const remove = async (): Promise<void> => {
     for (const id of waiting) await storage.remove(id).catch(onFault);
@@ -81,7 +81,7 @@ async function atMost(milliseconds: number, work: Promise<void>): Promise<void> 
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Asked once more for every batch, so that a sweep ends with the service. */
+/** Checked for every batch, so that a sweep ends with the service. */
 const aliveIn =
   (db: Database, signal: AbortSignal) =>
   (ids: readonly string[]): Promise<ReadonlySet<string>> => {
@@ -89,10 +89,13 @@ const aliveIn =
     return aliveAmong(db, ids);
   };
 
-/** What is no identifier is nobody's. */
+/** Names that are not ids have no record. */
 async function aliveAmong(db: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const known = ids.filter((id) => UUID.test(id));
   if (known.length === 0) return new Set();
-  const rows = await db.rows(sql`SELECT id::text FROM "files" WHERE id = ANY(${param('uuid[]', known)})`);
+  const rows = await db.rows(sql`
+    SELECT id::text
+      FROM "files"
+     WHERE id = ANY(${param('uuid[]', known)})`);
   return new Set(rows.map(([id]) => id!));
 }

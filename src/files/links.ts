@@ -1,6 +1,7 @@
 /**
- * Links that stand for their maker for a few minutes, and for the content of one file only. Nothing is granted by the link itself: whoever follows it is
- * answered as the session that made it would be now, so a logout, a lost role or a changed record ends it.
+ * Links that act for the session that made them, for a few minutes and for the content of one file. A link grants
+ * nothing by itself: a request with it is decided as a request of that session would be now, so a logout, a lost role or
+ * a changed record ends it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from '../problem.ts';
@@ -16,7 +17,7 @@ interface LinkClaims {
 
 export interface Links {
   make(claims: LinkClaims): { readonly token: string; readonly expiresAt: Date };
-  /** Throws `invalid_token`: forged, too old, or of another file. */
+  /** Throws `invalid_token` if the link is forged, expired, or for another file. */
   read(token: string, fileId: string): LinkClaims;
 }
 

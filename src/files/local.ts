@@ -1,6 +1,6 @@
 /**
- * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of the hash of the identifier, so that no folder grows large. Bytes arrive under
- * `incoming/`, are made durable there, and are renamed into their place; a variant lies beside its original.
+ * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of a hash of the id, so that no folder grows large.
+ * Bytes arrive under `incoming/`, are synced there, and are renamed into their place. A variant lies beside its original.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
@@ -9,9 +9,9 @@ import { freeBuffer } from './free-buffer.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
 const INCOMING = 'incoming';
-/** What is gathered before it is written: few, large writes. An upload has three of them in memory at most. */
+/** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
 const BATCH = 512 * 1024;
-/** A download has two of them. */
+/** Bytes of a read. A download has two such buffers. */
 const READ_AHEAD = 256 * 1024;
 const SWEEP_BATCH = 500;
 
@@ -58,7 +58,7 @@ interface Places {
   readonly place: string;
 }
 
-/** Chunks are copied into a buffer while another is written. So few, large writes are made, and a chunk is let go of at once. */
+/** Copies chunks into one buffer while another is written: few, large writes, and the caller may reuse a chunk. */
 class LocalIncoming implements Incoming {
   readonly #file: FileHandle;
   readonly #places: Places;
@@ -86,7 +86,7 @@ class LocalIncoming implements Incoming {
     return before;
   }
 
-  /** → when the batches before are written: while this one is, the next is gathered. */
+  /** Resolves when the batches before it are written; while this one is, the next is collected. */
   #flush(): Promise<void> {
     const before = this.#writing;
     const batch = this.#filling;
@@ -98,7 +98,7 @@ class LocalIncoming implements Incoming {
       await writeAll(this.#file, bytes);
       this.#spare.push(batch);
     });
-    // Told at the next wait; not as a rejection that nobody waits for.
+    // The next wait reports it; an unhandled rejection would end the process.
     this.#writing.catch(() => undefined);
     return before;
   }
@@ -113,7 +113,7 @@ class LocalIncoming implements Incoming {
     await rename(this.#places.temporary, this.#places.place);
     this.#published = true;
     await syncFolder(folder);
-    // A new folder is durable once the folder that names it is.
+    // A new folder is durable once its parent is synced.
     if (made !== undefined)
       for (let at = dirname(folder); at.startsWith(this.#places.root); at = dirname(at)) await syncFolder(at);
   }
@@ -132,7 +132,7 @@ class LocalIncoming implements Incoming {
   }
 }
 
-/** A write may take less than it was given. */
+/** A write may be short. */
 async function writeAll(file: FileHandle, batch: Buffer): Promise<void> {
   for (let at = 0; at < batch.length; ) at += (await file.write(batch, at)).bytesWritten;
 }
@@ -151,7 +151,7 @@ async function openRange(place: string, range: ByteRange | undefined): Promise<A
   return file && chunksOf(file, range);
 }
 
-/** A chunk is read into one buffer while the one before it, in the other, is used. */
+/** Reads into one buffer while the caller uses the other. */
 async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE): AsyncIterable<Buffer> {
   let [buffer, other] = [Buffer.allocUnsafeSlow(READ_AHEAD), Buffer.allocUnsafeSlow(READ_AHEAD)];
   const read = async (): Promise<Buffer> => {
@@ -164,7 +164,7 @@ async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE
       at += chunk.length;
       [buffer, other] = [other, buffer];
       reading = read();
-      // Told when the next chunk is asked for; not as a rejection that nobody waits for.
+      // The next iteration reports it; an unhandled rejection would end the process.
       reading.catch(() => undefined);
       yield chunk;
     }
@@ -187,7 +187,8 @@ async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   };
   for (const name of await namesIn(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
   for await (const places of batches(root)) {
-    // INVARIANT: asked after the bytes were seen. A record that comes later has bytes that came later, or are within the grace.
+    // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is created later are newer,
+    // or within the grace.
     const living = await alive([...new Set(places.map(({ key }) => idOfKey(key)))]);
     for (const { key, place } of places) if (!living.has(idOfKey(key))) await removeOld(place);
   }

@@ -1,6 +1,6 @@
-/** What bytes are, by their beginning, and what that means for serving them. */
+/** The media type of bytes, by how they begin, and how each type may be served. */
 
-/** Bytes that are enough to tell. */
+/** Bytes that are enough to recognise a type. */
 export const HEAD_LENGTH = 4096;
 
 interface Signature {
@@ -37,7 +37,7 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/x-elf', at: 0, bytes: '\x7fELF' },
   { type: 'application/wasm', at: 0, bytes: '\0asm' },
 ];
-/** Types that are packed as the type on the left, or by another name the same. */
+/** For a recognised type, the claimed types that have the same container or are the same by another name. */
 const KIN: Readonly<Record<string, RegExp>> = {
   'application/zip': /zip|openxml|opendocument|epub|java-archive|\+zip$/,
   'application/gzip': /gzip|tgz/,
@@ -53,12 +53,12 @@ const KIN: Readonly<Record<string, RegExp>> = {
 const UNKNOWN = 'application/octet-stream';
 const HTML = /<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|table|a\s|br|p>|title|style|font)/i;
 const SVG = /<svg[\s>]/i;
-/** Claims that no text can bear out; with a known signature among them, the signature has to be there. */
+/** Types whose signature must be present if they are claimed. */
 const SIGNED = new Set(
   SIGNATURES.map(({ type }) => type).filter((type) => !/audio\/mpeg|video\/mp4|application\/zip/.test(type)),
 );
 
-/** By signature, or for text by what a browser would take it for; undefined: nothing that is known. */
+/** By signature; text, by what a browser would sniff. Undefined: unknown. */
 function sniff(head: Buffer): string | undefined {
   const text = head.toString('latin1');
   const has = (at: number, bytes: string): boolean => text.startsWith(bytes, at);
@@ -72,21 +72,21 @@ function sniff(head: Buffer): string | undefined {
   return undefined;
 }
 
-/** The type as it is stored: lower case, without parameters. Undefined: no media type. */
+/** The type as it is stored: lower case, without parameters. Undefined: not a media type. */
 export function essenceOf(claimed: string | undefined): string | undefined {
   const essence = (claimed ?? UNKNOWN).split(';', 1)[0]!.trim().toLowerCase();
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essence) ? essence : undefined;
 }
 
-/** What is wrong with the claim, given the beginning of the bytes. A claim of nothing in particular is never wrong. */
+/** Why the bytes contradict the claimed type. `application/octet-stream` is never contradicted. */
 export function contradiction(claimed: string, head: Buffer): string | undefined {
   if (claimed === UNKNOWN) return undefined;
   const found = sniff(head);
   if (found === undefined) {
-    return SIGNED.has(claimed) ? `the bytes are no ${claimed}` : undefined;
+    return SIGNED.has(claimed) ? `the bytes are not ${claimed}` : undefined;
   }
   if (found === claimed || KIN[found]?.test(claimed)) return undefined;
-  // Markup is text, and may be sent as any text or XML: it is only never shown as a page.
+  // Markup is text and may be sent as any text or XML; it is never served as a page.
   if (
     (found === 'text/html' || found === 'image/svg+xml') &&
     /^text\/|xml|json|javascript|^application\//.test(claimed)
@@ -95,12 +95,12 @@ export function contradiction(claimed: string, head: Buffer): string | undefined
   return `the bytes are ${found}, not ${claimed}`;
 }
 
-/** A browser may show these by themselves: none of them can run script. */
+/** Types that a browser may display: none of them can run script. */
 const INLINE =
   /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/(?:mpeg|ogg|wav|flac|mp4)|video\/(?:mp4|webm|ogg)|text\/plain)$/;
 export const isInline = (type: string): boolean => INLINE.test(type);
 
-/** `image/*` or the type itself; no list allows all. */
+/** By the type itself or `image/*`; an empty list allows all. */
 export const isAllowed = (type: string, types: readonly string[]): boolean =>
   types.length === 0 ||
   types.some((allowed) => allowed === type || (allowed.endsWith('/*') && type.startsWith(allowed.slice(0, -1))));

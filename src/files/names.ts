@@ -1,13 +1,13 @@
-/** Names of files: as they are stored, and as they are told to a browser. */
+/** Names of files, as they are stored and as headers carry them. */
 
 /** Code points, as the field `name` counts them. */
 const MAX_LENGTH = 255;
 /** Reserved by Windows, with any extension. */
 const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i;
-/** Control characters, what turns the direction of writing around (`exe.gpj` shown as `jpg.exe`), lone surrogates, and separators of lines. */
+/** Control characters, bidirectional overrides (`exe.gpj` shown as `jpg.exe`), lone surrogates, and line separators. */
 const HIDDEN = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
-/** From what a sender calls a file to a name that is safe to save under, anywhere. Never empty. */
+/** The sender's name of a file → a name that is safe to save under on every system. Never empty. */
 export function safeName(given: string): string {
   const base = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1);
   const visible = base
@@ -26,7 +26,7 @@ function withoutTrailingDots(name: string): string {
   return name.slice(0, end);
 }
 
-/** The extension stays where it is one. */
+/** Keeps the extension. */
 function shortened(name: string): string {
   const points = [...name];
   if (points.length <= MAX_LENGTH) return name;

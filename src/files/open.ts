@@ -1,17 +1,17 @@
-/** Which storage a setting means. */
+/** Opens the storage that the settings name. */
 import { join, resolve } from 'node:path';
 import { localStorage } from './local.ts';
 import { readS3Place, s3Storage } from './s3.ts';
 import type { Storage } from './storage.ts';
 
 export interface StoragePlace {
-  /** The folder of the service's data. */
+  /** The data folder of the service. */
   readonly data: string;
-  /** `s3://…`; without one, the bytes are in the folder. */
+  /** `s3://…`; otherwise the bytes are in the data folder. */
   readonly files?: string;
 }
 
-/** Each database has a folder of its own, named by `storeId`. */
+/** Each database has its own folder, named by `storeId`. */
 export function openStorage({ data, files }: StoragePlace, storeId: string): Storage {
   if (files === undefined) return localStorage(join(resolve(data), 'files', storeId));
   const place = readS3Place(files);

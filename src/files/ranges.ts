@@ -1,15 +1,15 @@
 /** Range requests (RFC 9110, section 14). */
 import type { ByteRange } from './storage.ts';
 
-/** More parts than this are no download that anybody resumes; the header is ignored, as the RFC allows. */
+/** No client resumes a download in more parts; the header is then ignored, as the RFC allows. */
 const MAX_RANGES = 32;
 const MAX_HEADER = 2_000;
 const SPEC = /^(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
 
-/** `whole`: there is no range, or none that counts. */
+/** `whole`: there is no range, or none that is valid. */
 export type RangeAnswer = 'whole' | 'unsatisfiable' | readonly ByteRange[];
 
-/** Ranges that overlap or touch are one. */
+/** Merges ranges that overlap or touch. */
 export function readRange(header: string | undefined, size: number): RangeAnswer {
   const list = header === undefined || header.length > MAX_HEADER ? undefined : /^bytes=(.*)$/i.exec(header)?.[1];
   if (list === undefined) return 'whole';
@@ -23,7 +23,7 @@ export function readRange(header: string | undefined, size: number): RangeAnswer
     const match = SPEC.exec(spec);
     if (match === null) return 'whole';
     const [, first, last, suffix] = match;
-    // One that is turned around makes the whole header invalid.
+    // A range whose end is before its start makes the whole header invalid.
     if (last !== undefined && Number(last) < Number(first)) return 'whole';
     const start = suffix === undefined ? Number(first) : Math.max(0, size - Number(suffix));
     const end = last === undefined ? size - 1 : Math.min(Number(last), size - 1);

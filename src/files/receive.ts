@@ -1,4 +1,4 @@
-/** An upload on its way from the socket into the storage: measured, hashed and looked at while it passes, and never whole in memory. */
+/** An upload on its way from the socket into storage: measured, hashed and sniffed as it passes, never whole in memory. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Fault, Problem } from '../problem.ts';
@@ -9,7 +9,7 @@ import type { Incoming } from './storage.ts';
 
 /** Bytes of the part `data`. */
 const MAX_DATA = 1024 * 1024;
-/** Bytes that a body may have beside its parts' contents, when its length is announced. */
+/** Bytes that an announced length may have beyond the contents of the parts. */
 const SLACK = 64 * 1024;
 
 export interface UploadLimits {
@@ -17,22 +17,25 @@ export interface UploadLimits {
   readonly maxSize: number;
   readonly types: readonly string[];
 }
-/** Everything is in the storage, and nothing published. */
+/** All bytes are in storage, unpublished. */
 export interface Received {
   readonly name: string;
   readonly contentType: string;
   readonly size: number;
   readonly sha256: string;
-  /** Of the part `data`, as it was sent. */
+  /** The part `data`, as sent. */
   readonly data: Buffer | undefined;
 }
 
-/** Throws `too_large` for a body whose announced length says so already. */
+/** Throws `too_large` if the announced length is too large already. */
 export function checkLength(announced: string, { maxSize }: UploadLimits): void {
   if (/^\d+$/.test(announced) && Number(announced) > maxSize + MAX_DATA + SLACK) throw tooLarge(maxSize);
 }
 
-/** Throws `malformed_multipart`, `too_large`, `unsupported_media_type`, `validation_failed`. Discarding is the caller's, also after a throw. */
+/**
+ * Throws `malformed_multipart`, `too_large`, `unsupported_media_type`, `validation_failed`. The caller discards
+ * `incoming`, also after an error.
+ */
 export async function receive(
   request: IncomingMessage,
   {
@@ -66,9 +69,9 @@ class Receiver implements PartHandler {
 
   begin({ name, filename, contentType }: Part): void {
     if (name !== 'file' && name !== 'data')
-      throw invalidPart(name, 'unknown_part', 'the form holds `file` and, optionally, `data`');
+      throw invalidPart(name, 'unknown_part', 'unknown part; the form has `file` and, optionally, `data`');
     if ((name === 'file' ? this.#name : this.#data) !== undefined)
-      throw malformed(`the part \`${name}\` is there twice`);
+      throw malformed(`the part \`${name}\` is sent twice`);
     this.#current = name;
     if (name === 'data') {
       this.#data = [];
@@ -76,13 +79,18 @@ class Receiver implements PartHandler {
     }
     this.#name = safeName(filename ?? '');
     const essence = essenceOf(contentType);
-    if (essence === undefined) throw invalidPart('file', 'invalid_media_type', `\`${contentType}\` is no media type`);
+    if (essence === undefined)
+      throw invalidPart(
+        'file',
+        'invalid_media_type',
+        `\`${contentType}\` is not a media type; expected one such as \`image/png\``,
+      );
     this.#contentType = essence;
     const { types } = this.#limits;
     if (!isAllowed(essence, types)) {
       throw new Problem(
         'unsupported_media_type',
-        `files of the type ${essence} are not taken here; those that are: ${types.join(', ')}`,
+        `files of the type ${essence} are not accepted; expected ${types.join(', ')}`,
       );
     }
   }
@@ -104,7 +112,7 @@ class Receiver implements PartHandler {
   #takeData(chunk: Buffer): undefined {
     this.#dataLength += chunk.length;
     if (this.#dataLength > MAX_DATA)
-      throw new Problem('too_large', `the part \`data\` may hold ${MAX_DATA} bytes at most`);
+      throw new Problem('too_large', `the part \`data\` may have at most ${MAX_DATA} bytes`);
     this.#data!.push(Buffer.from(chunk));
   }
 
@@ -132,7 +140,7 @@ class Receiver implements PartHandler {
 }
 
 function tooLarge(maxSize: number): Problem {
-  return new Problem('too_large', `a file may hold ${maxSize} bytes at most`);
+  return new Problem('too_large', `a file may have at most ${maxSize} bytes`);
 }
 
 function invalidPart(part: string, code: string, detail: string): Problem {

@@ -1,8 +1,7 @@
 /**
- * Bytes in a bucket of whatever speaks S3: `<prefix><key>`. An object appears when its last part is acknowledged, so that is the publishing; until then
- * the store keeps the parts, and the sweep aborts what nobody finished.
+ * Bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its last part is acknowledged,
+ * which publishes it. Until then the server keeps the parts, and the sweep aborts uploads that nobody finished.
  */
-
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import {
@@ -21,10 +20,10 @@ import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { type Incoming, idOfKey, type Key, type Storage, StorageUnavailable, type Sweep } from './storage.ts';
 
-/** Memory of an upload is about `PART` × `AT_ONCE`. */
+/** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
 const PART = 8 * 1024 * 1024;
 const AT_ONCE = 3;
-/** Seconds that a redirect is good for. */
+/** Seconds for which a redirect is valid. */
 const REDIRECT_LIFETIME = 60;
 
 export interface S3Place {
@@ -34,11 +33,11 @@ export interface S3Place {
   readonly region: string;
   /** Default: that of AWS. Credentials come from the AWS environment. */
   readonly endpoint?: string;
-  /** Clients get the bytes from the bucket itself, at an address signed for them. */
+  /** Clients get the bytes from the bucket itself, at a signed address. */
   readonly redirects: boolean;
 }
 
-/** `s3://bucket/prefix?region=…&endpoint=…&redirects=true`. Undefined: it is none. */
+/** `s3://bucket/prefix?region=…&endpoint=…&redirects=true`. Undefined: the text is not of that form. */
 export function readS3Place(text: string): S3Place | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 's3:' || url.hostname === '') return undefined;
@@ -61,9 +60,10 @@ function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S
   const client = new S3Client({
     region,
     maxAttempts: 4,
-    // Every download holds a socket for as long as its client takes; with the default of 50, as many slow ones would stop everything else.
+    // A download holds a socket for as long as its client takes: with the default of 50, 50 slow clients would stop
+    // everything else.
     requestHandler: { connectionTimeout: 5_000, httpAgent: { maxSockets: 1_000 }, httpsAgent: { maxSockets: 1_000 } },
-    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
   });
   client.middlewareStack.add(
     (next) => (args) =>
@@ -75,7 +75,7 @@ function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S
   return client;
 }
 
-/** After all attempts: no connection, or an answer that blames the store itself. */
+/** After all attempts: no connection, or an error of the server itself. */
 function isUnreachable(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
   const status = statusOf(error);
@@ -121,7 +121,7 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         const { Body } = await client.send(
           new GetObjectCommand({
             ...at(key),
-            ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` }),
+            Range: range && `bytes=${range.start}-${range.end}`,
           }),
         );
         return Body as Readable;
@@ -149,7 +149,7 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
       const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
       let removed = 0;
       for await (const page of keysUnder('')) {
-        // INVARIANT: asked after the objects were seen.
+        // INVARIANT: the records are read after the objects were listed.
         const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
         const orphans = page
           .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
@@ -158,9 +158,9 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         removed += orphans.length;
       }
       for await (const { Key: key, UploadId, Initiated } of unfinishedUploads(client, { bucket, prefix })) {
-        // An upload may take long; the parts of one that goes on are not taken from it within a day.
+        // An upload may take long: the parts of an unfinished one are kept for a day.
         if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
-        // It may have come to its end since it was listed.
+        // It may have ended since it was listed.
         await unlessMissing(() => client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId })));
         removed++;
       }
@@ -187,13 +187,13 @@ class S3Incoming implements Incoming {
   readonly #undo: () => Promise<void>;
   readonly #failing = new AbortController();
   #done: Promise<unknown> | undefined;
-  /** The last part is on its way, and the object is there when it has come, whatever becomes of the answer. */
+  /** The last part was sent: the object may exist, whatever becomes of the response. */
   #ended = false;
 
   constructor(client: S3Client, { target, undo }: Target) {
     this.#undo = undo;
     this.#upload = new Upload({ client, params: { ...target, Body: this.#body }, partSize: PART, queueSize: AT_ONCE });
-    // A failure is told by `write` and `publish`; unheard, the event would end the process.
+    // `write` and `publish` report a failure; an unhandled event would end the process.
     this.#body.on('error', () => undefined);
   }
 
@@ -203,14 +203,14 @@ class S3Incoming implements Incoming {
     signal.throwIfAborted();
     if (this.#body.write(Buffer.from(chunk))) return undefined;
     const room = this.#room();
-    // Told by the next write too, should nobody wait here.
+    // The next write reports it too, if nobody waits here.
     room.catch(() => undefined);
     return room;
   }
 
   async #room(): Promise<void> {
     const { signal } = this.#failing;
-    // After a failure there will never be room.
+    // A failure ends the wait too.
     await once(this.#body, 'drain', { signal }).catch(() => undefined);
     signal.throwIfAborted();
   }
@@ -238,7 +238,7 @@ class S3Incoming implements Incoming {
   }
 }
 
-/** Page by page: a bucket tells of a thousand at most. */
+/** Page by page: a page has at most a thousand. */
 async function* unfinishedUploads(
   client: S3Client,
   { bucket, prefix }: Pick<S3Place, 'bucket' | 'prefix'>,
@@ -254,7 +254,7 @@ async function* unfinishedUploads(
   }
 }
 
-/** Some servers cannot tell; they forget parts by rules of their own. */
+/** Some servers cannot list uploads; they delete parts by rules of their own. */
 async function listUploads(
   client: S3Client,
   input: ListMultipartUploadsCommandInput,

@@ -1,5 +1,9 @@
-/** Where bytes are kept. Two implementations: a local folder, and whatever speaks S3. Bytes never change under a key: other content is another key. */
-/** A file's identifier, or one with the name of a variant behind a dot. */
+/**
+ * Where bytes are stored. There are two implementations: a local folder, and a server that speaks S3. The bytes of a key
+ * never change: other content has another key.
+ */
+
+/** The id of a file; for a variant, followed by a dot and the variant's name. */
 export type Key = string;
 
 /** Inclusive, as in a Range header. */
@@ -8,29 +12,35 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** Bytes on their way in. Nobody can read them before `publish`. */
+/** Bytes that are being stored. Nobody can read them before `publish`. */
 export interface Incoming {
-  /** Takes the whole chunk; its bytes are the caller's again on return. A promise: the storage is slower than the sender, wait before the next. Throws, or rejects with, what failed before. */
+  /**
+   * Copies the chunk; the caller may reuse the buffer immediately. If it returns a promise, the storage is slower than
+   * the sender: wait for it before the next chunk. Throws, or rejects with, an earlier failure.
+   */
   write(chunk: Buffer): Promise<void> | undefined;
-  /** When it resolves, the bytes survive a crash, and can be read under the key. */
+  /** When it resolves, the bytes survive a crash and can be read under the key. */
   publish(): Promise<void>;
-  /** As if they had never come, published or not. Never throws: what is left over is an orphan, and swept. */
+  /** Deletes the bytes, published or not. Never throws: what is left over is swept. */
   discard(): Promise<void>;
 }
 
 export interface Storage {
   incoming(key: Key): Promise<Incoming>;
-  /** Undefined: there are none. A chunk is good until the next is asked for: its memory is used again. To be iterated, once, or it stays open. */
+  /**
+   * Undefined: there are no bytes. A chunk is valid until the next is requested, which reuses its memory. Iterate it
+   * exactly once, or the file stays open.
+   */
   open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
-  /** Bytes under the key; undefined where there are none. */
+  /** The number of bytes under the key; undefined if there are none. */
   size(key: Key): Promise<number | undefined>;
-  /** Bytes of a file and of each of its variants, by key. */
+  /** The number of bytes of a file and of each of its variants, by key. */
   sizes(id: string): Promise<ReadonlyMap<Key, number>>;
-  /** With all variants. */
+  /** Deletes a file and its variants. */
   remove(id: string): Promise<void>;
-  /** An address where the client itself may get the bytes for a short while; undefined where they come through this service. */
+  /** An address at which the client itself gets the bytes for a short time; undefined if they come through this service. */
   redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
-  /** Removes what has no record. Returns how many were removed. */
+  /** Deletes bytes without a record. Returns how many keys were deleted. */
   sweep(order: Sweep): Promise<number>;
 }
 
@@ -40,13 +50,13 @@ interface RedirectHeaders {
 }
 
 export interface Sweep {
-  /** Of these identifiers, those that have a record. */
+  /** Of these ids, those that have a record. */
   readonly alive: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** Younger bytes stay: their record may be on its way, in another process too. Milliseconds. */
+  /** Newer bytes stay: their record may be about to be created, also by another process. Milliseconds. */
   readonly grace: number;
 }
 
-/** Whatever keeps the bytes cannot be reached, or says that it cannot answer now. */
+/** The storage cannot be reached, or reports that it is unavailable. */
 export class StorageUnavailable extends Error {
   constructor(cause: unknown) {
     super(`the storage of files cannot be reached: ${String(cause)}`, { cause });
@@ -54,5 +64,5 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** The identifier that a key belongs to. */
+/** The id of the file that a key belongs to. */
 export const idOfKey = (key: Key): string => key.split('.', 1)[0]!;

@@ -1,9 +1,9 @@
-/** The sweep: at the start, then every hour for as long as the service runs, and never two at a time. */
+/** Runs the sweep at the start and then every hour, never twice at a time. */
 
 const HOUR = 3_600_000;
 
 export interface SweeperParts {
-  /** Milliseconds of grace; ends soon after the signal does. How many were removed. */
+  /** Returns how many keys were deleted, soon after the signal aborts. `grace` is in milliseconds. */
   readonly sweep: (grace: number | undefined, signal: AbortSignal) => Promise<number>;
   readonly onFault: (error: unknown) => void;
 }
@@ -18,25 +18,25 @@ export class Sweeper {
     this.#parts = parts;
   }
 
-  /** Resolves after the first sweep, whatever came of it. */
+  /** Resolves after the first sweep, successful or not. */
   start(grace?: number): Promise<void> {
     this.#timer = setInterval(() => {
-      // One that takes longer than an hour is let finish.
+      // A sweep that takes longer than an hour goes on.
       if (this.#running === undefined) void this.#tend();
     }, HOUR);
     this.#timer.unref();
     return this.#tend(grace);
   }
 
-  /** A failure is told, and the next hour is another try. */
+  /** Reports a failure; the next hour is another try. */
   async #tend(grace?: number): Promise<void> {
     await this.sweep(grace).catch((error: unknown) => {
-      // What the end of the service cuts off is no failure.
+      // A sweep that the end of the service aborts has not failed.
       if (!this.#ending.signal.aborted) this.#parts.onFault(error);
     });
   }
 
-  /** Now, or after the one that runs. */
+  /** Now, or after the one that is running. */
   async sweep(grace?: number): Promise<number> {
     const before = this.#running;
     const own = (async () => {
@@ -53,6 +53,6 @@ export class Sweeper {
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#ending.abort(new Error('the service ends'));
+    this.#ending.abort(new Error('the service is stopping'));
   }
 }

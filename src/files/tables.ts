@@ -1,10 +1,13 @@
-/** What the files room keeps beside the records of `files`, in a table whose name no collection can take. */
+/** The table of the files room, whose name no collection can have. */
 import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
 import { param, raw, type Sql, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 
-/** One row. `store_id` names this database's own bytes, so that a sweep never touches those of another database in the same folder or bucket. */
+/**
+ * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of another database in the
+ * same folder or bucket.
+ */
 export const fileTables: readonly Sql[] = [
   raw(`CREATE TABLE IF NOT EXISTS "_files_store" (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -19,11 +22,13 @@ export interface StoreIdentity {
   readonly linkKey: Buffer;
 }
 
-/** Made by the first process that asks. */
+/** Created by the first process that reads it. */
 export async function readIdentity(db: Database): Promise<StoreIdentity> {
   await db.write(sql`
-INSERT INTO "_files_store" (store_id, link_key)
-VALUES (${param('uuid', uuidv4())}, ${param('text', randomBytes(32).toString('base64url'))}) ON CONFLICT DO NOTHING RETURNING one`);
+    INSERT INTO "_files_store" (store_id, link_key)
+    VALUES (${param('uuid', uuidv4())}, ${param('text', randomBytes(32).toString('base64url'))})
+        ON CONFLICT DO NOTHING
+    RETURNING one`);
   const [row] = await db.rows(raw('SELECT store_id, link_key FROM "_files_store"'));
   return { storeId: row![0]!, linkKey: Buffer.from(row![1]!, 'base64url') };
 }

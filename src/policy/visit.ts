@@ -5,7 +5,7 @@ import type { Checked, CheckedOperand, Scope } from './types.ts';
 // ---------------------------------------------------------------- the checked tree
 
 /** The conditions directly inside. */
-function partsOf(checked: Checked): readonly Checked[] {
+export function partsOf(checked: Checked): readonly Checked[] {
   switch (checked.kind) {
     case 'const':
     case 'compare':
@@ -22,7 +22,7 @@ function partsOf(checked: Checked): readonly Checked[] {
 }
 
 /** The values that the node itself compares or tests. */
-function operandsOf(checked: Checked): readonly CheckedOperand[] {
+export function operandsOf(checked: Checked): readonly CheckedOperand[] {
   switch (checked.kind) {
     case 'compare':
       return [checked.left, checked.right];

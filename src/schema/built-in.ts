@@ -1,4 +1,4 @@
-/** What `users` and `files` are before the schema file extends them. */
+/** `users` and `files` before the schema file extends them. */
 import type { Action } from '../policy/types.ts';
 import type { Collection, Field, Relation } from './model.ts';
 import type { RuleShape } from './shape.ts';
@@ -50,7 +50,7 @@ const OWNER: Relation = {
   readOnly: true,
 };
 
-/** Names that the schema cannot give again. `roles` and `disabled` are columns already; `password` would be mistaken for one. */
+/** Names that a schema file cannot use. `roles` and `disabled` are columns; `password` would be mistaken for one. */
 const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
   plain: [],
   users: ['roles', 'password', 'disabled'],

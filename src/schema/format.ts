@@ -1,4 +1,4 @@
-/** The policies of a schema file in canonical form; every other byte stays as it is. */
+/** Rewrites the policies of a schema file in canonical form; every other byte stays. */
 
 import { Scalar } from 'yaml';
 import { withComments } from '../../grammar/comments.ts';
@@ -12,7 +12,7 @@ import { SchemaSource } from './source.ts';
 import { valueAt } from './validate.ts';
 
 export interface Formatted {
-  /** The file's text; as it was where an issue is an error. */
+  /** The text of the file; unchanged if an issue is an error. */
   readonly text: string;
   /** Paths of the policies that were not canonical. */
   readonly changed: readonly string[];
@@ -34,7 +34,7 @@ export function formatPolicies(text: string, file = 'bylaw.yaml'): Formatted {
   const edits = new Map<number, Edit>();
   for (const path of policyPaths(raw)) {
     const edit = editOf(path, source);
-    // By place: an alias is the same text once more.
+    // By place: an alias refers to the same text again.
     if (edit !== undefined) edits.set(edit.start, edit);
   }
   if (source.issues.length > 0) return { text, changed: [], issues: source.issues };
@@ -52,7 +52,7 @@ function applied(text: string, edits: readonly Edit[]): string {
   return result + text.slice(at);
 }
 
-/** Where texts of policies stand, whatever else is wrong with the file. */
+/** The paths of all policies, even if other parts of the file are faulty. */
 function policyPaths(raw: unknown): readonly Path[] {
   const collections = valueAt(raw, ['collections']);
   if (typeof collections !== 'object' || collections === null) return [];
@@ -71,7 +71,7 @@ function textsBelow(raw: unknown, path: Path): readonly Path[] {
 function editOf(path: Path, source: SchemaSource): Edit | undefined {
   const scalar = source.scalarAt(path)!;
   const value = String(scalar.value);
-  // YAML lost a part of it: what is left must not be made to look right.
+  // YAML dropped a part of the policy: the rest must not be made to look right.
   if (source.cutByComment(path)) {
     source.reportCut(cutByComment(path));
     return undefined;
@@ -96,7 +96,7 @@ const TEXT_OR_WHITE = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+/gs;
 const unfolded = (value: string): string =>
   value.replaceAll(TEXT_OR_WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
 
-/** With the header, the indentation and the line end of the block that was there. */
+/** With the header, the indentation and the line end of the original block. */
 function blockOf(written: string, canonical: string): string {
   const header = written.slice(0, written.indexOf('\n') + 1);
   const indentation = /^[ \t]*(?=\S)/m.exec(written.slice(header.length))?.[0] ?? '';

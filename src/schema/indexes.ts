@@ -1,4 +1,4 @@
-/** Which indexes a collection wants, and which one its policies miss. */
+/** The indexes of a collection, and those that its policies lack. */
 
 import { unindexed } from '../policy/analyse/unindexed.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../policy/types.ts';
@@ -6,14 +6,14 @@ import { INDEXABLE_LENGTH } from './field-rules.ts';
 import type { Collection, Field } from './model.ts';
 
 export interface IndexDefinition {
-  /** Behind a column that is not unique stands `id`: an index then gives a page in its order. */
+  /** A column that is not unique is followed by `id`, so that the index returns a page in its order. */
   readonly columns: readonly string[];
   readonly unique: boolean;
   /** `index: true` or `unique: true` of the file, a belongs_to, or an equality in a list policy. */
   readonly because: 'declared' | 'reference' | 'policy';
 }
 
-/** Each column once. The primary key and the tables of links are the store's own. */
+/** Each column once. The store itself adds the primary key and the indexes of link tables. */
 export function indexesOf(collection: Collection, catalog: Catalog): readonly IndexDefinition[] {
   const definitions: IndexDefinition[] = [];
   for (const { column, unique, index } of collection.fields.values()) {
@@ -40,7 +40,7 @@ function definition({
   return { columns: unique ? [column] : [column, 'id'], unique, because };
 }
 
-/** Only lists read many rows; every other action finds its row by identifier. */
+/** Only lists read many rows; every other action finds its row by id. */
 function wantedBy({ name, access, fields }: Collection, catalog: Catalog): ReadonlySet<string> {
   const columns = access.list.flatMap(({ checked }) => automatic(checked, { catalog, collection: name, fields }));
   return new Set(columns);
@@ -52,7 +52,7 @@ interface Guarded {
   readonly fields: ReadonlyMap<string, Field>;
 }
 
-/** The columns whose index is made without being asked for: compared with equality, and never too long for an index. */
+/** The columns that are indexed without a declaration: compared for equality, and never too long for an index. */
 function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
   const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
   const equal = new Set(equalities(checked));
@@ -67,7 +67,7 @@ function fits(field: Field | undefined): boolean {
   return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
 }
 
-/** Names of the record's own fields that no index serves and for which none is made by itself. */
+/** The record's own fields that no declared or automatic index serves, by name. */
 export function missingIndexes(policy: Policy, guarded: Guarded): readonly string[] {
   const wanted = unindexed(policy.checked, guarded.catalog, guarded.collection)?.columns ?? [];
   const made = automatic(policy.checked, guarded);

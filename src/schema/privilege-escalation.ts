@@ -1,5 +1,6 @@
-/** Policies that decide by a field of the caller which that caller may set: whoever is trusted for it can grant it to themselves. */
+/** Policies that trust a field of the caller which that caller may set: users could grant themselves what it gives. */
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
+import { operandsOf, partsOf } from '../policy/visit.ts';
 import { type AccessShapes, rulePlace } from './access.ts';
 import type { Path } from './issue.ts';
 import type { Collection } from './model.ts';
@@ -25,7 +26,9 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
 }
 
 function report(name: string, { source, path }: Context & { readonly path: Path }): void {
-  const message = `this rule trusts \`@request.auth.${name}\`, which its subject may change; let the update rule of \`users\` keep it (\`@next.${name} = @record.${name}\`), or leave it to a role`;
+  const message =
+    `this rule trusts \`@request.auth.${name}\`, which users may change themselves; let the update rule of \`users\` keep ` +
+    `it (\`@next.${name} = @record.${name}\`), or require a role`;
   source.report({
     code: 'self_chosen',
     severity: 'warning',
@@ -34,7 +37,7 @@ function report(name: string, { source, path }: Context & { readonly path: Path 
   });
 }
 
-/** Some update rule lets a user without a certain role set it, and does not look at what it becomes. */
+/** Some update rule of `users` lets a user without a certain role set it, and does not check the new value. */
 function isSelfChosen(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
@@ -48,7 +51,7 @@ function needsRole(checked: Checked): boolean {
 }
 
 function looksAtNext(name: string, checked: Checked): boolean {
-  return [...operandsOf(checked)].some(
+  return allOperandsOf(checked).some(
     (operand) =>
       operand.kind === 'column' &&
       operand.scope.kind === 'next' &&
@@ -60,31 +63,13 @@ function looksAtNext(name: string, checked: Checked): boolean {
 
 function trustedFields(checked: Checked): ReadonlySet<string> {
   return new Set(
-    [...operandsOf(checked)].flatMap((operand) =>
+    allOperandsOf(checked).flatMap((operand) =>
       operand.kind === 'request' && operand.source === 'auth' ? [operand.name] : [],
     ),
   );
 }
 
 /** Every value that the condition compares, those within quantifiers included. */
-export function* operandsOf(checked: Checked): Generator<CheckedOperand> {
-  switch (checked.kind) {
-    case 'const':
-      return;
-    case 'and':
-    case 'or':
-      for (const item of checked.items) yield* operandsOf(item);
-      return;
-    case 'not':
-      return yield* operandsOf(checked.item);
-    case 'compare':
-      yield checked.left;
-      yield checked.right;
-      return;
-    case 'is null':
-      yield checked.operand;
-      return;
-    case 'quantified':
-      return yield* operandsOf(checked.condition);
-  }
+export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
+  return [...operandsOf(checked), ...partsOf(checked).flatMap(allOperandsOf)];
 }

@@ -1,7 +1,7 @@
-/** Where each character of a YAML scalar's value stands in the file. */
+/** The place in the file of each character of a YAML scalar's value. */
 import { Scalar } from 'yaml';
 
-/** A piece of the file and the text it stands for. */
+/** A piece of the file and the text that it encodes. */
 interface Unit {
   readonly start: number;
   readonly end: number;
@@ -53,8 +53,8 @@ function contentOf(source: string, node: Scalar): { readonly start: number; read
 }
 
 /**
- * One offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space and escapes only, so the other characters
- * come in the same order in the file: the two are walked side by side.
+ * One offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space and escapes only, so
+ * the other characters are in the same order in the file, and both are walked side by side.
  */
 export function offsetsOf(source: string, node: Scalar): readonly number[] {
   const value = String(node.value);
@@ -94,7 +94,7 @@ export const singleQuoted = (text: string): string => `'${text.replaceAll("'", "
 
 const UNSAFE_IN_PLAIN = /[:#,[\]{}]|^[\s\-?&*!|>'"%@`]|^$|\s$|^(?:true|false|null|~|[-+.\d].*)$/i;
 
-/** `text` as it must be written inside a scalar of that style; `undefined` where the whole scalar has to be quoted anew. */
+/** `text` as it is written inside a scalar of that style; `undefined` if the whole scalar must be quoted anew. */
 export function writtenIn(style: Scalar['type'], text: string): string | undefined {
   switch (style) {
     case Scalar.QUOTE_SINGLE:

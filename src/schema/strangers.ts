@@ -6,7 +6,7 @@ import type { Action, BelongsTo as CatalogBelongsTo, Checked, CheckedOperand, Po
 import { type AccessShapes, rulePlace } from './access.ts';
 import type { Path } from './issue.ts';
 import type { BelongsTo, Collection, Schema } from './model.ts';
-import { operandsOf } from './privilege-escalation.ts';
+import { allOperandsOf } from './privilege-escalation.ts';
 import type { SchemaSource } from './source.ts';
 
 export interface StrangersContext extends AccessShapes {
@@ -112,7 +112,7 @@ function exampleOf({ namesNext }: Policy, { name }: BelongsTo, { relations }: Co
 
 /** A rule that names `@next` holds once, so only what it says of `@next` binds the result. */
 const mentions = ({ checked, namesNext }: Policy, relation: CatalogBelongsTo): boolean =>
-  [...operandsOf(checked)].some((operand) => speaksOf(operand, relation, namesNext));
+  allOperandsOf(checked).some((operand) => speaksOf(operand, relation, namesNext));
 
 function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext: boolean): boolean {
   if (operand.kind === 'request') return operand.source === 'data' && operand.name === name;
@@ -162,7 +162,7 @@ function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
 
 type Compare = Extract<Checked, { kind: 'compare' }>;
 
-/** Of a comparison of the caller's roles with a literal; undefined: it is none. */
+/** The value of a comparison of the caller's roles with a literal; undefined for any other comparison. */
 function hasRole({ op, left, right }: Compare, roles: ReadonlySet<string>): boolean | undefined {
   const [list, element] = op === 'contains' ? [left, right] : op === 'in' ? [right, left] : [];
   if (list?.kind !== 'request' || list.source !== 'auth' || list.name !== 'roles') return undefined;

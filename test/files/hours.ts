@@ -106,8 +106,8 @@ function hoursOf(service: TestService): void {
     expect(await alive(['01900000-0000-7000-8000-000000000001', 'nonsense'])).toEqual(new Set());
     files.close();
     expect(vi.getTimerCount()).toBe(0);
-    expect(() => alive([])).toThrow('the service ends');
-    await end(new Error('the service ends'));
+    expect(() => alive([])).toThrow('the service is stopping');
+    await end(new Error('the service is stopping'));
     await pass(5 * HOUR);
     expect(storage.sweeps).toHaveLength(2);
     expect(faults).toEqual([]);
