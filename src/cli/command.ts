@@ -26,7 +26,7 @@ export interface Command {
   readonly name: string;
   /** One line, in the third person: `checks the schema and every policy`. */
   readonly summary: string;
-  /** Names of arguments: `EMAIL` is required, `[DIR]` is not. */
+  /** Names of arguments: `EMAIL` is required, `[DIR]` is not, `[NAME…]` may be repeated. */
   readonly positionals?: readonly string[];
   readonly settings: readonly SettingName[];
   readonly flags?: Flags;

@@ -64,5 +64,6 @@ function positionalIssues(given: readonly string[], { positionals = [], name }: 
   const required = positionals.filter((positional) => !positional.startsWith('['));
   if (given.length < required.length)
     return [`expected \`${['bylaw', name, ...positionals].join(' ')}\`: ${positionals[given.length]} is missing`];
+  if (positionals.at(-1)?.includes('…') === true) return [];
   return given.slice(positionals.length).map((word) => `unexpected argument \`${word}\``);
 }

@@ -26,9 +26,5 @@ export function runDatabaseCommand(command: Command | CommandGroup, argv: readon
 async function runInServer(argv: readonly string[], args: Arguments, io: Io): Promise<number | undefined> {
   const stdin = args.has('password-stdin') ? await text(io.stdin) : '';
   const folder = resolve(io.cwd, readConfig(args.flags, io.env).data);
-  const result = await callServer(folder, { argv, stdin }).catch(() => undefined);
-  if (result === undefined) return undefined;
-  io.stdout.write(result.stdout);
-  io.stderr.write(result.stderr);
-  return result.code;
+  return callServer(folder, { argv, stdin, cwd: io.cwd }, io);
 }

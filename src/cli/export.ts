@@ -1,0 +1,105 @@
+/** `bylaw export`: all records of collections, as files or to standard output. */
+
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { ConfigError, unknownName } from '../config.ts';
+import type { Collection } from '../schema/model.ts';
+import type { Database } from '../store/database/contract.ts';
+import { exportRecords } from '../store/transfer/export.ts';
+import { manyToManyOf, storedMembersOf } from '../store/transfer/members.ts';
+import type { Arguments } from './arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';
+import { FORMAT_NAMES, FORMATS, type Format } from './formats/format.ts';
+import { openDatabaseFor } from './workspace.ts';
+
+export const command: Command = {
+  name: 'export',
+  summary: 'writes all records of a collection to standard output, or of several (default: all) into a folder',
+  positionals: ['[COLLECTION…]'],
+  settings: DATABASE_SETTINGS,
+  flags: {
+    format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: 'ndjson' },
+    out: { value: 'DIR', about: 'writes a file for each collection into this folder' },
+  },
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const name = args.get('format') ?? 'ndjson';
+  const format = Object.hasOwn(FORMATS, name) ? FORMATS[name]! : undefined;
+  if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
+  const out = args.get('out');
+  if (out === undefined && args.positionals.length !== 1)
+    throw new ConfigError(['expected one COLLECTION, or --out DIR for several']);
+  const { db, schema, close } = await openDatabaseFor(args, io);
+  try {
+    const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
+    const collections = names.map((each) => requireCollection(schema.collections, each));
+    if (out === undefined) await write(io.stdout, db, collections[0]!, format);
+    else await writeFiles(resolve(io.cwd, out), { db, collections, format, extension: name, io });
+    return 0;
+  } catch (error) {
+    if (error instanceof ReaderGone) return 0;
+    throw error;
+  } finally {
+    await close();
+  }
+}
+
+interface FilesToWrite {
+  readonly db: Database;
+  readonly collections: readonly Collection[];
+  readonly format: Format;
+  readonly extension: string;
+  readonly io: Io;
+}
+
+async function writeFiles(folder: string, { db, collections, format, extension, io }: FilesToWrite): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const collection of collections) {
+    const stream = createWriteStream(join(folder, `${collection.name}.${extension}`));
+    const count = await write(stream, db, collection, format);
+    stream.end();
+    await finished(stream);
+    io.stderr.write(`${collection.name}.${extension}: ${count} records\n`);
+  }
+}
+
+/** → how many. */
+async function write(target: Io['stdout'], db: Database, collection: Collection, format: Format): Promise<number> {
+  const writer = format.writer(memberNames(collection));
+  await put(target, writer.head);
+  let count = 0;
+  for await (const json of exportRecords(db, collection)) await put(target, writer.record(json, count++));
+  await put(target, writer.tail(count));
+  return count;
+}
+
+/** Waits for a reader that is slower than the database. Throws ReaderGone. */
+async function put(target: Io['stdout'], text: string): Promise<void> {
+  const stream = target as Writable;
+  if (stream.destroyed === true) throw new ReaderGone();
+  if (text === '' || stream.write(text) !== false) return;
+  await once(stream, 'drain').catch(() => {
+    throw new ReaderGone();
+  });
+}
+
+/** `bylaw export … | head`: whoever read has seen enough. The exit code is the process's to give. */
+class ReaderGone extends Error {}
+
+function memberNames(collection: Collection): readonly string[] {
+  const stored = storedMembersOf(collection).map(({ name }) => name);
+  const roles = collection.kind === 'users' ? ['roles'] : [];
+  return [...stored, ...roles, ...manyToManyOf(collection).map(({ name }) => name)];
+}
+
+/** Throws ConfigError. */
+export function requireCollection(collections: ReadonlyMap<string, Collection>, name: string): Collection {
+  const collection = collections.get(name);
+  if (collection === undefined) throw new ConfigError([unknownName('collection', name, [...collections.keys()])]);
+  return collection;
+}

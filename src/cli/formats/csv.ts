@@ -1,0 +1,132 @@
+/** CSV (RFC 4180) with a header. An empty cell is null; `""` is the empty string. */
+import type { SourceRecord } from '../../store/transfer/read-record.ts';
+import type { Chunks, RecordWriter } from './record.ts';
+
+export function csvWriter(names: readonly string[]): RecordWriter {
+  return {
+    head: `${names.map(quoted).join(',')}\r\n`,
+    record(json) {
+      const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
+      return `${names.map((name) => cellOf(record[name])).join(',')}\r\n`;
+    },
+    tail: () => '',
+  };
+}
+
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return quoted(Array.isArray(value) ? value.join(' ') : String(value));
+}
+
+/** Quoted where it must be; the empty string always is, so that it is not null. */
+const quoted = (text: string): string =>
+  text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+
+type Cell = string | null;
+interface Row {
+  readonly line: number;
+  readonly cells: readonly Cell[];
+  readonly fault?: string;
+}
+
+export async function* csvReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
+  let names: readonly string[] | undefined;
+  for await (const { line, cells, fault } of rowsOf(chunks)) {
+    if (fault !== undefined) yield { line, isText: true, fault };
+    else if (names === undefined) {
+      names = cells.map((cell) => cell ?? '');
+      const faulty = faultOfHeader(names);
+      if (faulty !== undefined) {
+        yield { line, isText: true, fault: faulty };
+        return;
+      }
+    } else if (cells.length === 1 && cells[0] === null && names.length > 1) {
+      // A blank line.
+    } else if (cells.length !== names.length) {
+      yield { line, isText: true, fault: `expected ${names.length} cells, found ${cells.length}` };
+    } else {
+      yield { line, isText: true, members: new Map(names.map((name, i) => [name, cells[i]!])) };
+    }
+  }
+}
+
+function faultOfHeader(names: readonly string[]): string | undefined {
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) return `the header names \`${twice}\` twice`;
+  return names.includes('') ? 'the header has a cell without a name' : undefined;
+}
+
+async function* rowsOf(chunks: Chunks): AsyncGenerator<Row> {
+  const scanner = new CsvScanner();
+  for await (const chunk of chunks) yield* scanner.push(chunk);
+  yield* scanner.end();
+}
+
+class CsvScanner {
+  #line = 1;
+  #rowLine = 1;
+  #cells: Cell[] = [];
+  #cell = '';
+  /** Where in a cell: outside quotes, inside, or behind a quote that may be the first of two. */
+  #state: 'plain' | 'quoted' | 'quote' = 'plain';
+  #wasQuoted = false;
+  #fault: string | undefined;
+  #isFirst = true;
+
+  *push(chunk: string): Generator<Row> {
+    for (const char of chunk) {
+      if (this.#isFirst && char === '\uFEFF') {
+        this.#isFirst = false;
+        continue;
+      }
+      this.#isFirst = false;
+      yield* this.#take(char);
+      if (char === '\n') this.#line++;
+    }
+  }
+
+  *end(): Generator<Row> {
+    if (this.#state === 'quoted') this.#fault = 'a quoted cell does not end: expected `"`';
+    if (this.#fault !== undefined || this.#cells.length > 0 || this.#cell !== '' || this.#wasQuoted)
+      yield this.#endRow();
+  }
+
+  *#take(char: string): Generator<Row> {
+    if (this.#state === 'quoted') {
+      if (char === '"') this.#state = 'quote';
+      else this.#cell += char;
+    } else if (this.#state === 'quote' && char === '"') {
+      this.#cell += char;
+      this.#state = 'quoted';
+    } else if (char === ',') {
+      this.#endCell();
+    } else if (char === '\n') {
+      const row = this.#endRow();
+      this.#rowLine = this.#line + 1;
+      yield row;
+    } else if (char === '"' && this.#cell === '' && !this.#wasQuoted) {
+      this.#state = 'quoted';
+      this.#wasQuoted = true;
+    } else if (char === '\r') {
+      // Before a line feed; a lone one would be part of no text that we wrote.
+    } else {
+      if (this.#wasQuoted) this.#fault = 'expected a comma behind a quoted cell';
+      this.#cell += char;
+    }
+  }
+
+  #endCell(): void {
+    this.#cells.push(this.#cell === '' && !this.#wasQuoted ? null : this.#cell);
+    this.#cell = '';
+    this.#wasQuoted = false;
+    this.#state = 'plain';
+  }
+
+  #endRow(): Row {
+    this.#endCell();
+    const row = { line: this.#rowLine, cells: this.#cells, fault: this.#fault };
+    this.#cells = [];
+    this.#fault = undefined;
+    return row;
+  }
+}

@@ -1,0 +1,23 @@
+import type { SourceRecord } from '../../store/transfer/read-record.ts';
+
+/** Texts of a file, in pieces of any size. */
+export type Chunks = AsyncIterable<string>;
+
+export interface RecordWriter {
+  readonly head: string;
+  /** `json`: one record, as JSON text. */
+  record(json: string, index: number): string;
+  readonly tail: (count: number) => string;
+}
+/** JSON text of one record → the record, or why it is none. */
+export function recordOfJson(text: string, line: number): SourceRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { line, isText: false, fault: `cannot be read as JSON: ${(error as Error).message}` };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { line, isText: false, fault: 'expected a JSON object' };
+  return { line, isText: false, members: new Map(Object.entries(value)) };
+}

@@ -1,0 +1,131 @@
+/** `bylaw import`: the records of a file into a collection, all or none. */
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SingleBar } from 'cli-progress';
+import { ConfigError, unknownName } from '../config.ts';
+import type { Collection } from '../schema/model.ts';
+import { type Imported, ImportRejected, importRecords } from '../store/transfer/import.ts';
+import type { SourceRecord } from '../store/transfer/read-record.ts';
+import type { Arguments } from './arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';
+import { requireCollection } from './export.ts';
+import { FORMAT_NAMES, FORMATS, type Format, formatOfFile } from './formats/format.ts';
+import { openWorkspace } from './workspace.ts';
+
+export const command: Command = {
+  name: 'import',
+  summary: 'creates the records of a file in a collection, or updates them; all or none',
+  positionals: ['COLLECTION', 'FILE'],
+  settings: DATABASE_SETTINGS,
+  flags: {
+    format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: "the file's extension" },
+    'dry-run': { about: 'reports every fault and changes nothing' },
+    upsert: { value: 'FIELD', about: 'updates the record that has the same value in this unique field' },
+    resume: { about: 'commits every 5,000 records, and goes on where the import of this file stopped' },
+  },
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const [name, given] = args.positionals as [string, string];
+  const file = resolve(io.cwd, given);
+  const format = requireFormat(args.get('format') ?? formatOfFile(file));
+  if (!existsSync(file)) throw new ConfigError([`there is no file ${given}`]);
+  const { db, schema, close } = await openWorkspace(args, io);
+  const progress = new ProgressLine(io, statSync(file).size);
+  try {
+    const collection = requireCollection(schema.collections, name);
+    requireImportable(collection);
+    const imported = await importRecords(db, {
+      schema,
+      collection,
+      records: () => readFile(file, format, progress),
+      upsert: args.get('upsert'),
+      dryRun: args.has('dry-run'),
+      resumeAs: args.has('resume') ? await hashOf(file) : undefined,
+      now: `${new Date().toISOString().slice(0, -1)}000Z`,
+    });
+    progress.end();
+    io.stdout.write(summaryOf(imported, args.has('dry-run')));
+    return 0;
+  } catch (error) {
+    progress.end();
+    if (error instanceof RangeError) throw new ConfigError([error.message]);
+    if (!(error instanceof ImportRejected)) throw error;
+    io.stderr.write(reportOf(error, given, args.has('resume')));
+    return 1;
+  } finally {
+    await close();
+  }
+}
+
+function requireFormat(name: string | undefined): Format {
+  if (name === undefined) throw new ConfigError([`expected --format, one of ${FORMAT_NAMES.join(', ')}`]);
+  if (!Object.hasOwn(FORMATS, name)) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
+  return FORMATS[name]!;
+}
+
+/** A file's record without its bytes would promise what is not there. */
+function requireImportable({ kind }: Collection): void {
+  if (kind === 'files')
+    throw new ConfigError(['files are uploaded, not imported: their bytes belong to their records']);
+}
+
+async function* readFile(file: string, format: Format, progress: ProgressLine): AsyncGenerator<SourceRecord> {
+  const stream = createReadStream(file, 'utf8');
+  async function* texts(): AsyncGenerator<string> {
+    for await (const text of stream) {
+      yield text as string;
+      progress.update(stream.bytesRead);
+    }
+  }
+  try {
+    yield* format.read(texts());
+  } finally {
+    stream.destroy();
+  }
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+/** On a terminal only. */
+class ProgressLine {
+  readonly #bar: SingleBar | undefined;
+
+  constructor(io: Io, bytes: number) {
+    if ((io.stderr as Partial<NodeJS.WriteStream>).isTTY !== true || bytes === 0) return;
+    this.#bar = new SingleBar({
+      format: '{bar} {percentage}% of {total} bytes, {eta_formatted} left',
+      stream: io.stderr as NodeJS.WriteStream,
+      clearOnComplete: true,
+    });
+    this.#bar.start(bytes, 0);
+  }
+
+  update(bytes: number): void {
+    this.#bar?.update(bytes);
+  }
+
+  end(): void {
+    this.#bar?.stop();
+  }
+}
+
+function summaryOf({ created, updated, skipped }: Imported, isDryRun: boolean): string {
+  const parts = [`${created} created`, `${updated} updated`, ...(skipped > 0 ? [`${skipped} of an earlier run`] : [])];
+  return isDryRun ? `dry run, nothing was stored: ${parts.join(', ')}\n` : `${parts.join(', ')}\n`;
+}
+
+function reportOf({ faults, total }: ImportRejected, file: string, isResumable: boolean): string {
+  const lines = faults.map(({ line, message }) => `${file}:${line}: ${message}\n`).join('');
+  const more = total > faults.length ? `… and ${total - faults.length} more\n` : '';
+  const kept = isResumable
+    ? 'the chunks before this one are stored; mend the file and import it with --upsert id'
+    : 'nothing was stored';
+  return `${lines}${more}${total} ${total === 1 ? 'fault' : 'faults'}; ${kept}\n`;
+}

@@ -1,0 +1,204 @@
+/** Records of a file into a collection: all or none, with every fault at its line. */
+import type { Collection, Schema } from '../../schema/model.ts';
+import { param, raw, sql } from '../../sql.ts';
+import type { Database, Transaction } from '../database/contract.ts';
+import { type ImportFault, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
+import { Staging } from './staging.ts';
+
+const BATCH = 500;
+/** What a resumable import commits at once. */
+const CHUNK = 5_000;
+/** More are counted, not kept. */
+const MOST_FAULTS = 1_000;
+
+export interface ImportRequest {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  /** Opens the file anew each time: a transaction that met a deadlock is tried again. */
+  readonly records: () => AsyncIterable<SourceRecord>;
+  /** A unique field (or `id`) that finds the record to update; the others are created. */
+  readonly upsert?: string;
+  /** Checks everything and writes nothing. */
+  readonly dryRun?: boolean;
+  /** Commits in chunks under this name, and goes on where an earlier import of this name stopped. */
+  readonly resumeAs?: string;
+  readonly onProgress?: (records: number) => void;
+  /** Canonical. */
+  readonly now: string;
+}
+export interface Imported {
+  readonly created: number;
+  readonly updated: number;
+  /** Of an earlier import of the same name. */
+  readonly skipped: number;
+}
+
+/** Nothing of the transaction was written. At most 1,000 faults, by line; `total` counts all. */
+export class ImportRejected extends Error {
+  readonly faults: readonly ImportFault[];
+  readonly total: number;
+  constructor(faults: readonly ImportFault[], total: number) {
+    super(`${total} faults`);
+    this.name = 'ImportRejected';
+    this.faults = faults.toSorted((a, b) => a.line - b.line).slice(0, MOST_FAULTS);
+    this.total = total;
+  }
+}
+
+/** Undoes the transaction of a dry run. */
+class DryRunEnded extends Error {
+  readonly imported: Imported;
+  constructor(imported: Imported) {
+    super('dry run');
+    this.imported = imported;
+  }
+}
+
+/** Throws ImportRejected; RangeError for an `upsert` that is not unique, with the fields that are. */
+export async function importRecords(db: Database, request: ImportRequest): Promise<Imported> {
+  try {
+    return request.resumeAs === undefined ? await importAtOnce(db, request) : await importInChunks(db, request);
+  } catch (error) {
+    if (error instanceof DryRunEnded) return error.imported;
+    throw error;
+  }
+}
+
+function importAtOnce(db: Database, request: ImportRequest): Promise<Imported> {
+  return db.transaction(async (tx) => {
+    const run = await openRun(tx, request);
+    for await (const record of request.records()) await run.take(record);
+    const written = await run.finish();
+    if (request.dryRun === true) throw new DryRunEnded({ ...written, skipped: 0 });
+    return { ...written, skipped: 0 };
+  });
+}
+
+/** References are looked for in the database and in the chunk: a circle must lie within one. */
+async function importInChunks(db: Database, request: ImportRequest): Promise<Imported> {
+  const progress = new Progress(request.resumeAs!, request.collection.name);
+  await progress.prepare(db);
+  const total = { created: 0, updated: 0, skipped: await progress.read(db) };
+  let seen = 0;
+  let chunk: SourceRecord[] = [];
+  const commit = async (): Promise<void> => {
+    const records = chunk;
+    chunk = [];
+    const written = await db.transaction(async (tx) => {
+      const run = await openRun(tx, request, seen - records.length);
+      for (const record of records) await run.take(record);
+      const done = await run.finish();
+      if (request.dryRun !== true) await progress.write(tx, seen);
+      return done;
+    });
+    total.created += written.created;
+    total.updated += written.updated;
+  };
+  for await (const record of request.records()) {
+    seen++;
+    if (seen <= total.skipped) continue;
+    chunk.push(record);
+    if (chunk.length === CHUNK) await commit();
+  }
+  if (chunk.length > 0) await commit();
+  await db.transaction((tx) => progress.forget(tx));
+  return total;
+}
+
+async function openRun(tx: Transaction, request: ImportRequest, before = 0): Promise<Run> {
+  const { schema, collection, upsert, now } = request;
+  const reader = new RecordReader(collection, schema.roles.keys(), now);
+  const unique = reader.members.filter(({ isUnique }) => isUnique);
+  const key = upsert === undefined ? undefined : unique.find(({ name }) => name === upsert);
+  if (upsert !== undefined && key === undefined) {
+    const names = unique.map(({ name }) => `\`${name}\``).join(', ');
+    throw new RangeError(`\`${upsert}\` is not a unique field of \`${collection.name}\`; there are: ${names}`);
+  }
+  // An import takes as long as it takes: the limit on requests is not for it.
+  await tx.run(raw('SET LOCAL statement_timeout = 0'));
+  const staging = new Staging(tx, schema, collection, reader.members, key);
+  await staging.open();
+  return new Run(reader, staging, request, before);
+}
+
+/** One transaction's worth of records. */
+class Run {
+  readonly #reader: RecordReader;
+  readonly #staging: Staging;
+  readonly #request: ImportRequest;
+  readonly #faults: ImportFault[] = [];
+  #dropped = 0;
+  #batch: StagedRecord[] = [];
+  #count: number;
+
+  constructor(reader: RecordReader, staging: Staging, request: ImportRequest, before: number) {
+    this.#reader = reader;
+    this.#staging = staging;
+    this.#request = request;
+    this.#count = before;
+  }
+
+  async take(record: SourceRecord): Promise<void> {
+    const staged = this.#reader.read(record, this.#faults);
+    this.#dropped += this.#faults.splice(MOST_FAULTS).length;
+    // A record with a fault stays out, but the others are still held against each other.
+    if (staged !== undefined) this.#batch.push(staged);
+    this.#count++;
+    if (this.#batch.length >= BATCH) await this.#flush();
+    if (this.#count % BATCH === 0) this.#request.onProgress?.(this.#count);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#staging.add(this.#batch);
+    this.#batch = [];
+  }
+
+  async finish(): Promise<{ readonly created: number; readonly updated: number }> {
+    await this.#flush();
+    this.#request.onProgress?.(this.#count);
+    const found = await this.#staging.check();
+    const faults = [...this.#faults, ...found];
+    if (faults.length > 0) throw new ImportRejected(faults, faults.length + this.#dropped);
+    return this.#staging.write(this.#request.now);
+  }
+}
+
+/** How far resumable imports have come. */
+class Progress {
+  readonly #name: string;
+  readonly #collection: string;
+
+  constructor(name: string, collection: string) {
+    this.#name = name;
+    this.#collection = collection;
+  }
+
+  async prepare(db: Database): Promise<void> {
+    await db.transaction((tx) =>
+      tx.run(
+        raw(`CREATE TABLE IF NOT EXISTS "bylaw_imports" (
+  collection text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, records int8 NOT NULL, PRIMARY KEY (collection, name))`),
+      ),
+    );
+  }
+
+  get #where() {
+    return sql`collection = ${param('text', this.#collection)} AND name = ${param('text', this.#name)}`;
+  }
+
+  async read(db: Database): Promise<number> {
+    const [row] = await db.rows(sql`SELECT records FROM "bylaw_imports" WHERE ${this.#where}`);
+    return Number(row?.[0] ?? 0);
+  }
+
+  async write(tx: Transaction, records: number): Promise<void> {
+    await tx.run(sql`
+      INSERT INTO "bylaw_imports" (collection, name, records)
+      VALUES (${param('text', this.#collection)}, ${param('text', this.#name)}, ${param('int8', records)})
+      ON CONFLICT (collection, name) DO UPDATE SET records = excluded.records`);
+  }
+
+  async forget(tx: Transaction): Promise<void> {
+    await tx.run(sql`DELETE FROM "bylaw_imports" WHERE ${this.#where}`);
+  }
+}

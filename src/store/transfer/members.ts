@@ -1,0 +1,63 @@
+/** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
+
+import type { Read } from '../../schema/fields/index.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { Collection, Default, ManyToMany } from '../../schema/model.ts';
+import type { SqlType } from '../../sql.ts';
+
+export interface StoredMember {
+  readonly name: string;
+  readonly column: string;
+  /** Of the column, as `format_type` prints it. */
+  readonly columnType: string;
+  /** Of a parameter that holds one value for each of many records. */
+  readonly arrayType: SqlType;
+  readonly required: boolean;
+  readonly default?: Default;
+  readonly isUnique: boolean;
+  /** The collection that it points to. */
+  readonly references?: string;
+  /** A value of a JSON document other than null. */
+  read(value: unknown): Read;
+  /** Text of a CSV cell → the JSON value that it stands for; undefined where it cannot be read. */
+  fromText(text: string): unknown;
+}
+
+export const manyToManyOf = ({ relations }: Collection): readonly ManyToMany[] =>
+  [...relations.values()].filter((relation) => relation.kind === 'many_to_many');
+
+/** In the order of the API's records: `id` first. */
+export function storedMembersOf(collection: Collection): readonly StoredMember[] {
+  const id: StoredMember = { ...idMember('id', 'id'), required: true, isUnique: true };
+  const fields = [...collection.fields.values()].map((field): StoredMember => {
+    const kind = FIELD_KINDS[field.type];
+    return {
+      name: field.name,
+      column: field.column,
+      columnType: kind.column,
+      arrayType: `${kind.sqlType}[]` as SqlType,
+      required: field.required,
+      default: field.default,
+      isUnique: field.unique,
+      read: (value) => kind.fromJson(value, field),
+      fromText: (text) => (field.type === 'string' ? text : kind.fromQuery(text)),
+    };
+  });
+  const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {
+    if (relation.kind !== 'belongs_to') return [];
+    const { name, column, required, unique, collection: target } = relation;
+    return [{ ...idMember(name, column), required, isUnique: unique, references: target, default: relation.default }];
+  });
+  return [id, ...fields, ...references];
+}
+
+function idMember(name: string, column: string) {
+  return {
+    name,
+    column,
+    columnType: 'uuid',
+    arrayType: 'uuid[]',
+    read: (value: unknown): Read => ID_KIND.fromJson(value, {}),
+    fromText: (text: string): unknown => text,
+  } as const;
+}

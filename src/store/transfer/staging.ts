@@ -1,0 +1,269 @@
+/** The records of an import in temporary tables of its transaction: checked there as a whole, and then written by a few statements. */
+import type { Scalar } from '../../policy/values.ts';
+import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import type { Transaction } from '../database/contract.ts';
+import { VERSION_COLUMN } from '../migrations/tables.ts';
+import { tableOf } from '../records/record-shape.ts';
+import { manyToManyOf, type StoredMember } from './members.ts';
+import type { ImportFault, StagedRecord } from './read-record.ts';
+
+const STAGE = raw('"bylaw_import"');
+const LINKS = raw('"bylaw_import_links"');
+const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
+
+/** The member that finds the record which is there already; `id` among them. */
+export type Upsert = StoredMember;
+
+export class Staging {
+  readonly #tx: Transaction;
+  readonly #schema: Schema;
+  readonly #collection: Collection;
+  readonly #members: readonly StoredMember[];
+  readonly #upsert: Upsert | undefined;
+
+  constructor(
+    tx: Transaction,
+    schema: Schema,
+    collection: Collection,
+    members: readonly StoredMember[],
+    upsert?: Upsert,
+  ) {
+    this.#tx = tx;
+    this.#schema = schema;
+    this.#collection = collection;
+    this.#members = members;
+    this.#upsert = upsert;
+  }
+
+  async open(): Promise<void> {
+    const columns = this.#members.map(({ column, columnType }) => {
+      return sql`${ident(column)} ${raw(columnType === 'text' ? 'text COLLATE "C"' : columnType)}`;
+    });
+    await this.#tx.run(sql`
+      CREATE TEMPORARY TABLE ${STAGE} (
+        line int8 NOT NULL, given text NOT NULL, roles text, is_stored bool NOT NULL DEFAULT false,
+        ${comma(columns)}
+      ) ON COMMIT DROP`);
+    await this.#tx.run(sql`
+      CREATE TEMPORARY TABLE ${LINKS} (line int8 NOT NULL, relation text NOT NULL, source uuid NOT NULL, target uuid NOT NULL)
+      ON COMMIT DROP`);
+  }
+
+  async add(records: readonly StagedRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const all: readonly (readonly [Sql, SqlType, readonly (Scalar | null)[]])[] = [
+      [raw('line'), 'int8[]', records.map(({ line }) => line)],
+      [raw('given'), 'text[]', records.map(({ given }) => [...given].join(','))],
+      [raw('roles'), 'text[]', records.map(({ roles }) => (roles === undefined ? null : roles.join(',')))],
+      ...this.#members.map(
+        ({ name, column, arrayType }) =>
+          [ident(column), arrayType, records.map(({ values }) => values.get(name) ?? null)] as const,
+      ),
+    ];
+    await this.#tx.run(sql`
+      INSERT INTO ${STAGE} (${comma(all.map(([column]) => column))})
+      SELECT * FROM unnest(${comma(all.map(([, type, values]) => sql`${param(type, values)}`))})`);
+    await this.#addLinks(records);
+  }
+
+  async #addLinks(records: readonly StagedRecord[]): Promise<void> {
+    const links = records.flatMap(({ line, id, links: given }) =>
+      [...given].flatMap(([relation, targets]) =>
+        [...new Set(targets)].map((target) => ({ line, id, relation, target })),
+      ),
+    );
+    if (links.length === 0) return;
+    await this.#tx.run(sql`
+      INSERT INTO ${LINKS} (line, relation, source, target)
+      SELECT *
+        FROM unnest(
+          ${param(
+            'int8[]',
+            links.map(({ line }) => line),
+          )},
+          ${param(
+            'text[]',
+            links.map(({ relation }) => relation),
+          )},
+          ${param(
+            'uuid[]',
+            links.map(({ id }) => id),
+          )},
+          ${param(
+            'uuid[]',
+            links.map(({ target }) => target),
+          )})`);
+  }
+
+  /** Finds the records that are there already, then everything that the database would refuse. */
+  async check(): Promise<readonly ImportFault[]> {
+    await this.#tx.run(sql`ANALYZE ${STAGE}`);
+    const faults = [
+      await this.#match(),
+      await this.#checkUnique(),
+      await this.#checkReferences(),
+      await this.#checkLinks(),
+    ];
+    return faults.flat();
+  }
+
+  async #match(): Promise<readonly ImportFault[]> {
+    const upsert = this.#upsert;
+    const table = tableOf(this.#collection);
+    if (upsert === undefined) return [];
+    const column = ident(upsert.column);
+    const absent = await this.#faults(
+      sql`SELECT s.line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
+      () => `\`${upsert.name}\` must have a value: records are found by it`,
+    );
+    const other = await this.#faults(
+      sql`
+      SELECT s.line, t.id::text
+        FROM ${STAGE} AS s
+        JOIN ${table} AS t ON t.${column} = s.${column}
+       WHERE t.id <> s.id AND 'id' = ANY(string_to_array(s.given, ','))`,
+      (id) => `another record, ${id}, has this \`${upsert.name}\``,
+    );
+    await this.#tx.run(sql`
+      UPDATE ${LINKS} AS l
+         SET source = t.id
+        FROM ${STAGE} AS s
+        JOIN ${table} AS t ON t.${column} = s.${column}
+       WHERE l.source = s.id`);
+    await this.#tx.run(sql`
+      UPDATE ${STAGE} AS s
+         SET id = t.id, is_stored = true
+        FROM ${table} AS t
+       WHERE t.${column} = s.${column}`);
+    return [...absent, ...other];
+  }
+
+  async #checkUnique(): Promise<readonly ImportFault[]> {
+    const table = tableOf(this.#collection);
+    const faults: ImportFault[] = [];
+    // Of another record, which this import does not change.
+    const keepsItsValue = sql`
+               t.id <> s.id
+           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o.is_stored AND o.id = t.id)`;
+    for (const { name, column } of this.#members.filter(({ isUnique }) => isUnique)) {
+      const value = ident(column);
+      const twice = await this.#faults(
+        sql`
+        SELECT line, first::text
+          FROM (SELECT line, min(line) OVER (PARTITION BY ${value}) AS first FROM ${STAGE} WHERE ${value} IS NOT NULL) AS s
+         WHERE line > first`,
+        (line) => `\`${name}\` must be unique; line ${line} has the same value`,
+      );
+      const taken = await this.#faults(
+        sql`
+        SELECT s.line, t.id::text
+          FROM ${STAGE} AS s
+          JOIN ${table} AS t ON t.${value} = s.${value}
+         WHERE ${name === 'id' ? raw('NOT s.is_stored') : keepsItsValue}`,
+        (id) =>
+          name === 'id'
+            ? 'a record with this id exists'
+            : `\`${name}\` must be unique; the record ${id} has this value`,
+      );
+      faults.push(...twice, ...taken);
+    }
+    return faults;
+  }
+
+  async #checkReferences(): Promise<readonly ImportFault[]> {
+    const faults: ImportFault[] = [];
+    for (const { name, column, references } of this.#members) {
+      if (references === undefined) continue;
+      const value = sql`s.${ident(column)}`;
+      faults.push(
+        ...(await this.#faults(
+          sql`SELECT s.line, ${value}::text FROM ${STAGE} AS s WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
+          (id) => `\`${name}\`: there is no record ${id} in \`${references}\``,
+        )),
+      );
+    }
+    return faults;
+  }
+
+  async #checkLinks(): Promise<readonly ImportFault[]> {
+    const faults: ImportFault[] = [];
+    for (const { name, collection } of manyToManyOf(this.#collection)) {
+      faults.push(
+        ...(await this.#faults(
+          sql`
+          SELECT l.line, l.target::text
+            FROM ${LINKS} AS l
+           WHERE l.relation = ${param('text', name)} AND NOT ${this.#exists(collection, raw('l.target'))}`,
+          (id) => `\`${name}\`: there is no record ${id} in \`${collection}\``,
+        )),
+      );
+    }
+    return faults;
+  }
+
+  /** In the database, or in the file. */
+  #exists(collection: string, id: Sql): Sql {
+    const stored = sql`EXISTS (SELECT 1 FROM ${tableOf(this.#schema.collections.get(collection)!)} AS r WHERE r.id = ${id})`;
+    if (collection !== this.#collection.name) return stored;
+    return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE r.id = ${id}))`;
+  }
+
+  async #faults(query: Sql, message: (cell: string) => string): Promise<readonly ImportFault[]> {
+    const rows = await this.#tx.rows(query);
+    return rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') }));
+  }
+
+  /** → how many records were created and updated. Call it when `check` found nothing. */
+  async write(now: string): Promise<{ readonly created: number; readonly updated: number }> {
+    const table = tableOf(this.#collection);
+    const columns = this.#members.map(({ column }) => ident(column));
+    const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
+    const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s.roles, ','), '{}')"));
+    const created = await this.#tx.run(sql`
+      INSERT INTO ${table} (${comma([...columns, ...roles])})
+      SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
+        FROM ${STAGE} AS s
+       WHERE NOT s.is_stored
+       ORDER BY s.line`);
+    const updated = this.#upsert === undefined ? 0 : await this.#update(table, now);
+    for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
+    await this.#tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+    return { created, updated };
+  }
+
+  /** What the file leaves out stays. */
+  #update(table: Sql, now: string): Promise<number> {
+    const isGiven = (name: string): Sql => sql`${param('text', name)} = ANY(string_to_array(s.given, ','))`;
+    const set = this.#members
+      .filter(({ name }) => name !== 'id')
+      .map(({ name, column }) => {
+        const otherwise = name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${ident(column)}`;
+        return sql`${ident(column)} = CASE WHEN ${isGiven(name)} THEN s.${ident(column)} ELSE ${otherwise} END`;
+      });
+    const version = sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`;
+    return this.#tx.run(sql`
+      UPDATE ${table} AS t
+         SET ${comma([...set, version])}
+        FROM ${STAGE} AS s
+       WHERE s.is_stored AND t.id = s.id`);
+  }
+
+  async #writeLinks({ name, linkTable, sourceColumn, targetColumn }: ManyToMany): Promise<void> {
+    const [table, source, target] = [ident(linkTable), ident(sourceColumn), ident(targetColumn)];
+    const relation = param('text', name);
+    await this.#tx.run(sql`
+      DELETE FROM ${table} AS l
+       USING ${STAGE} AS s
+       WHERE s.is_stored AND l.${source} = s.id AND ${relation} = ANY(string_to_array(s.given, ','))`);
+    await this.#tx.run(sql`
+      INSERT INTO ${table} (${source}, ${target})
+      SELECT l.source, l.target FROM ${LINKS} AS l WHERE l.relation = ${relation}
+      ON CONFLICT DO NOTHING`);
+  }
+
+  /** Empties the tables for the next chunk. */
+  async clear(): Promise<void> {
+    await this.#tx.run(sql`TRUNCATE ${STAGE}, ${LINKS}`);
+  }
+}

@@ -1,0 +1,274 @@
+/** `bylaw export` and `bylaw import`, as an operator runs them, on both databases. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { isolatedUrl } from '../support/postgres.ts';
+import { run, serve } from '../support/process.ts';
+
+const SCHEMA = `
+roles: [member]
+collections:
+  nodes:
+    fields:
+      name: { type: string, required: true, max: 20, unique: true }
+      note: string
+      size: int
+      ratio: float
+      open: { type: bool, required: true, default: true }
+      due_at: datetime
+    relations:
+      parent: { kind: belongs_to, collection: nodes }
+      tags: { kind: many_to_many, collection: tags }
+  tags: { fields: { label: string } }
+`;
+const id = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const STAMP = '2026-01-02T03:04:05.000006Z';
+
+const record = (n: number, members: object = {}) => ({
+  id: id(n),
+  created_at: STAMP,
+  updated_at: STAMP,
+  name: `node ${n}`,
+  note: null,
+  size: null,
+  ratio: null,
+  open: true,
+  due_at: null,
+  parent: null,
+  tags: [],
+  ...members,
+});
+/** What a format may spoil. */
+const HOSTILE = [
+  record(1, { note: '', parent: id(2) }),
+  record(2, { note: 'a "quoted", line\r\nand another', parent: id(1), tags: [id(91), id(92)] }),
+  record(3, { note: '\uFEFF = 1 ü 𝄞 \\n', size: -9007199254740991, ratio: 1e-7, open: false, due_at: STAMP }),
+  record(4, { note: 'null', size: 0, ratio: 12345678901234567000 }),
+  record(5, { note: ' [{,}] ' }),
+];
+
+const folder = mkdtempSync(join(tmpdir(), 'bylaw-transfer-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+writeFileSync(join(folder, 'bylaw.yaml'), SCHEMA);
+
+function file(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+const bylawAt =
+  (place: readonly string[]) =>
+  (...args: string[]) =>
+    run({ args: [...args, '--schema', join(folder, 'bylaw.yaml'), ...place] });
+const records = (stdout: string) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+/** With two tags. */
+async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
+  const tags = file(
+    'tags.ndjson',
+    `${JSON.stringify({ id: id(91), label: 'x' })}\n${JSON.stringify({ id: id(92) })}\n`,
+  );
+  expect(await bylaw('import', 'tags', tags)).toMatchObject({ code: 0, stdout: '2 created, 0 updated\n' });
+}
+
+describe('export and import (embedded)', () => {
+  // One start of the embedded database for all: each takes seconds.
+  test('work with the folder, and through a server that has it open', { timeout: 120_000 }, async () => {
+    const place = ['--data', join(folder, 'data')];
+    const bylaw = bylawAt(place);
+    await fill(bylaw);
+    const server = await serve(['--schema', join(folder, 'bylaw.yaml'), ...place]);
+    try {
+      const source = file('live.json', JSON.stringify(HOSTILE));
+      expect(await bylaw('import', 'nodes', source)).toMatchObject({ code: 0, stdout: '5 created, 0 updated\n' });
+      for (const format of ['ndjson', 'csv', 'json']) {
+        const { stdout } = await bylaw('export', 'nodes', '--format', format);
+        const copy = file(`live.${format}`, stdout);
+        expect(await bylaw('import', 'nodes', copy, '--upsert', 'id')).toMatchObject({
+          code: 0,
+          stdout: '0 created, 5 updated\n',
+        });
+        expect(records((await bylaw('export', 'nodes')).stdout), format).toEqual(HOSTILE);
+      }
+      expect(await bylaw('import', 'nodes', source)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/live\.json:2: a record with this id exists\n[^]*5 faults; nothing was stored/),
+      });
+    } finally {
+      await server.end('SIGTERM');
+    }
+  });
+});
+
+describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', () => {
+  /** A database of its own. */
+  async function newDatabase() {
+    const bylaw = bylawAt(['--database-url', await isolatedUrl(inject('postgresUrl')), '--data', folder]);
+    await fill(bylaw);
+    return { bylaw };
+  }
+
+  test('what one format exports, every format brings back, circles and all', async () => {
+    const { bylaw } = await newDatabase();
+    const source = file('nodes.ndjson', HOSTILE.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    expect(await bylaw('import', 'nodes', source)).toMatchObject({ code: 0, stdout: '5 created, 0 updated\n' });
+    expect(records((await bylaw('export', 'nodes')).stdout)).toEqual(HOSTILE);
+    for (const format of ['csv', 'json']) {
+      const { stdout } = await bylaw('export', 'nodes', '--format', format);
+      const copy = await newDatabase();
+      expect(await copy.bylaw('import', 'nodes', file(`copy.${format}`, stdout))).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+      expect(records((await copy.bylaw('export', 'nodes')).stdout), format).toEqual(HOSTILE);
+    }
+  });
+
+  test('every fault is reported with its line, and nothing is stored', async () => {
+    const { bylaw } = await newDatabase();
+    expect(await bylaw('import', 'nodes', file('first.ndjson', JSON.stringify(record(1))))).toMatchObject({
+      code: 0,
+    });
+    const csv = [
+      'id,name,note,size,parent,tags',
+      `${id(1)},again,,,,`,
+      `,"two`,
+      `lines",,x,,`,
+      `,node 1,,,${id(77)},`,
+      `,same,,,,${id(78)}`,
+      `,same,,,,`,
+      ',"",,,,,',
+      ',,note,,,',
+      `,${'long'.repeat(6)},,1.5,,`,
+    ].join('\n');
+    const { code, stdout, stderr } = await bylaw('import', 'nodes', file('faulty.csv', csv));
+    expect([code, stdout]).toEqual([1, '']);
+    const path = join(folder, 'faulty.csv');
+    expect(stderr.split('\n')).toEqual([
+      `${path}:2: a record with this id exists`,
+      `${path}:3: \`size\`: expected a whole number within ±9007199254740991, found "x"`,
+      `${path}:5: \`name\` must be unique; the record ${id(1)} has this value`,
+      `${path}:5: \`parent\`: there is no record ${id(77)} in \`nodes\``,
+      `${path}:6: \`tags\`: there is no record ${id(78)} in \`tags\``,
+      `${path}:7: \`name\` must be unique; line 6 has the same value`,
+      `${path}:8: expected 6 cells, found 7`,
+      `${path}:9: \`name\` must have a value`,
+      `${path}:10: \`name\`: expected 20 characters or less, found "${'long'.repeat(6)}"`,
+      `${path}:10: \`size\`: expected a whole number within ±9007199254740991, found "1.5"`,
+      '10 faults; nothing was stored',
+      '',
+    ]);
+    expect(records((await bylaw('export', 'nodes')).stdout)).toEqual([record(1)]);
+  });
+
+  test.each([
+    ['a.ndjson', '{"name": "a"}\n\n{"name": \n[1]\n', [':3: cannot be read as JSON', ':4: expected a JSON object']],
+    [
+      'a.json',
+      '[\n{"name": "a"},\n,\n{"naem": "b"}',
+      [':3: expected a record before this', ':4: the list does not end'],
+    ],
+    ['b.json', '{"name": "a"}', [':1: expected a JSON list']],
+    ['a.csv', 'name,name\na,b\n', [':1: the header names `name` twice']],
+    ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected a comma behind a quoted cell', ':3: a quoted cell does not end']],
+  ])('the faults of a file that is not well formed: %s', async (name, text, expected) => {
+    const { bylaw } = await newDatabase();
+    const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
+    const lines = stderr.split('\n').filter((line) => line.startsWith(folder));
+    expect([
+      code,
+      lines.map((line) => line.slice(join(folder, name).length)).map((line, i) => line.slice(0, expected[i]?.length)),
+    ]).toEqual([1, expected]);
+  });
+
+  test('a dry run reports the same and stores nothing', async () => {
+    const { bylaw } = await newDatabase();
+    const source = file('dry.json', JSON.stringify([{ name: 'a' }, { name: 'b' }]));
+    expect(await bylaw('import', 'nodes', source, '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: 'dry run, nothing was stored: 2 created, 0 updated\n',
+    });
+    expect((await bylaw('export', 'nodes')).stdout).toBe('');
+  });
+
+  test('upsert updates what it finds, and leaves what the file does not name', async () => {
+    const { bylaw } = await newDatabase();
+    const before = [record(1, { note: 'kept', size: 1, tags: [id(91)] }), record(2, { tags: [id(91)] })];
+    await bylaw('import', 'nodes', file('before.json', JSON.stringify(before)));
+    const changes = [
+      { name: 'node 1', size: 2 },
+      { name: 'node 2', tags: [id(92)], updated_at: STAMP },
+      { name: 'new' },
+    ];
+    const source = file('changes.json', JSON.stringify(changes));
+    expect(await bylaw('import', 'nodes', source, '--upsert', 'name')).toMatchObject({
+      code: 0,
+      stdout: '1 created, 2 updated\n',
+    });
+    const [one, two, three] = records((await bylaw('export', 'nodes')).stdout);
+    expect(one).toEqual({ ...before[0], size: 2, updated_at: expect.not.stringMatching(STAMP) });
+    expect(two).toEqual({ ...before[1], tags: [id(92)] });
+    expect(three).toMatchObject({ name: 'new', open: true });
+    expect(await bylaw('import', 'nodes', source, '--upsert', 'note')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('`note` is not a unique field of `nodes`; there are: `id`, `name`'),
+    });
+  });
+
+  test('a resumable import goes on where it stopped', async () => {
+    const { bylaw } = await newDatabase();
+    const many = Array.from({ length: 5001 }, (_, i) => JSON.stringify({ name: `n${i}` }));
+    // The second chunk fails as long as a record of its name is there.
+    const blocker = file('blocker.json', JSON.stringify([record(1, { name: 'n5000' })]));
+    await bylaw('import', 'nodes', blocker);
+    const source = file('many.ndjson', many.join('\n'));
+    const stopped = await bylaw('import', 'nodes', source, '--resume');
+    expect([stopped.code, stopped.stderr]).toEqual([
+      1,
+      expect.stringContaining(`${source}:5001: \`name\` must be unique`),
+    ]);
+    await bylaw('import', 'nodes', file('away.json', JSON.stringify([{ id: id(1), name: 'away' }])), '--upsert', 'id');
+    expect(await bylaw('import', 'nodes', source, '--resume')).toMatchObject({
+      code: 0,
+      stdout: '1 created, 0 updated, 5000 of an earlier run\n',
+    });
+  });
+
+  test('users come with roles, and files do not come', async () => {
+    const { bylaw } = await newDatabase();
+    const users = file('users.csv', 'email,roles\nAda@example.com,member\nben@example.com,boss\n');
+    expect(await bylaw('import', 'users', users)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('users.csv:3: `roles`: there is no role "boss"'),
+    });
+    file('users.csv', 'email,roles\nAda@example.com,member\nben@example.com,\n');
+    expect(await bylaw('import', 'users', users)).toMatchObject({ code: 0 });
+    const found = records((await bylaw('export', 'users')).stdout);
+    expect(found.map(({ email, roles }) => [email, roles])).toEqual([
+      ['ada@example.com', ['member']],
+      ['ben@example.com', []],
+    ]);
+    expect(await bylaw('import', 'files', users)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('files are uploaded'),
+    });
+  });
+
+  test('several collections go into a folder, and unknown names are errors', async () => {
+    const { bylaw } = await newDatabase();
+    const out = join(folder, 'out');
+    expect(await bylaw('export', 'tags', 'nodes', '--out', out, '--format', 'csv')).toMatchObject({
+      code: 0,
+      stdout: '',
+    });
+    expect(readFileSync(join(out, 'tags.csv'), 'utf8')).toMatch(/^id,created_at,updated_at,label\r\n.*,x\r\n.*,\r\n$/s);
+    expect(await bylaw('export', 'nods')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean `nodes`?'),
+    });
+  });
+});
