@@ -96,7 +96,9 @@ describe('export and import (embedded)', () => {
       }
       expect(await bylaw('import', 'nodes', source)).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/live\.json:2: a record with this id exists\n[^]*5 faults; nothing was stored/),
+        stderr: expect.stringMatching(
+          /live\.json:2: a record with this id exists\n[\s\S]*5 faults; nothing was stored/,
+        ),
       });
     } finally {
       await server.end('SIGTERM');

@@ -1,7 +1,7 @@
 /** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
 
-import type { Read } from '../../schema/fields/index.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
 
