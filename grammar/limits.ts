@@ -4,7 +4,7 @@ import type { PolicyIssue } from './errors.ts';
 import type { Span } from './syntax.ts';
 import { And, Close, CloseList, Comma, Not, Open, OpenList, Or } from './tokens.ts';
 
-const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, names: 6 } as const;
+export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, names: 6 } as const;
 
 const tooMuch = (code: string, message: string, span: Span): PolicyIssue => ({
   code,

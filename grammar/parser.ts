@@ -71,6 +71,7 @@ class PolicyParser extends EmbeddedActionsParser {
     this.OR([
       { ALT: () => this.SUBRULE(this.comparison) },
       { ALT: () => this.SUBRULE(this.quantified) },
+      { ALT: () => this.SUBRULE(this.call) },
       { ALT: () => this.SUBRULE(this.negation) },
       { ALT: () => this.SUBRULE(this.group) },
     ]),
@@ -100,6 +101,21 @@ class PolicyParser extends EmbeddedActionsParser {
     const variable = readVariableName(name, this.report);
     const quantifier = word.image.toLowerCase() as Quantifier;
     return { kind: 'quantified', quantifier, path, variable, condition, span: reach(spanOf(word), close) };
+  });
+
+  readonly call: ParserMethod<[], Expr> = this.RULE('call', (): Expr => {
+    const name = this.CONSUME(t.CallName);
+    this.CONSUME(t.Open);
+    const args: Operand[] = [];
+    this.OPTION(() => {
+      args.push(this.SUBRULE(this.operand));
+      this.MANY(() => {
+        this.CONSUME(t.Comma);
+        args.push(this.SUBRULE2(this.operand));
+      });
+    });
+    const span = reach(spanOf(name), spanOf(this.CONSUME(t.Close)));
+    return { kind: 'call', name: { name: name.image, span: spanOf(name) }, args, span };
   });
 
   readonly comparison: ParserMethod<[], Expr> = this.RULE('comparison', () => {

@@ -9,6 +9,7 @@ const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
   compare: 3,
   'is null': 3,
   quantified: 3,
+  call: 3,
   truth: 3,
 };
 
@@ -28,6 +29,8 @@ export function print(expr: Expr): string {
       const { quantifier, path, variable, condition } = expr;
       return `${quantifier}(${printPath(path)} as ${variable.name}, ${print(condition)})`;
     }
+    case 'call':
+      return `${expr.name.name}(${expr.args.map(printOperand).join(', ')})`;
     case 'truth':
       return printOperand(expr.operand);
   }

@@ -70,6 +70,8 @@ function diagnose(found: Found): Given {
   const before = tokens[at - 1];
   if (before === undefined) return missingOperand(found);
   if (tokens[at]?.tokenType === t.Close && opens(found) === 0) return tooManyCloses(found);
+  const inCall = callHead(found);
+  if (inCall !== undefined) return inCall;
   const inHead = quantifierHead(found);
   if (inHead !== undefined) return inHead;
   if (inList(found)) return badList(found);
@@ -206,6 +208,8 @@ function afterCondition(found: Found): Given {
   if (token === undefined) return unclosed(found, lastOpen(found) ?? before);
   const span = spanOf(token);
   if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
+    const group = found.tokens.findIndex(({ startOffset }) => startOffset === groupBefore(found).start);
+    if (found.tokens[group - 1]?.tokenType === t.CallName) return call(found, group - 1);
     return {
       code: 'operand_in_parentheses',
       message: 'parentheses hold conditions, not values',
@@ -232,9 +236,9 @@ function afterOperand(found: Found): Given {
   if (token.tokenType === t.Comparison || token.tokenType === t.IsNull || token.tokenType === t.IsNotNull)
     return chained(found);
   if (token.tokenType === t.Not) return notInside(found);
-  if (token.tokenType === t.Word) return wordAsOperator(found);
+  if (token.tokenType === t.Word || token.tokenType === t.CallName) return wordAsOperator(found);
   const before = tokens[at - 1]!;
-  if (token.tokenType === t.Open && before.tokenType === t.Word) return call(before);
+  if (token.tokenType === t.Open && before.tokenType === t.Word) return call(found, at - 1);
   if (
     token.tokenType === t.Plus ||
     token.tokenType === t.Minus ||
@@ -327,16 +331,53 @@ function pattern({ tokens, at }: Found): Given {
   return withFix(given, { span: whole, replacement: `${op} ${parts[1]}${parts[3]}${parts[1]}` }, op);
 }
 
-function call(name: IToken): Given {
-  const right = /^(?:some|exists|every|each|no)$/i.test(name.image)
-    ? undefined
-    : nearest(name.image, ['any', 'all', 'none']);
-  const message = `\`${name.image}(…)\`: there are no functions; expected \`any\`, \`all\` or \`none\``;
+/** What a function of another language is called here. Others are offered as they are spelt. */
+const QUANTIFIERS: ReadonlyMap<string, string> = new Map([
+  ['exists', 'any'],
+  ['some', 'any'],
+  ['every', 'all'],
+  ['each', 'all'],
+  ['no', 'none'],
+]);
+/** Functions without arguments, as a whole. */
+const VALUES: ReadonlyMap<string, string> = new Map([
+  ['now', '@now'],
+  ['current_timestamp', '@now'],
+  ['auth.uid', '@request.auth.id'],
+  ['current_user', '@request.auth.id'],
+  ['auth.email', '@request.auth.email'],
+]);
+
+/** The name of a function, at `at`, that the language does not have. */
+function call({ tokens }: Found, at: number): Given {
+  const name = tokens[at]!;
+  const written = name.image.toLowerCase();
+  const code = 'function_unknown';
+  const value = VALUES.get(written);
+  const close = tokens[at + 2];
+  if (value !== undefined && close?.tokenType === t.Close) {
+    const span = { start: name.startOffset, end: spanOf(close).end };
+    const message = `\`${name.image}()\` is not a function of the language; expected \`${value}\``;
+    return withFix({ code, message, span }, { span, replacement: value });
+  }
   const span = spanOf(name);
-  return withFix(
-    { code: 'function_unknown', message, span },
-    right === undefined ? undefined : { span, replacement: right },
-  );
+  const right = QUANTIFIERS.get(written) ?? nearest(name.image, ['any', 'all', 'none']);
+  const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
+  return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
+}
+
+/** Between the parentheses of `name(…)`. */
+function callHead(found: Found): Given | undefined {
+  const { tokens, at } = found;
+  const open = lastOpen(found);
+  const name = open === undefined ? -1 : tokens.indexOf(open) - 1;
+  if (tokens[name]?.tokenType !== t.CallName) return undefined;
+  const token = tokens[at];
+  // `exists(path as x, …)`: a quantifier by another name.
+  if (token?.tokenType === t.As || QUANTIFIERS.has(tokens[name].image.toLowerCase())) return call(found, name);
+  if (token === undefined) return unclosed(found, open!);
+  const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;
+  return { code: 'arguments_malformed', message, span: spanOf(token) };
 }
 
 function missingOperand(found: Found): Given {
@@ -346,6 +387,7 @@ function missingOperand(found: Found): Given {
   const span = token === undefined && before !== undefined ? spanOf(before) : placeOf(found);
   const after = before === undefined ? '' : ` after ${describe(before)}`;
   const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
+  if (token?.tokenType === t.CallName) return call(found, at);
   if (token?.tokenType === t.Duration) {
     return { code: 'duration_misplaced', message: `a duration may only follow \`@now +\` or \`@now -\``, span };
   }

@@ -5,6 +5,8 @@
 export interface Span {
   readonly start: number;
   readonly end: number;
+  /** The text that the offsets are of, where it is not the policy's own: the body of a named condition. */
+  readonly source?: string;
 }
 
 export type CompareOp =
@@ -21,7 +23,7 @@ export type CompareOp =
   | 'ends with';
 
 /** A condition: true, false or unknown for one record and one request. */
-export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth;
+export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth | Call;
 
 interface Logic {
   readonly kind: 'and' | 'or';
@@ -54,6 +56,13 @@ export interface Quantified {
   readonly path: Path;
   readonly variable: Name;
   readonly condition: Expr;
+  readonly span: Span;
+}
+/** `is_member(@record.team)`: a named condition. */
+export interface Call {
+  readonly kind: 'call';
+  readonly name: Name;
+  readonly args: readonly Operand[];
   readonly span: Span;
 }
 /** A bool path, `true` or `false` standing as a condition. */

@@ -68,6 +68,12 @@ export const AtPath = createToken({
   pattern: /@[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
   label: 'a path',
 });
+/** The name of a named condition, or of a function that there is not: a name before `(`. */
+export const CallName = createToken({
+  name: 'CallName',
+  pattern: new RegExp(`[A-Za-z_][A-Za-z0-9_]*(?=(?:${GAP})?\\()`),
+  label: 'a name before `(`',
+});
 export const Word = createToken({
   name: 'Word',
   pattern: /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
@@ -122,6 +128,7 @@ export const TOKENS: readonly TokenType[] = [
   As,
   Truth,
   Null,
+  CallName,
   Word,
   Text,
   Duration,
@@ -140,9 +147,11 @@ export const TOKENS: readonly TokenType[] = [
   Stray,
 ];
 
-/** Words with a meaning of their own, which therefore name no variable. */
+/** Words with a meaning of their own, which therefore name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(
-  'and or not in contains starts ends with is null any all none as true false'.split(' '),
+  'and or not in contains starts ends with is null any all none as true false count changed changed_only ancestors by'.split(
+    ' ',
+  ),
 );
 
 const RIGHT: ReadonlyMap<string, CompareOp> = new Map(COMPARE_OPS.map((op) => [op, op]));

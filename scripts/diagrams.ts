@@ -19,6 +19,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
   ['Not', { words: ['not', '!'] }],
   ['Quantifier', { words: ['any', 'all', 'none'] }],
   ['As', { words: ['as'] }],
+  ['CallName', { ebnf: '[A-Za-z_] [A-Za-z0-9_]*   /* before "(" */', pattern: new RegExp(`^q${STEP}$`) }],
   ['Truth', { words: ['true', 'false'] }],
   ['Null', { words: ['null'] }],
   ['Now', { words: ['@now'] }],
@@ -33,7 +34,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
     'AtPath',
     {
       ebnf: `( "@record" | "@next" | "@request.auth" | "@request.query" | "@request.data" ) ( "." [A-Za-z_] [A-Za-z0-9_]* )+`,
-      pattern: new RegExp(`^@(?:record|next|request\\.(?:auth|query|data))(?:\\.${STEP}){1,3}$`),
+      pattern: new RegExp(`^@(?:record|next|request\\.(?:auth|query|data))(?:\\.${STEP}){1,6}$`),
     },
   ],
   [

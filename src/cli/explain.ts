@@ -1,7 +1,7 @@
 /** `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a record, clause by clause. */
 import { ConfigError, unknownName } from '../config.ts';
 import { decide } from '../policy/access.ts';
-import { type Clause, explain } from '../policy/analyse/explain.ts';
+import { type Clause, explain, requestedId as idOf } from '../policy/analyse/explain.ts';
 import { needsOf } from '../policy/analyse/needs.ts';
 import { ACTIONS, type Action, type Policy, type PolicyRequest, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
@@ -136,18 +136,23 @@ async function ruleLines(question: Question, rule: Policy, index: number): Promi
 }
 
 /** A create is explained as if the record were created now, an update as one that changes nothing. */
-async function writeOf({ store, collection, action }: Question, rule: Policy, stored: Row) {
+async function writeOf({ store, collection, action, request }: Question, rule: Policy, stored: Row) {
   const source = { store, q: store.db };
   const { name } = collection;
-  const needs = needsOf(rule.checked);
+  const { record: needs, requested: operands } = needsOf(rule.checked);
+  const requested = operands.flatMap(({ operand, needs: inner }) => {
+    const id = idOf(operand, request);
+    return id === undefined ? [] : [{ ...id, needs: inner }];
+  });
   const isWrite = action === 'create' || action === 'update';
-  if (!isWrite) return { record: stored, related: await loadRelated(source, { collection: name, stored, needs }) };
+  if (!isWrite)
+    return { record: stored, related: await loadRelated(source, { collection: name, stored, needs, requested }) };
   const written = { ...stored, ...(await heldBy(source, name, stored)) };
   if (action === 'update') {
-    const related = await loadRelated(source, { collection: name, stored, written, needs });
+    const related = await loadRelated(source, { collection: name, stored, written, needs, requested });
     return { record: stored, next: written, related };
   }
-  const loading = { collection: name, written, without: String(stored.id), needs };
+  const loading = { collection: name, written, without: String(stored.id), needs, requested };
   return { record: written, isWritten: true, related: await loadRelated(source, loading) };
 }
 

@@ -51,7 +51,9 @@ export class Permit {
   /** Whether a rule reads other rows than the record's own. */
   get consultsOthers(): boolean {
     if (this.verdict !== 'depends') return false;
-    return this.rules.some(({ residual: { needs } }) => needs.record.length + needs.next.length > 0);
+    return this.rules.some(
+      ({ residual: { needs } }) => needs.record.length + needs.next.length + needs.requested.length > 0,
+    );
   }
 
   get update(): UpdatePermit {

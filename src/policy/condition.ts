@@ -58,7 +58,7 @@ interface LiteralValue {
   readonly type: ValueType;
   readonly value: Scalar | readonly Scalar[];
 }
-interface SlotValue {
+export interface SlotValue {
   readonly kind: 'slot';
   readonly type: ValueType;
   readonly slot: number;
@@ -105,7 +105,7 @@ export interface Exists {
    * a written record). `owner`: the id of the record of `from`, which the rows belong to in the database.
    */
   readonly by: 'id' | 'members' | 'owner';
-  readonly key: ColumnRef;
+  readonly key: ColumnRef | SlotValue;
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];
   readonly condition: Condition;

@@ -6,10 +6,10 @@ import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Condition } from './condition.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
-import { type Needs, needsOf } from './emit/needs.ts';
+import { needsOf, type ShapeNeeds } from './emit/needs.ts';
 import { type Printing, type Where, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
-import type { Residual } from './types.ts';
+import type { Needs, Residual } from './types.ts';
 
 /** Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every shape pays a few µs of lowering each time. */
 const KNOWN_SHAPES = 1024;
@@ -95,7 +95,7 @@ export class Shape {
   readonly #wheres = new Map<string, Where>();
   readonly #makeWritten: () => Shape;
   #written: Shape | undefined;
-  #needs: Needs | undefined;
+  #needs: ShapeNeeds | undefined;
 
   constructor({ cond, plan, predicate, needsNext, written }: ShapeParts) {
     this.cond = cond;
@@ -118,7 +118,7 @@ export class Shape {
     return this.#constant ?? new BoundResidual(this, binding);
   }
 
-  get needs(): Needs {
+  get needs(): ShapeNeeds {
     this.#needs ??= needsOf(this.cond);
     return this.#needs;
   }
@@ -150,7 +150,9 @@ class BoundResidual implements Residual {
   }
 
   get needs(): Needs {
-    return this.#shape.needs;
+    const { record, next, requested } = this.#shape.needs;
+    const { values } = this.#binding;
+    return { record, next, requested: requested.map(({ slot, ...need }) => ({ ...need, id: values[slot] as string })) };
   }
 
   get written(): Residual {
@@ -196,7 +198,7 @@ function givenNext(decide: Decision): Decision {
   };
 }
 
-const NO_NEEDS: Needs = { record: [], next: [] };
+const NO_NEEDS: Needs = { record: [], next: [], requested: [] };
 const SQL_TRUE = raw('TRUE');
 const SQL_FALSE = raw('FALSE');
 

@@ -2,7 +2,7 @@
  * The shapes that pass between the stages of the policy compiler. Pure: no Node, no database.
  * text → Expr (grammar) → Checked (check.ts) → specialised and lowered → predicate and where.
  */
-import type { CompareOp, Quantifier, Span } from '../../grammar/syntax.ts';
+import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql } from '../sql.ts';
 import type { ScalarType, ValueType } from './scalar-types.ts';
 
@@ -15,6 +15,27 @@ export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', '
 export interface Catalog {
   readonly collections: ReadonlyMap<string, CatalogCollection>;
   readonly roles: ReadonlyMap<string, unknown>;
+  /** By name. Those of a schema file; filters of queries have none. */
+  readonly conditions?: ReadonlyMap<string, NamedCondition>;
+}
+/** `is_member(team: teams)`: expanded by the checker wherever it is called. */
+export interface NamedCondition {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  /** Every span in it says which text it is of. */
+  readonly expr: Expr;
+  /** With all that it calls. */
+  readonly size: Size;
+}
+export interface Parameter {
+  readonly name: string;
+  /** A scalar, or a record of a collection. */
+  readonly type: ValueType;
+}
+export interface Size {
+  readonly comparisons: number;
+  readonly elements: number;
+  readonly levels: number;
 }
 export interface CatalogCollection {
   readonly name: string;
@@ -69,11 +90,13 @@ export interface ManyToMany {
 
 // ---------------------------------------------------------------- checked tree
 
-/** Where a record comes from: the stored one, the resulting one, or a quantifier's element. */
+/** Where a record comes from: the stored one, the resulting one, a quantifier's element, or an id that the request holds. */
 export type Scope =
   | { readonly kind: 'record' }
   | { readonly kind: 'next' }
-  | { readonly kind: 'variable'; readonly name: string };
+  | { readonly kind: 'variable'; readonly name: string }
+  /** `slot`: where the plan keeps the id. */
+  | { readonly kind: 'request'; readonly operand: RequestOperand; readonly slot?: number };
 
 /** A belongs_to or has_one that is walked. `from` is the collection walked from. */
 export interface ToOneStep {
@@ -127,7 +150,7 @@ export interface LiteralOperand {
   readonly list: boolean;
   readonly span: Span;
 }
-export interface NowOperand {
+interface NowOperand {
   readonly kind: 'now';
   readonly seconds: number;
   readonly type: 'datetime';
@@ -185,6 +208,8 @@ export interface CheckContext {
   readonly action: Action;
   /** The text that the spans point into. */
   readonly text: string;
+  /** Of the named condition whose body is checked: it may name these and the request, no record. */
+  readonly parameters?: readonly Parameter[];
 }
 
 // ---------------------------------------------------------------- values at run time
@@ -218,6 +243,20 @@ export interface Need {
   readonly needs: readonly Need[];
 }
 
+/** A record whose id the request holds, such as the caller. */
+interface RequestedNeed {
+  readonly collection: string;
+  readonly id: string;
+  /** The record itself is read, not only what refers to its id. */
+  readonly isRead: boolean;
+  readonly needs: readonly Need[];
+}
+export interface Needs {
+  readonly record: readonly Need[];
+  readonly next: readonly Need[];
+  readonly requested: readonly RequestedNeed[];
+}
+
 /** What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean "definitely true". */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
@@ -230,7 +269,7 @@ export interface Residual {
   whereInUnion(alias: string, next?: string): Sql;
   /** `next` is needed where a policy of update names `@next`. */
   test(record: Row, related: Related, next?: Row): boolean;
-  readonly needs: { readonly record: readonly Need[]; readonly next: readonly Need[] };
+  readonly needs: Needs;
   /** The same question to the record as a write makes it: the second half of an update rule that does not name `@next`. */
   readonly written: Residual;
 }

@@ -52,8 +52,11 @@ export const readsNext = (checked: Checked): boolean =>
   some(checked, (node) => scopesOf(node).some(({ kind }) => kind === 'next'));
 
 /** Reads `@request.data`. */
-export const readsData = (checked: Checked): boolean =>
-  some(checked, (node) => operandsOf(node).some((operand) => operand.kind === 'request' && operand.source === 'data'));
+export const readsData = (checked: Checked): boolean => some(checked, (node) => readsDataItself(node));
+
+export const readsDataItself = (node: Checked): boolean =>
+  operandsOf(node).some((operand) => operand.kind === 'request' && operand.source === 'data') ||
+  scopesOf(node).some((scope) => scope.kind === 'request' && scope.operand.source === 'data');
 
 // ---------------------------------------------------------------- conditions
 
@@ -81,7 +84,7 @@ export function columnsOf(cond: Condition): readonly ColumnRef[] {
     case 'test':
       return [cond.left, cond.right].filter((side) => side.kind === 'column');
     case 'exists':
-      return [cond.key, ...inner];
+      return cond.key.kind === 'column' ? [cond.key, ...inner] : inner;
     case 'const':
     case 'and':
     case 'or':

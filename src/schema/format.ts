@@ -54,12 +54,15 @@ function applied(text: string, edits: readonly Edit[]): string {
 
 /** The paths of all policies, even if other parts of the file are faulty. */
 function policyPaths(raw: unknown): readonly Path[] {
-  const collections = valueAt(raw, ['collections']);
-  if (typeof collections !== 'object' || collections === null) return [];
-  return Object.keys(collections).flatMap((name) =>
+  const conditions = keysOf(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
+  const rules = keysOf(valueAt(raw, ['collections'])).flatMap((name) =>
     RULE_KEYS.flatMap((key) => textsBelow(raw, ['collections', name, 'access', key])),
   );
+  return [...conditions, ...rules];
 }
+
+const keysOf = (value: unknown): readonly string[] =>
+  typeof value === 'object' && value !== null ? Object.keys(value) : [];
 
 function textsBelow(raw: unknown, path: Path): readonly Path[] {
   const rules = valueAt(raw, path);

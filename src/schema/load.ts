@@ -2,6 +2,7 @@
 import type { Catalog } from '../policy/types.ts';
 import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
+import { readConditions } from './conditions.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
@@ -41,10 +42,13 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const roles = readRoles(shape, report);
   const settings = { report, roles, env };
   const bare = declareCollections(shape, { report, broken });
-  const catalog: Catalog = { collections: bare, roles };
+  const names: Catalog = { collections: bare, roles };
+  const { conditions, broken: brokenConditions } = readConditions(shape, { source, catalog: names });
+  const catalog: Catalog = { ...names, conditions };
+  const unknown = new Set([...broken, ...brokenConditions]);
   const register = readRegister(shape, settings);
   const complete = [...bare].map(([name, collection]) => {
-    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
+    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken: unknown });
     return [name, { ...collection, access }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
@@ -80,7 +84,9 @@ export function readCatalog(
   if (raw === undefined) return { issues: inOrder(source.issues) };
   if (isEmpty(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
-  const catalog = { collections: declareCollections(shape, { report, broken }), roles: readRoles(shape, report) };
+  const names = { collections: declareCollections(shape, { report, broken }), roles: readRoles(shape, report) };
+  const { conditions } = readConditions(shape, { source, catalog: names });
+  const catalog = { ...names, conditions };
   const issues = inOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
 }

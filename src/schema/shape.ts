@@ -202,6 +202,9 @@ export const schemaShape = z.strictObject({
     z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
     'what registration gives',
   ),
+  conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
+    examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
+  }),
   collections: key(z.record(z.string(), collection), 'the collections, by name'),
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
   sessions: key(sessions, 'how long sessions last'),

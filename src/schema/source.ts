@@ -195,6 +195,13 @@ export class SchemaSource {
       this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
       return;
     }
+    const condition = unquotedCondition(this.text, error.pos[0]);
+    if (condition !== undefined) {
+      const message = 'YAML splits a key with `:` in it; put the name and the parameters of the condition in quotes';
+      const finding = { code: 'yaml_unquoted', message, path: ['conditions'] };
+      this.#add(condition, finding, { range: condition, replacement: singleQuoted(this.text.slice(...condition)) });
+      return;
+    }
     if (error.code === 'DUPLICATE_KEY') {
       const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))![0];
       const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
@@ -320,4 +327,14 @@ function spanIn(offsets: readonly number[], { start, end }: Span): Range {
   // After a fold the next character is on another line: end right after the last one that is meant.
   const before = offsets[Math.min(end, last) - 1]!;
   return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
+}
+
+/** `is_member(team: teams):` as a key without quotes, on the line of the error. */
+function unquotedCondition(text: string, offset: number): Range | undefined {
+  const start = text.lastIndexOf('\n', offset - 1) + 1;
+  const line = text.slice(start, start + 400).split('\n')[0]!;
+  const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'"]*:[^()'"]*\))[ \t]*:/.exec(line);
+  if (key === null) return undefined;
+  const at = start + key[0].indexOf(key[1]!);
+  return [at, at + key[1]!.length];
 }

@@ -173,14 +173,21 @@ export function testInProcess(compiled: Compiled, request: PolicyRequest, asking
       }
       // Only what `needs` declares is loaded, so only that may be asked for.
       row = random.below(rows.length);
-      const { record, next: ofNext } = residual.needs;
+      const { record, next: ofNext, requested } = residual.needs;
       const roots = [
         { needs: record, row: rows[row]!, isWritten: view.isWritten },
         ...(next === undefined ? [] : [{ needs: ofNext, row: next[row]!, isWritten: true }]),
       ];
       const declared = declaredOnly(
         related,
-        roots.map((root) => ({ ...root, collection: arena.setting.collection, arena })),
+        [
+          ...roots.map((root) => ({ ...root, collection: arena.setting.collection, arena })),
+          ...requested.map(({ collection, id, needs }) => {
+            const row = related.one(collection, id) ?? { id };
+            return { needs, collection, row, isWritten: false, arena };
+          }),
+        ],
+        requested.filter(({ isRead }) => isRead).map(({ collection, id }) => `${collection} ${id}`),
       );
       if (residual.test(rows[row]!, declared, next?.[row]) !== expected[row]) return finding('needs', row);
     } catch (error) {
@@ -231,8 +238,8 @@ interface Loading {
   readonly arena: Arena;
 }
 
-function declaredOnly(related: Related, roots: readonly Loading[]): Related {
-  const allowed = new Set<string>();
+function declaredOnly(related: Related, roots: readonly Loading[], read: readonly string[]): Related {
+  const allowed = new Set<string>(read);
   for (const root of roots) load(related, root, allowed);
   const demand = (key: string) => {
     if (!allowed.has(key)) throw new Error(`${key} was asked for and not declared in needs`);

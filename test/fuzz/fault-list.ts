@@ -322,6 +322,19 @@ export const FAULTS: readonly Fault[] = [
     /return parts\.some\(\(\{ value \}\) => value === undefined\) \? undefined : !settling/,
     'return !settling',
   ),
+  fault(
+    WHERE,
+    'a key list is of every caller',
+    /const conditions = \[sql`\$\{link\} = \$\{this\.#key\(exists\)\}`, /,
+    'const conditions = [sql`${link} IS NOT NULL`, ',
+  ),
+  fault(LOWER, 'a caller without an id has no elements', /isAbsent \? \(\) => FALSE : itself/, 'itself'),
+  fault(
+    SPECIALISE,
+    'the id of the caller is no part of the signature',
+    /this\.slots\[slot\]!\.meetsColumn = true;\n {4}return \{ \.\.\.holder/,
+    'return { ...holder',
+  ),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),
   fault(COLLATION, 'surrogates rank below U+E000', /unit < 0xe000 \? unit \+ 0x2000 : unit - 0x800/, 'unit'),
   fault(

@@ -152,10 +152,12 @@ export class PolicyMaker {
 
   #quantified({ depth, bound, leaves }: Site): Expr | undefined {
     const random = this.#random;
-    const [root, collection, variable] = this.#root(bound);
-    const found = this.#reachesOf(collection).toMany;
+    const [root, collection, variable] = this.#toManyRoot(bound);
+    const all = this.#reachesOf(collection).toMany;
+    // The caller is not walked beyond relations of their own.
+    const found = root === 'auth' ? all.filter(({ names }) => names.length === 1) : all;
     if (found.length === 0) return undefined;
-    const toMany = random.pick(this.#comesBack(root, found) ?? found);
+    const toMany = random.pick((root === 'auth' ? undefined : this.#comesBack(root, found)) ?? found);
     const path = this.#path(root, variable, toMany.names);
     if (random.chance(0.12)) {
       const right = this.#valueOf(`id:${toMany.collection}`, bound);
@@ -308,6 +310,12 @@ export class PolicyMaker {
     }
     const hasNext = action === 'update' || action === 'create';
     return [hasNext && random.chance(0.4) ? 'next' : 'record', collection, undefined];
+  }
+
+  #toManyRoot(
+    bound: readonly Binding[],
+  ): readonly ['record' | 'next' | 'variable' | 'auth', string, string | undefined] {
+    return this.#random.chance(0.15) ? ['auth', 'users', undefined] : this.#root(bound);
   }
 
   #path(root: Path['root'], variable: string | undefined, names: readonly string[]): Path {

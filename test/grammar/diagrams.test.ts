@@ -34,11 +34,16 @@ describe('the grammar on paper', () => {
     'pattern' in terminal ? [[name, terminal.pattern] as const] : [],
   );
   it.each(open)('reads what the notation of %s allows', (name, pattern) => {
-    const whole = (text: string) => (name === 'Duration' ? `@record.a < @now + ${text}` : `@record.a = ${text}`);
+    const isCall = name === 'CallName';
+    const whole = (text: string): string => {
+      if (isCall) return `${text}(@record.a)`;
+      return name === 'Duration' ? `@record.a < @now + ${text}` : `@record.a = ${text}`;
+    };
     fc.assert(
       fc.property(fc.stringMatching(pattern), (text) => {
-        const { tokens, errors } = lexer.tokenize(text);
-        expect([tokens.map((token) => [token.tokenType.name, token.image]), errors]).toEqual([[[name, text]], []]);
+        const { tokens, errors } = lexer.tokenize(isCall ? `${text}(` : text);
+        const read = tokens.slice(0, 1).map((token) => [token.tokenType.name, token.image]);
+        expect([read, tokens.length, errors]).toEqual([[[name, text]], isCall ? 2 : 1, []]);
         expect(parse(whole(text)).issues).toEqual([]);
       }),
       { seed: 7, numRuns: 300 },

@@ -69,6 +69,9 @@ export const trees: fc.Arbitrary<Expr> = fc.letrec<{ expr: Expr }>((tie) => ({
       .tuple(operand, fc.boolean())
       .map(([each, negated]) => ({ kind: 'is null', negated, operand: each, span }) as const),
     operand.map((each) => ({ kind: 'truth', operand: each, span }) as const),
+    fc
+      .tuple(name(true), fc.array(operand, { maxLength: 3 }))
+      .map(([each, args]) => ({ kind: 'call', name: each, args, span }) as const),
     tie('expr').map((item) => ({ kind: 'not', item, span }) as const),
     fc
       .tuple(fc.constantFrom('and', 'or'), fc.array(tie('expr'), { minLength: 2, maxLength: 3 }))

@@ -253,7 +253,8 @@ function literalValues({ value, exact }: LiteralOperand): readonly Value[] {
   return values.map((each, i) => (sources[i] ? { decimal: sources[i] } : each));
 }
 
-function placeOf(scope: Scope, world: Bound): Place {
+/** `undefined`: the id that the request holds is absent. */
+function placeOf(scope: Scope, world: Bound): Place | undefined {
   switch (scope.kind) {
     case 'record':
       return { row: world.record, isWritten: world.isWritten === true };
@@ -261,13 +262,20 @@ function placeOf(scope: Scope, world: Bound): Place {
       return { row: world.next ?? world.record, isWritten: true };
     case 'variable':
       return world.variables.get(scope.name)!;
+    case 'request': {
+      const id = requestValue(scope.operand, world.request);
+      if (id === undefined) return undefined;
+      const { id: collection } = scope.operand.type as { readonly id: string };
+      return { row: world.related.one(collection, String(id)) ?? { id }, isWritten: false };
+    }
   }
 }
 
 /** The row behind the steps; undefined when a step is absent. */
-function walk(start: Place, steps: readonly ToOneStep[], { related }: World): Place | undefined {
+function walk(start: Place | undefined, steps: readonly ToOneStep[], { related }: World): Place | undefined {
   let at = start;
   for (const { from, relation } of steps) {
+    if (at === undefined) return undefined;
     let found: Row | undefined;
     if (relation.kind === 'belongs_to' || at.isWritten) {
       const id = own(at.row, relation.name);

@@ -236,6 +236,7 @@ describe('a rule over two records', () => {
     const [stored, other] = DOCUMENTS as [Row, Row];
     const moved = { ...other, owner: ME, team: 'team' };
     expect(residual.needs).toEqual({
+      requested: [],
       record: [],
       next: [{ relation: 'team', needs: [{ relation: 'memberships', needs: [] }] }],
     });

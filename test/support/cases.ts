@@ -1,6 +1,7 @@
 /** The cases of test/cases as data: one world, and a file of cases for each area. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { namedCondition, readHead } from '../../src/policy/check/conditions.ts';
 import type {
   Action,
   Catalog,
@@ -32,6 +33,8 @@ interface Caller {
   readonly roles?: readonly string[];
 }
 interface WorldFile {
+  /** In an order in which each calls only those before it. */
+  readonly conditions: Readonly<Record<string, string>>;
   readonly roles: readonly string[];
   readonly collections: Record<
     string,
@@ -125,7 +128,14 @@ function catalogOf(): Catalog {
       return [name, { name, table: name, fields: new Map(made), relations: new Map(related) }];
     }),
   );
-  return { collections, roles: new Map(WORLD.roles.map((role) => [role, {}])) };
+  let catalog: Catalog = { collections, roles: new Map(WORLD.roles.map((role) => [role, {}])) };
+  for (const [key, text] of Object.entries(WORLD.conditions)) {
+    const head = readHead(key, catalog);
+    if ('code' in head) throw new Error(`test/cases/world.yaml: ${key}: ${head.message}`);
+    const condition = namedCondition(head, text, catalog);
+    catalog = { ...catalog, conditions: new Map(catalog.conditions).set(head.name, condition) };
+  }
+  return catalog;
 }
 
 function fieldOf(name: string, type: string): CatalogField {

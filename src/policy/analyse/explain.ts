@@ -3,6 +3,7 @@
  * with three values, by itself, so that what it says does not depend on the lowering that it explains.
  */
 
+import type { Span } from '../../../grammar/syntax.ts';
 import { own } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
@@ -76,6 +77,17 @@ function clauseOf(situation: Situation): Clause {
   return new Evaluation(situation).clause(situation.policy.checked, new Map());
 }
 
+/** The record whose id a request holds, if it holds one. */
+export function requestedId(
+  { source, name, type }: RequestOperand,
+  { auth, query, data }: PolicyRequest,
+): { readonly collection: string; readonly id: string } | undefined {
+  const holder: Row | null | undefined = source === 'auth' ? auth : source === 'query' ? query : data;
+  const raw = holder == null ? undefined : own(holder, name);
+  const id = typeof type === 'object' ? readJson(type, raw) : undefined;
+  return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
+}
+
 // ---------------------------------------------------------------- the sentence
 
 function sentenceOf(clause: Clause): string {
@@ -141,8 +153,9 @@ class Evaluation {
     }
   }
 
-  #text({ start, end }: { readonly start: number; readonly end: number }): string {
+  #text({ start, end, source: body }: Span): string {
     const { source, text } = this.#situation.policy;
+    if (body !== undefined) return body.slice(start, end);
     return start === 0 && end === source.length ? text : source.slice(start, end);
   }
 
@@ -237,7 +250,18 @@ class Evaluation {
         return { row: next, isWritten: true };
       case 'variable':
         return variables.get(scope.name) ?? { absent: `there is no \`${scope.name}\`` };
+      case 'request':
+        return this.#requestedRow(scope.operand);
     }
+  }
+
+  /** The record whose id the request holds; what refers to it is found by the id alone. */
+  #requestedRow(operand: RequestOperand): FoundRow {
+    const found = this.#requestValue(operand);
+    if ('absent' in found) return found;
+    const { id: collection } = operand.type as { readonly id: string };
+    const row = this.#situation.related.one(collection, found.value as string);
+    return { row: row ?? { id: found.value }, isWritten: false };
   }
 
   #requestValue({ source, name, type, list, span }: RequestOperand): Found {

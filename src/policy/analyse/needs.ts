@@ -1,31 +1,60 @@
 /** Every relation that a whole policy walks, not only what a request leaves of it: an explanation looks at every clause. */
-import type { Checked, CheckedOperand, CheckedQuantified, Need, Scope } from '../types.ts';
+import type { Checked, CheckedOperand, CheckedQuantified, Need, RequestOperand, Scope } from '../types.ts';
+import { operandsOf, partsOf } from '../visit.ts';
+
+/** A record whose id the request holds. */
+interface OperandNeed {
+  readonly operand: RequestOperand;
+  readonly needs: readonly Need[];
+}
+export interface PolicyNeeds {
+  /** Of the record; what `@next` walks is taken to be walked from the record too. */
+  readonly record: readonly Need[];
+  readonly requested: readonly OperandNeed[];
+}
 
 interface Node {
   readonly relation: string;
   readonly children: Map<string, Node>;
 }
-type Roots = ReadonlyMap<string, Node>;
+interface Requested {
+  readonly operand: RequestOperand;
+  readonly root: Node;
+}
+interface Place {
+  readonly root: Node;
+  readonly requested: Map<string, Requested>;
+  readonly variables: ReadonlyMap<string, Node>;
+}
 
 const nodeOf = (relation: string): Node => ({ relation, children: new Map() });
 
-/** Of the record; what `@next` walks is taken to be walked from the record too. */
-export function needsOf(checked: Checked): readonly Need[] {
-  const root = nodeOf('');
-  collect(checked, { root, variables: new Map() });
-  return toNeeds(root);
-}
-
-interface Place {
-  readonly root: Node;
-  readonly variables: Roots;
+export function needsOf(checked: Checked): PolicyNeeds {
+  const place: Place = { root: nodeOf(''), requested: new Map(), variables: new Map() };
+  collect(checked, place);
+  const requested = [...place.requested.values()].map(({ operand, root }) => ({ operand, needs: toNeeds(root) }));
+  return { record: toNeeds(place.root), requested };
 }
 
 const toNeeds = ({ children }: Node): readonly Need[] =>
   [...children.values()].map((child) => ({ relation: child.relation, needs: toNeeds(child) }));
 
-const startOf = (scope: Scope, { root, variables }: Place): Node =>
-  scope.kind === 'variable' ? variables.get(scope.name)! : root;
+function startOf(scope: Scope, { root, requested, variables }: Place): Node {
+  switch (scope.kind) {
+    case 'record':
+    case 'next':
+      return root;
+    case 'variable':
+      return variables.get(scope.name)!;
+    case 'request': {
+      const { source, name, type } = scope.operand;
+      const key = JSON.stringify([source, name, type]);
+      const known = requested.get(key) ?? { operand: scope.operand, root: nodeOf('') };
+      requested.set(key, known);
+      return known.root;
+    }
+  }
+}
 
 function walk(from: Node, relations: readonly string[]): Node {
   let node = from;
@@ -38,27 +67,9 @@ function walk(from: Node, relations: readonly string[]): Node {
 }
 
 function collect(checked: Checked, place: Place): void {
-  switch (checked.kind) {
-    case 'const':
-      break;
-    case 'and':
-    case 'or':
-      for (const item of checked.items) collect(item, place);
-      break;
-    case 'not':
-      collect(checked.item, place);
-      break;
-    case 'compare':
-      collectOperand(checked.left, place);
-      collectOperand(checked.right, place);
-      break;
-    case 'is null':
-      collectOperand(checked.operand, place);
-      break;
-    case 'quantified':
-      collectQuantified(checked, place);
-      break;
-  }
+  for (const operand of operandsOf(checked)) collectOperand(operand, place);
+  if (checked.kind === 'quantified') collectQuantified(checked, place);
+  else for (const part of partsOf(checked)) collect(part, place);
 }
 
 function collectQuantified({ path, variable, condition }: CheckedQuantified, place: Place): void {

@@ -1,7 +1,7 @@
 /** Rules that read the body (`@request.data`): what of them is decided before there is one. */
 import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';
-import { readsData } from '../visit.ts';
+import { readsData, readsDataItself } from '../visit.ts';
 
 const known = new WeakMap<Policy, Policy>();
 
@@ -27,6 +27,7 @@ function assume(checked: Checked, wanted: boolean): Checked {
     case 'not':
       return { ...checked, item: assume(checked.item, !wanted) };
     case 'quantified':
+      if (readsDataItself(checked)) return { kind: 'const', value: wanted, span: checked.span };
       return { ...checked, condition: assume(checked.condition, checked.quantifier === 'none' ? !wanted : wanted) };
     case 'const':
     case 'compare':

@@ -2,11 +2,15 @@
 import type { PolicyIssue } from '../../../grammar/errors.ts';
 import { parse } from '../../../grammar/parser.ts';
 import { MOST_ISSUES } from '../../../grammar/read.ts';
-import type { Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Call, Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
 import { equalityOf } from '../operators.ts';
-import type { CheckContext, Checked, CheckedOperand } from '../types.ts';
+import type { ValueType } from '../scalar-types.ts';
+import type { CheckContext, Checked, CheckedOperand, NamedCondition } from '../types.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
-import { type BoundVariable, type Fault, type Place, resolve } from './resolve.ts';
+import { bindArgument, callsIn, unboundParameter } from './conditions.ts';
+import { type Bound, type Fault, type Place, resolve } from './resolve.ts';
+import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 
 export interface CheckResult {
@@ -40,26 +44,38 @@ function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckRe
 // ---------------------------------------------------------------- the walk
 
 const NOTHING: ReadonlySet<Operand> = new Set();
-const NO_VARIABLES: ReadonlyMap<string, BoundVariable> = new Map();
 
 function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operand>): CheckResult {
   const walk = new Checker(context, broken);
-  const checked = walk.expr(expr, NO_VARIABLES);
+  const checked = walk.whole(expr);
   if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues.slice(0, MOST_ISSUES) };
   return { checked, issues: warnings(checked, context) };
 }
 
-type Variables = ReadonlyMap<string, BoundVariable>;
+type Variables = ReadonlyMap<string, Bound>;
 
 class Checker {
   readonly issues: PolicyIssue[] = [];
   readonly #context: CheckContext;
   readonly #broken: ReadonlySet<Operand>;
   readonly #names = new Set<string>();
+  /** The call in the author's own text that is being expanded. */
+  #calling: Call | undefined;
 
   constructor(context: CheckContext, broken: ReadonlySet<Operand>) {
     this.#context = context;
     this.#broken = broken;
+  }
+
+  whole(expr: Expr): Checked | undefined {
+    const { catalog, parameters = [] } = this.#context;
+    const [call] = callsIn(expr);
+    const excess = call && excessOf(sizeOf(expr, catalog));
+    if (call !== undefined && excess !== undefined) {
+      const message = `more than ${excess.what} once \`${call.name.name}\` and the other named conditions are expanded`;
+      return this.#fault({ code: excess.code, message, span: call.span });
+    }
+    return this.expr(expr, new Map(parameters.map((parameter) => [parameter.name, unboundParameter(parameter)])));
   }
 
   /** `undefined` where something in it is reported. */
@@ -80,6 +96,8 @@ class Checker {
         return this.#isNull(expr, variables);
       case 'quantified':
         return this.#quantified(expr, variables);
+      case 'call':
+        return this.#call(expr, variables);
       case 'truth':
         return this.#truth(expr, variables);
     }
@@ -87,11 +105,21 @@ class Checker {
 
   #place(variables: Variables): Place {
     const { catalog, collection, action } = this.#context;
-    return { catalog, collection, action, variables, fault: (fault) => this.#fault(fault) };
+    const isBody = this.#context.parameters !== undefined;
+    return { catalog, collection, action, variables, isBody, fault: (fault) => this.#fault(fault) };
   }
 
+  /** A fault of an expanded body is reported at the call, with the part of the body that it is about. */
   #fault(fault: Fault): undefined {
-    this.issues.push({ severity: 'error', ...fault });
+    const { source } = fault.span;
+    if (source === undefined || this.#calling === undefined) {
+      this.issues.push({ severity: 'error', ...fault });
+      return;
+    }
+    const { name, span } = this.#calling;
+    const part = source.slice(fault.span.start, fault.span.end);
+    const message = `${fault.message}, in \`${part}\` of the condition \`${name.name}\``;
+    this.issues.push({ severity: 'error', code: fault.code, message, span });
   }
 
   #comparing(variables: Variables): Comparing {
@@ -142,14 +170,34 @@ class Checker {
   }
 
   #emptiness(path: Path, negated: boolean): string {
-    const { text } = this.#context;
-    return `${negated ? 'any' : 'none'}(${text.slice(path.span.start, path.span.end)} as x, true)`;
+    const { source = this.#context.text } = path.span;
+    return `${negated ? 'any' : 'none'}(${source.slice(path.span.start, path.span.end)} as x, true)`;
   }
 
   #pathOnly(operand: Operand): Path | undefined {
     if (operand.kind === 'path') return operand;
     this.#fault({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
     return undefined;
+  }
+
+  // -------------------------------------------------------------- named conditions
+
+  #call(call: Call, variables: Variables): Checked | undefined {
+    if (this.#isFull() || call.args.some((argument) => this.#broken.has(argument))) return undefined;
+    const { conditions = new Map<string, NamedCondition>() } = this.#context.catalog;
+    const condition = conditions.get(call.name.name);
+    if (condition === undefined) return this.#fault(unknownCondition(call, [...conditions.keys()]));
+    const { parameters } = condition;
+    if (call.args.length !== parameters.length) return this.#fault(wrongArguments(call, condition));
+    const place = this.#place(variables);
+    const bound = parameters.map((parameter, i) => bindArgument(parameter, call.args[i]!, place));
+    if (bound.includes(undefined)) return undefined;
+    const outer = this.#calling;
+    this.#calling ??= call;
+    const names = parameters.map(({ name }, i) => [name, bound[i]!] as const);
+    const checked = this.expr(condition.expr, new Map(names));
+    this.#calling = outer;
+    return checked;
   }
 
   #truth({ operand, span }: Truth, variables: Variables): Checked | undefined {
@@ -197,7 +245,8 @@ class Checker {
     // Without the relation the names behind the variable cannot be judged.
     if (relation === undefined || taken) return undefined;
     const unique = this.#unique(variable.name);
-    const inner = new Map(variables).set(variable.name, { unique, collection: relation.relation.collection });
+    const bound = { kind: 'variable', unique, collection: relation.relation.collection } as const;
+    const inner = new Map(variables).set(variable.name, bound);
     const condition = this.expr(expr.condition, inner);
     return condition && { kind: 'quantified', quantifier, path: relation, variable: unique, condition, span };
   }
@@ -226,6 +275,26 @@ class Checker {
 
 const allOf = (items: readonly (Checked | undefined)[]): items is readonly Checked[] =>
   items.every((item) => item !== undefined);
+
+function unknownCondition({ name }: Call, known: readonly string[]): Fault {
+  const near = nearest(name.name, [...known, 'any', 'all', 'none']);
+  const names = known
+    .slice(0, 8)
+    .map((each) => `\`${each}\``)
+    .join(', ');
+  const expected = names === '' ? '`any`, `all`, `none` or a condition declared under `conditions`' : `one of ${names}`;
+  const message = `unknown condition \`${name.name}\`; ${near === undefined ? `expected ${expected}` : `did you mean \`${near}\`?`}`;
+  const fix = near === undefined ? {} : { suggestion: near, fix: { span: name.span, replacement: near } };
+  return { code: 'function_unknown', message, span: name.span, ...fix };
+}
+
+function wrongArguments({ span, args }: Call, { name, parameters }: NamedCondition): Fault {
+  const list = parameters.map((parameter) => `${parameter.name}: ${typeName(parameter.type)}`).join(', ');
+  const message = `\`${name}(${list})\` takes ${parameters.length} argument${parameters.length === 1 ? '' : 's'}, found ${args.length}`;
+  return { code: 'argument_count', message, span };
+}
+
+const typeName = (type: ValueType): string => (typeof type === 'object' ? type.id : type);
 
 function shadowing({ name, span }: Name, variables: Variables): Fault {
   const free = [2, 3, 4, 5, 6, 7, 8].map((i) => `${name}${i}`).find((each) => !variables.has(each));

@@ -3,15 +3,7 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
-import type {
-  Checked,
-  CheckedOperand,
-  ColumnOperand,
-  NowOperand,
-  RequestOperand,
-  ToManyPath,
-  ValueType,
-} from '../types.ts';
+import type { Checked, CheckedOperand, ColumnOperand, RequestOperand, ToManyPath, ValueType } from '../types.ts';
 import { type Literal, readList, readLiteral } from './literals.ts';
 import { type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
 
@@ -22,7 +14,7 @@ export interface Comparing extends Place {
 
 /** A side before its type is settled: only `fixed` and `held` have one of their own. */
 type Side =
-  | { readonly kind: 'fixed'; readonly operand: ColumnOperand | RequestOperand | NowOperand; readonly span: Span }
+  | { readonly kind: 'fixed'; readonly operand: CheckedOperand; readonly span: Span }
   /** `@request.auth.roles` */
   | { readonly kind: 'held'; readonly operand: RequestOperand; readonly span: Span }
   | { readonly kind: 'query'; readonly query: QueryName; readonly span: Span }
@@ -94,6 +86,8 @@ function pathSide(path: Path, at: Comparing): Side | undefined {
     case 'to many':
       return { kind: 'to many', relation: named, path, span };
     case 'column':
+    case 'literal':
+    case 'now':
       return { kind: 'fixed', operand: named, span };
     case 'request':
       return named.list ? { kind: 'held', operand: named, span } : { kind: 'fixed', operand: named, span };
@@ -104,7 +98,7 @@ const isScalar = (side: Side): side is Scalar =>
   side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
 const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
   relation.used === path.steps.length;
-const textAt = ({ text }: Comparing, { start, end }: Span): string => text.slice(start, end);
+const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);
 
 // ---------------------------------------------------------------- types
 

@@ -2,6 +2,7 @@
 import { numberTest } from '../numerals.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
+import { mayBeAbsent } from './resolve.ts';
 
 export const TRUE = 1;
 export const FALSE = 2;
@@ -94,7 +95,7 @@ function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolea
 }
 
 function ofQuantified({ quantifier, path, condition }: CheckedQuantified): Outcomes {
-  const absent = path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required) ? UNKNOWN : 0;
+  const absent = mayBeAbsent(path) ? UNKNOWN : 0;
   const inner = outcomes(condition);
   switch (quantifier) {
     case 'any':

@@ -1,5 +1,6 @@
 /** From a path to what it names in the catalog. Every name that does not exist is reported with the nearest that does. */
 import type { Fix, PolicyIssue } from '../../../grammar/errors.ts';
+import { overNames } from '../../../grammar/limits.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Path, Span } from '../../../grammar/syntax.ts';
 import type {
@@ -8,6 +9,7 @@ import type {
   Catalog,
   CatalogCollection,
   CatalogRelation,
+  CheckedOperand,
   ColumnOperand,
   HasMany,
   ManyToMany,
@@ -18,17 +20,42 @@ import type {
   ValueType,
 } from '../types.ts';
 
-export interface BoundVariable {
+/** What a name at the root of a path stands for. */
+export type Bound = BoundVariable | BoundParameter;
+interface BoundVariable {
+  readonly kind: 'variable';
   /** Unique in the whole expression. */
   readonly unique: string;
   readonly collection: string;
+}
+/** A parameter of a named condition, with its argument. */
+export interface BoundParameter {
+  readonly kind: 'parameter';
+  /** The argument itself. */
+  readonly operand: CheckedOperand;
+  /** The record that paths go on from, where the parameter is a record. */
+  readonly record?: RecordStart;
+  /** How many names the argument has. */
+  readonly names: number;
+}
+/** A record behind zero or more to-one steps, from which a path goes on. */
+export interface RecordStart {
+  readonly scope: Scope;
+  /** The collection of the scope's record. */
+  readonly collection: string;
+  readonly steps: readonly ToOneStep[];
+  /** The collection after the steps. */
+  readonly at: string;
+  readonly nullable: boolean;
 }
 /** Where a path stands: what it may name. */
 export interface Place {
   readonly catalog: Catalog;
   readonly collection: string;
   readonly action: Action;
-  readonly variables: ReadonlyMap<string, BoundVariable>;
+  readonly variables: ReadonlyMap<string, Bound>;
+  /** In the body of a named condition, which names no record. */
+  readonly isBody: boolean;
   fault(fault: Fault): undefined;
 }
 export type Fault = Omit<PolicyIssue, 'severity'>;
@@ -39,7 +66,7 @@ export interface QueryName {
   readonly name: string;
   readonly span: Span;
 }
-export type Named = ColumnOperand | RequestOperand | QueryName | ToMany;
+export type Named = CheckedOperand | QueryName | ToMany;
 export interface ToMany {
   readonly kind: 'to many';
   readonly path: ToManyPath;
@@ -59,6 +86,7 @@ const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boo
 ] as const);
 
 export function resolve(path: Path, place: Place): Named | undefined {
+  if (place.isBody && isOfRecord(path)) return place.fault(recordInBody(path));
   switch (path.root) {
     case 'auth':
       return callerField(path, place);
@@ -68,9 +96,36 @@ export function resolve(path: Path, place: Place): Named | undefined {
       return dataField(path, place);
     case 'next':
     case 'record':
-    case 'variable':
       return recordPath(path, place);
+    case 'variable': {
+      const bound = place.variables.get(path.variable!.name);
+      return bound?.kind === 'parameter' ? parameterPath(bound, path, place) : recordPath(path, place);
+    }
   }
+}
+
+const isOfRecord = ({ root, span }: Path): boolean =>
+  (root === 'record' || root === 'next' || root === 'data') && span.source === undefined;
+
+function recordInBody({ root, span }: Path): Fault {
+  const name = root === 'data' ? '@request.data' : `@${root}`;
+  const message = `\`${name}\` in a named condition, which names its parameters and the request; pass it as an argument`;
+  return { code: 'condition_scope', message, span };
+}
+
+function parameterPath(bound: BoundParameter, path: Path, place: Place): Named | undefined {
+  const { name } = path.variable!;
+  const [first] = path.steps;
+  if (first === undefined) return { ...bound.operand, span: path.span };
+  if (bound.record === undefined) {
+    const message = `the parameter \`${name}\` is a value and has no parts; nothing may follow it`;
+    return place.fault({ code: 'path_not_walked', message, span: path.span });
+  }
+  // The id that the request holds is at hand, without a look at the record.
+  if (bound.record.scope.kind === 'request' && path.steps.length === 1 && first.name === 'id')
+    return { ...bound.operand, span: path.span };
+  const excess = overNames(bound.names + path.steps.length, path.span);
+  return excess === undefined ? walked(bound.record, path, place) : place.fault(excess);
 }
 
 // ---------------------------------------------------------------- names that do not exist
@@ -128,7 +183,27 @@ function oneStep(path: Path, what: string, place: Place): Name | undefined {
   return undefined;
 }
 
-function callerField(path: Path, place: Place): RequestOperand | undefined {
+/** The caller's own to-many relations are reached from the caller's id. */
+function callerRelation(path: Path, place: Place): ToMany | undefined {
+  const relation = place.catalog.collections.get('users')?.relations.get(path.steps[0]!.name);
+  if (relation === undefined || !isToMany(relation)) return undefined;
+  const span = { ...path.span, end: path.steps[0]!.span.end };
+  const id = {
+    kind: 'request',
+    source: 'auth',
+    name: 'id',
+    type: ID_OF_USERS,
+    list: false,
+    nullable: true,
+    span,
+  } as const;
+  const scope = { kind: 'request', operand: id } as const;
+  return { kind: 'to many', path: { scope, collection: 'users', steps: [], from: 'users', relation, span }, used: 1 };
+}
+
+function callerField(path: Path, place: Place): RequestOperand | ToMany | undefined {
+  const toMany = callerRelation(path, place);
+  if (toMany !== undefined) return toMany;
   const name = oneStep(path, '`@request.auth`', place);
   if (name === undefined) return undefined;
   const request = { kind: 'request', source: 'auth', nullable: true, span: path.span } as const;
@@ -140,7 +215,7 @@ function callerField(path: Path, place: Place): RequestOperand | undefined {
   const relation = users && findRelation(users, name.name);
   if (relation?.kind === 'belongs_to')
     return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
-  const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind === 'belongs_to');
+  const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
   unknownName({ name, where: '`@request.auth`', names }, place);
   return undefined;
@@ -179,15 +254,18 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
 
 // ---------------------------------------------------------------- records
 
-interface Start {
-  readonly scope: Scope;
-  readonly collection: string;
-}
+const startAt = (scope: Scope, collection: string): RecordStart => ({
+  scope,
+  collection,
+  steps: [],
+  at: collection,
+  nullable: false,
+});
 
-function startOf(path: Path, place: Place): Start | undefined {
+function startOf(path: Path, place: Place): RecordStart | undefined {
   switch (path.root) {
     case 'record':
-      return { scope: { kind: 'record' }, collection: place.collection };
+      return startAt({ kind: 'record' }, place.collection);
     case 'next':
       return nextOf(path, place);
     default:
@@ -195,9 +273,9 @@ function startOf(path: Path, place: Place): Start | undefined {
   }
 }
 
-function nextOf(path: Path, place: Place): Start | undefined {
-  if (place.action === 'create') return { scope: { kind: 'record' }, collection: place.collection };
-  if (place.action === 'update') return { scope: { kind: 'next' }, collection: place.collection };
+function nextOf(path: Path, place: Place): RecordStart | undefined {
+  if (place.action === 'create') return startAt({ kind: 'record' }, place.collection);
+  if (place.action === 'update') return startAt({ kind: 'next' }, place.collection);
   const span = { start: path.span.start, end: path.span.start + '@next'.length };
   const fix = { span, replacement: '@record' };
   const message = `\`@next\` in a rule for ${place.action}; only update and create have a resulting record`;
@@ -205,10 +283,10 @@ function nextOf(path: Path, place: Place): Start | undefined {
   return undefined;
 }
 
-function variableOf(path: Path, place: Place): Start | undefined {
+function variableOf(path: Path, place: Place): RecordStart | undefined {
   const variable = path.variable!;
   const bound = place.variables.get(variable.name);
-  if (bound !== undefined) return { scope: { kind: 'variable', name: bound.unique }, collection: bound.collection };
+  if (bound?.kind === 'variable') return startAt({ kind: 'variable', name: bound.unique }, bound.collection);
   unknownVariable(path, place);
   return undefined;
 }
@@ -260,7 +338,10 @@ function unknownVariable(path: Path, place: Place): undefined {
 
 function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
   const start = startOf(path, place);
-  if (start === undefined) return undefined;
+  return start && walked(start, path, place);
+}
+
+function walked(start: RecordStart, path: Path, place: Place): ColumnOperand | ToMany | undefined {
   const walk = new PathResolver(start, path, place);
   for (const [index, step] of path.steps.entries()) {
     const done = walk.take(step, index);
@@ -271,18 +352,20 @@ function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefine
 
 /** One path, step by step. */
 class PathResolver {
-  readonly #start: Start;
+  readonly #start: RecordStart;
   readonly #path: Path;
   readonly #place: Place;
-  readonly #steps: ToOneStep[] = [];
+  readonly #steps: ToOneStep[];
   #at: string;
-  #nullable = false;
+  #nullable: boolean;
 
-  constructor(start: Start, path: Path, place: Place) {
+  constructor(start: RecordStart, path: Path, place: Place) {
     this.#start = start;
     this.#path = path;
     this.#place = place;
-    this.#at = start.collection;
+    this.#steps = [...start.steps];
+    this.#at = start.at;
+    this.#nullable = start.nullable;
   }
 
   /** What the path names, `failed`, or `undefined` while it goes on. */
@@ -338,7 +421,7 @@ class PathResolver {
 
   #toMany(relation: HasMany | ManyToMany, index: number): ToMany {
     const { scope, collection } = this.#start;
-    const span = { start: this.#path.span.start, end: this.#path.steps[index]!.span.end };
+    const span = { ...this.#path.span, end: this.#path.steps[index]!.span.end };
     return {
       kind: 'to many',
       path: { scope, collection, steps: this.#steps, from: this.#at, relation, span },
@@ -356,4 +439,4 @@ class PathResolver {
 
 /** Whether the relation itself may be absent: a step on the way is. */
 export const mayBeAbsent = (path: ToManyPath): boolean =>
-  path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);
+  path.scope.kind === 'request' || path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);

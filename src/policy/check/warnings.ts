@@ -38,11 +38,12 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
   if (checked.kind === 'const') return [];
   const issues: PolicyIssue[] = [];
   const review = new Review(context.text, (issue) => {
-    if (issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
+    // The body of a named condition is reviewed by itself.
+    if (issue.span.source === undefined && issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
   });
   review.clause(checked, ALONE);
   const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
-  if (!said && !canBe(outcomes(checked), TRUE)) {
+  if (!said && checked.span.source === undefined && !canBe(outcomes(checked), TRUE)) {
     const message =
       'this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose';
     issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
@@ -91,8 +92,8 @@ class Review {
     this.clause(item, around);
   }
 
-  #slice({ start, end }: Span): string {
-    return this.#text.slice(start, end);
+  #slice({ start, end, source = this.#text }: Span): string {
+    return source.slice(start, end);
   }
 
   /** Warns of a clause that does not depend on anything, and says whether it did. */
@@ -201,7 +202,9 @@ class Review {
       });
     }
     const negating = (quantifier === 'none') !== around.negated;
-    if (negating && mayBeAbsent(path)) {
+    // The caller's own id is always there.
+    const isCallers = path.scope.kind === 'request' && !canSurprise(path.scope.operand) && path.steps.length === 0;
+    if (negating && mayBeAbsent(path) && !isCallers) {
       const message = `a step of \`${relation}\` can be null, and then this is unknown, which denies despite \`${quantifier === 'none' ? 'none' : 'not'}\``;
       this.#warn({ code: 'negation_of_nullable', message, span: path.span });
     }

@@ -168,7 +168,7 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
 };
 
 function existsClosure(exists: Exists): Closure {
-  const key = columnReader(exists.key);
+  const key = operandReader(exists.key);
   const condition = closureOf(exists.condition);
   const { id } = exists.source;
   const meets = (frame: Frame, row: Row): boolean => {

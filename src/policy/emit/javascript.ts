@@ -74,7 +74,7 @@ class CodeWriter {
 
   #exists(exists: Exists): string {
     const row = rowName(exists.source);
-    const found = `(${this.#constant(exists)}, related, ${this.#column(exists.key)})`;
+    const found = `(${this.#constant(exists)}, related, ${this.#operand(exists.key)})`;
     if (!isToOne(exists)) return `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
     this.walked.push(row);
     return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;

@@ -1,25 +1,49 @@
 /** Which related rows a condition reads. */
 import { invariant } from '../../invariant.ts';
-import type { Condition } from '../condition.ts';
+import type { Condition, Exists } from '../condition.ts';
 import type { Need } from '../types.ts';
 
-export interface Needs {
+/** As `RequestedNeed`, before the request has filled the slot that holds the id. */
+interface SlotNeed {
+  readonly collection: string;
+  readonly slot: number;
+  readonly isRead: boolean;
+  readonly needs: readonly Need[];
+}
+export interface ShapeNeeds {
   readonly record: readonly Need[];
   readonly next: readonly Need[];
+  readonly requested: readonly SlotNeed[];
 }
 type Branch = Map<string, Branch>;
+interface SlotRoot {
+  readonly collection: string;
+  readonly slot: number;
+  isRead: boolean;
+  readonly branch: Branch;
+}
 
-export function needsOf(cond: Condition): Needs {
+export function needsOf(cond: Condition): ShapeNeeds {
   const [record, next]: [Branch, Branch] = [new Map(), new Map()];
+  const requested = new Map<string, SlotRoot>();
   const branches = new Map<number, Branch>([
     [0, record],
     [1, next],
   ]);
+  const rootOf = ({ key, from }: Exists): Branch | undefined => {
+    if (key.kind === 'column') return branches.get(key.source.id);
+    const place = `${key.slot} ${from}`;
+    const root = requested.get(place) ?? { collection: from, slot: key.slot, isRead: false, branch: new Map() };
+    requested.set(place, root);
+    return root.branch;
+  };
   const visit = (node: Condition): void => {
     if (node.kind === 'and' || node.kind === 'or') node.items.forEach(visit);
     if (node.kind !== 'exists') return;
-    let branch = branches.get(node.key.source.id);
+    let branch = rootOf(node);
     invariant(branch !== undefined, 'a row is bound before it is walked from');
+    if (node.key.kind === 'slot' && node.walk.length === 0)
+      requested.get(`${node.key.slot} ${node.from}`)!.isRead = true;
     for (const relation of node.walk) {
       const known: Branch = branch.get(relation) ?? new Map();
       branch.set(relation, known);
@@ -29,7 +53,8 @@ export function needsOf(cond: Condition): Needs {
     visit(node.condition);
   };
   visit(cond);
-  return { record: listed(record), next: listed(next) };
+  const roots = [...requested.values()].map(({ branch, ...root }) => ({ ...root, needs: listed(branch) }));
+  return { record: listed(record), next: listed(next), requested: roots };
 }
 
 const listed = (branch: Branch): readonly Need[] =>

@@ -88,9 +88,15 @@ class Printer {
       case 'test':
         return this.#test(cond);
       case 'exists':
-        if (!underOr) return this.#semiJoin(cond);
-        return isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond, this.#fence(cond));
+        return this.#exists(cond, underOr);
     }
+  }
+
+  #exists(cond: Exists, underOr: boolean): Sql {
+    const keyList = keyListOf(cond);
+    if (keyList !== undefined) return this.#keyList(cond, keyList);
+    if (!underOr) return this.#semiJoin(cond);
+    return isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond, this.#fence(cond));
   }
 
   #part(item: Condition, underOr: boolean): Sql {
@@ -102,7 +108,7 @@ class Printer {
 
   #semiJoin(exists: Exists, fence = empty): Sql {
     const { from, link } = this.#rowsOf(exists);
-    const key = this.#column(exists.key);
+    const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
     const parts = [match, ...this.#conditions(exists)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
@@ -125,7 +131,21 @@ class Printer {
   #hoisted(exists: Exists): Sql {
     const { from, link } = this.#rowsOf(exists);
     const where = join(this.#conditions(exists), ' AND ');
-    return sql`${this.#column(exists.key)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
+    return sql`${this.#key(exists)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
+  }
+
+  #key({ key }: Exists): Sql {
+    return key.kind === 'column' ? this.#column(key) : placeOf(key, false);
+  }
+
+  /** What refers to a record of the request, and equals a column outside: one list of keys, which an index on that column serves. */
+  #keyList(exists: Exists, { own, outer, rest }: KeyList): Sql {
+    const { from, link } = this.#rowsOf(exists);
+    const around = this.#nearest;
+    this.#nearest = exists.source.id;
+    const conditions = [sql`${link} = ${this.#key(exists)}`, ...rest.map((item) => this.#part(item, false))];
+    this.#nearest = around;
+    return sql`${this.#column(outer)} = ANY(ARRAY(SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}))`;
   }
 
   #conditions({ condition, source }: Exists): readonly Sql[] {
@@ -242,10 +262,45 @@ const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
  * A written record is one row, for which a semi-join is one look-up.
  */
 function isHoistable(exists: Exists): boolean {
-  if (exists.key.source.state === 'written') return false;
-  if (exists.negated || !isSelective(exists.condition)) return false;
+  const { key, negated, condition } = exists;
+  if (key.kind === 'slot' || key.source.state === 'written') return false;
+  if (negated || !isSelective(condition)) return false;
   const bound = sourcesIn(exists);
-  return columnsOf(exists.condition).every((ref) => bound.has(ref.source.id));
+  return columnsOf(condition).every((ref) => bound.has(ref.source.id));
+}
+
+interface KeyList {
+  /** Of the rows that refer to the record of the request. */
+  readonly own: ColumnRef;
+  /** The column outside that it equals. */
+  readonly outer: ColumnRef;
+  readonly rest: readonly Condition[];
+}
+
+function keyListOf(exists: Exists): KeyList | undefined {
+  const { key, negated, condition, source } = exists;
+  if (key.kind !== 'slot' || negated) return undefined;
+  const items = condition.kind === 'and' ? condition.items : [condition];
+  const within = sourcesIn(exists);
+  const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
+  for (const [i, item] of items.entries()) {
+    const pair = equalColumns(item);
+    if (pair === undefined) continue;
+    const [own, outer] = pair[0].source.id === source.id ? pair : [pair[1], pair[0]];
+    const rest = items.toSpliced(i, 1);
+    if (own.source.id !== source.id || isWithin(outer) || !rest.flatMap(columnsOf).every(isWithin)) continue;
+    return { own, outer, rest };
+  }
+  return undefined;
+}
+
+/** The two columns of a test for equality that compares them as they are. */
+function equalColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
+  if (cond.kind !== 'test' || cond.negated || cond.left.kind !== 'column' || cond.right.kind !== 'column')
+    return undefined;
+  const operator = OPERATORS[cond.op];
+  if (operator.family !== 'equality' || !isMember(operator)) return undefined;
+  return isTo(cond.left.type) === isTo(cond.right.type) ? [cond.left, cond.right] : undefined;
 }
 
 function isSelective(cond: Condition): boolean {

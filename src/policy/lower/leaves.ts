@@ -82,7 +82,7 @@ export function complementOf(cond: Condition): Condition {
 }
 
 const isCertain = ({ relation, key, negated }: Exists): boolean =>
-  relation.kind === 'belongs_to' && !key.nullable && !negated;
+  relation.kind === 'belongs_to' && key.kind === 'column' && !key.nullable && !negated;
 
 function complementTest(test: Test): Condition {
   const op = OPERATORS[test.op].complement;

@@ -12,6 +12,7 @@ import {
   heldColumn,
   type Roots,
   type Scalar,
+  type SlotValue,
   type Source,
   type Test,
 } from '../condition.ts';
@@ -61,14 +62,27 @@ interface Place {
   readonly variables: ReadonlyMap<string, Source>;
 }
 type Wrap = (inner: Condition) => Condition;
+const itself: Wrap = (inner) => inner;
+/** A row, and the semi-joins around what is asked of it. */
+interface Walked {
+  readonly wrap: Wrap;
+  readonly source: Source;
+}
+type RequestScope = Extract<Scope, { kind: 'request' }>;
 interface Reached {
   readonly wrap: Wrap;
   readonly column: ColumnRef;
 }
+/** What holds the id of a record. */
+interface Owner {
+  readonly wrap: Wrap;
+  readonly key: ColumnRef | SlotValue;
+  readonly walk: readonly string[];
+}
 /** The elements of a to-many relation. */
 interface Elements {
   readonly wrap: Wrap;
-  readonly key: ColumnRef;
+  readonly key: ColumnRef | SlotValue;
   /** Binds an element. */
   readonly source: Source;
   exists(condition: Condition, negated: boolean): Condition;
@@ -141,11 +155,12 @@ class Lowering {
   }
 
   #elements(path: ToManyPath, place: Place): Elements {
-    const { wrap, column: key, walk } = this.#identifier(path, place);
+    const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();
     // A foreign key leads to a stored record, also when a written record holds it.
-    const owner: Lookup = path.steps.length > 0 ? { by: 'owner', key } : lookup(relation, from, key.source);
+    const isStored = path.steps.length > 0 || key.kind === 'slot';
+    const owner: Lookup = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
     const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({
         kind: 'exists',
@@ -173,24 +188,61 @@ class Lowering {
     return { id: this.#sources++, state: 'stored' };
   }
 
-  #root(scope: Scope, { variables }: Place): Source {
+  #root(scope: Scope, { variables }: Place): Walked {
     switch (scope.kind) {
       case 'record':
-        return this.#roots.record;
+        return { wrap: itself, source: this.#roots.record };
       case 'next':
-        return this.#roots.next;
+        return { wrap: itself, source: this.#roots.next };
       case 'variable': {
         const source = variables.get(scope.name);
         invariant(source !== undefined, `the variable ${scope.name} is bound`);
-        return source;
+        return { wrap: itself, source };
       }
+      case 'request':
+        return this.#requested(scope);
     }
   }
 
+  /** The record whose id the request holds, found by a semi-join. */
+  #requested(scope: RequestScope): Walked {
+    const source = this.#newSource();
+    const { wrap, key } = this.#requestedId(scope);
+    const { id: collection } = key.type as { readonly id: string };
+    const find: Wrap = (condition) =>
+      existsOf({
+        kind: 'exists',
+        negated: false,
+        source,
+        from: collection,
+        relation: { kind: 'belongs_to', name: '', collection, required: false, column: '' },
+        target: this.#collection(collection),
+        by: 'id',
+        key,
+        walk: [],
+        condition,
+      });
+    return { wrap: (condition) => wrap(find(condition)), source };
+  }
+
+  /** Where the id is absent, nothing is definitely so. */
+  #requestedId({ operand, slot }: RequestScope): { readonly wrap: Wrap; readonly key: SlotValue } {
+    invariant(slot !== undefined, 'the plan numbers the ids that a request holds');
+    const isAbsent = this.#signature.states[slot] === ABSENT;
+    const key = { kind: 'slot', type: operand.type, slot, hasNoSuccessor: false } as const;
+    return { wrap: isAbsent ? () => FALSE : itself, key };
+  }
+
+  #owner(path: ToManyPath, place: Place): Owner {
+    if (path.scope.kind === 'request' && path.steps.length === 0) return { ...this.#requestedId(path.scope), walk: [] };
+    const { wrap, column: key, walk } = this.#identifier(path, place);
+    return { wrap, key, walk };
+  }
+
   /** The row behind the steps, each of them a semi-join around what is asked of it: an absent step makes it false, in `T` as in `F`. */
-  #walk(source: Source, steps: readonly ToOneStep[]): { readonly wrap: Wrap; readonly source: Source } {
-    let at = source;
-    const wraps: Wrap[] = [];
+  #walk(root: Walked, steps: readonly ToOneStep[]): Walked {
+    let at = root.source;
+    const wraps: Wrap[] = [root.wrap];
     for (const { from, relation } of steps) {
       const found = lookup(relation, from, at);
       const next = this.#newSource();

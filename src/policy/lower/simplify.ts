@@ -12,6 +12,7 @@ import {
   type NullTest,
   type Operand,
   type Scalar,
+  type SlotValue,
   type Source,
   type Test,
   TRUE,
@@ -25,8 +26,8 @@ const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
 export const and = (items: readonly Condition[]): Condition => junction('and', items);
 export const or = (items: readonly Condition[]): Condition => junction('or', items);
 
-export function isPresent(column: ColumnRef): Condition {
-  return column.nullable ? { kind: 'null', negated: true, column } : TRUE;
+export function isPresent(column: ColumnRef | SlotValue): Condition {
+  return column.kind === 'column' && column.nullable ? { kind: 'null', negated: true, column } : TRUE;
 }
 
 /** A belongs_to whose record is only asked to be there is its foreign key; constants leave no semi-join. */
@@ -34,7 +35,7 @@ export function existsOf(exists: Exists): Condition {
   const { negated, condition, relation, key } = exists;
   if (condition.kind !== 'const') return exists;
   if (!condition.value) return negated ? TRUE : FALSE;
-  if (relation.kind !== 'belongs_to') return exists;
+  if (relation.kind !== 'belongs_to' || key.kind === 'slot') return exists;
   if (key.nullable) return { kind: 'null', negated: !negated, column: key };
   return negated ? FALSE : TRUE;
 }
@@ -130,7 +131,11 @@ function renamed(cond: Condition, renaming: Renaming): Condition {
     case 'null':
       return { ...cond, column: column(cond.column) };
     case 'exists':
-      return { ...cond, key: column(cond.key), condition: renamed(cond.condition, renaming) };
+      return {
+        ...cond,
+        key: cond.key.kind === 'column' ? column(cond.key) : cond.key,
+        condition: renamed(cond.condition, renaming),
+      };
   }
 }
 

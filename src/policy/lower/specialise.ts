@@ -17,6 +17,7 @@ import type {
   PolicyRequest,
   RequestOperand,
   Row,
+  Scope,
   ToManyPath,
 } from '../types.ts';
 import { addSeconds } from '../values.ts';
@@ -112,12 +113,14 @@ class Planner {
       case 'compare':
         return this.compare(node);
       case 'is null': {
-        if (node.operand.kind === 'column') return { kind: 'is null', negated: node.negated, operand: node.operand };
+        if (node.operand.kind === 'column')
+          return { kind: 'is null', negated: node.negated, operand: this.#scoped(node.operand) };
         const { present } = this.reader(node.operand);
         return this.decide((binding) => present(binding) === node.negated);
       }
       case 'quantified': {
-        const { quantifier, path, variable } = node;
+        const { quantifier, variable } = node;
+        const path = this.#scoped(node.path);
         return { kind: 'quantified', quantifier, path, variable, condition: this.plan(node.condition) };
       }
     }
@@ -137,10 +140,20 @@ class Planner {
   }
 
   #operand(operand: CheckedOperand): PlannedOperand {
-    if (operand.kind === 'column' || operand.kind === 'literal') return operand;
+    if (operand.kind === 'literal') return operand;
+    if (operand.kind === 'column') return this.#scoped(operand);
     const slot = this.slot(operand);
     this.slots[slot]!.meetsColumn = true;
     return { kind: 'slot', slot, operand };
+  }
+
+  /** An id that the request holds is a slot, as a value that meets a column is. */
+  #scoped<T extends { readonly scope: Scope }>(holder: T): T {
+    const { scope } = holder;
+    if (scope.kind !== 'request') return holder;
+    const slot = this.slot(scope.operand);
+    this.slots[slot]!.meetsColumn = true;
+    return { ...holder, scope: { ...scope, slot } };
   }
 
   slot(operand: SlotOperand['operand']): number {

@@ -19,14 +19,22 @@ export interface Loading {
   /** The id of a record that is left out, as if the database did not have it. */
   readonly without?: string;
   readonly needs: readonly Need[];
+  /** Records whose ids the request holds. */
+  readonly requested?: readonly RequestedRecord[];
+}
+interface RequestedRecord {
+  readonly collection: string;
+  readonly id: string;
+  readonly needs: readonly Need[];
 }
 
 export async function loadRelated({ store, q }: Source, loading: Loading): Promise<Related> {
-  const { collection, stored, written, without, needs } = loading;
-  if (needs.length === 0) return NO_RELATED;
+  const { collection, stored, written, without, needs, requested = [] } = loading;
+  if (needs.length + requested.length === 0) return NO_RELATED;
   const loader = new Loader(store, q, without);
   if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
   if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
+  for (const each of requested) await loader.loadRequested(each);
   return loader;
 }
 
@@ -86,9 +94,18 @@ class Loader implements Related {
     }
   }
 
+  async loadRequested({ collection, id, needs }: RequestedRecord): Promise<void> {
+    const rows = await this.#loadIds(collection, [id]);
+    if (rows.length > 0) await this.load(collection, { rows, isWritten: false, needs });
+  }
+
   /** The rows whose ids the given rows hold, one or a list of them. */
   async #loadHeld({ name, collection }: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     const held = rows.flatMap((row) => row[name]).filter((id) => typeof id === 'string');
+    return this.#loadIds(collection, held);
+  }
+
+  async #loadIds(collection: string, held: readonly string[]): Promise<readonly Row[]> {
     const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
     const shape = this.#store.shape(collection);

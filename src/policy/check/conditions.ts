@@ -1,0 +1,195 @@
+/** Named conditions: their heads, their bodies, and the arguments of a call. */
+import { parse } from '../../../grammar/parser.ts';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
+import { RESERVED } from '../../../grammar/tokens.ts';
+import { describeType, isNumeric, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
+import type { Catalog, CheckedOperand, ColumnOperand, NamedCondition, Parameter } from '../types.ts';
+import { readLiteral } from './literals.ts';
+import { type BoundParameter, type Fault, type Place, type RecordStart, resolve } from './resolve.ts';
+import { sizeOf } from './size.ts';
+
+export interface Head {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+}
+
+const HEAD = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*$/;
+const PARAMETER = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z_][A-Za-z0-9_]*)\s*$/;
+const WHOLE = { start: 0, end: 0 };
+
+/** `is_writer(team: teams, least: int)` */
+export function readHead(key: string, catalog: Catalog): Head | Fault {
+  const head = HEAD.exec(key);
+  if (head === null) {
+    const message = `expected a name and its parameters, such as \`is_member(team: teams)\`, found \`${key.slice(0, 60)}\``;
+    return { code: 'condition_malformed', message, span: WHOLE };
+  }
+  const [, name = '', list = ''] = head;
+  if (RESERVED.has(name)) return reserved(name);
+  const parameters: Parameter[] = [];
+  for (const text of list.trim() === '' ? [] : list.split(',')) {
+    const parameter = readParameter(text, parameters, catalog);
+    if ('code' in parameter) return parameter;
+    parameters.push(parameter);
+  }
+  return { name, parameters };
+}
+
+function readParameter(text: string, known: readonly Parameter[], catalog: Catalog): Parameter | Fault {
+  const parts = PARAMETER.exec(text);
+  if (parts === null) {
+    const message = `expected a parameter such as \`team: teams\`, found \`${text.trim().slice(0, 60)}\``;
+    return { code: 'condition_malformed', message, span: WHOLE };
+  }
+  const [, name = '', word = ''] = parts;
+  if (RESERVED.has(name)) return reserved(name);
+  if (known.some((other) => other.name === name)) {
+    return { code: 'parameter_repeated', message: `the parameter \`${name}\` is given twice`, span: WHOLE };
+  }
+  const type = typeNamed(word, catalog);
+  if (type !== undefined) return { name, type };
+  const near = nearest(word, [...catalog.collections.keys(), ...Object.keys(SCALARS)]);
+  const expected = near === undefined ? 'expected a collection or a field type' : `did you mean \`${near}\`?`;
+  return { code: 'type_unknown', message: `unknown type \`${word}\`; ${expected}`, span: WHOLE };
+}
+
+function typeNamed(word: string, { collections }: Catalog): ValueType | undefined {
+  if (collections.has(word)) return { id: word };
+  return Object.hasOwn(SCALARS, word) ? (word as ScalarType) : undefined;
+}
+
+function reserved(name: string): Fault {
+  return {
+    code: 'word_reserved',
+    message: `\`${name}\` is a word of the language; expected another name`,
+    span: WHOLE,
+  };
+}
+
+/** The names of the conditions that an expression calls. */
+export function callsIn(expr: Expr): readonly Call[] {
+  switch (expr.kind) {
+    case 'and':
+    case 'or':
+      return expr.items.flatMap(callsIn);
+    case 'not':
+      return callsIn(expr.item);
+    case 'quantified':
+      return callsIn(expr.condition);
+    case 'call':
+      return [expr];
+    case 'compare':
+    case 'is null':
+    case 'truth':
+      return [];
+  }
+}
+
+/** A condition that was checked and may be called: its spans say which text they are of. */
+export function namedCondition(head: Head, text: string, catalog: Catalog): NamedCondition {
+  const { expr } = parse(text);
+  if (expr === undefined) throw new Error(`the body of ${head.name} was checked before`);
+  const located = JSON.parse(JSON.stringify(expr), (key, value: unknown) =>
+    key === 'span' || key === 'opSpan' ? { ...(value as object), source: text } : value,
+  ) as Expr;
+  return { ...head, expr: located, size: sizeOf(expr, catalog) };
+}
+
+/** What the parameters stand for while a body is checked by itself. */
+export function unboundParameter({ name, type }: Parameter): BoundParameter {
+  const operand: CheckedOperand = {
+    kind: 'request',
+    source: 'auth',
+    name: `(${name})`,
+    type,
+    list: false,
+    nullable: false,
+    span: WHOLE,
+  };
+  if (typeof type !== 'object') return { kind: 'parameter', operand, names: 0 };
+  const scope = { kind: 'variable', name: `(${name})` } as const;
+  const record = { scope, collection: type.id, steps: [], at: type.id, nullable: false };
+  return { kind: 'parameter', operand, record, names: 0 };
+}
+
+// ---------------------------------------------------------------- arguments
+
+export function bindArgument(parameter: Parameter, argument: Operand, place: Place): BoundParameter | undefined {
+  switch (argument.kind) {
+    case 'path':
+      return bindPath(parameter, argument, place);
+    case 'now': {
+      const operand = { kind: 'now', seconds: argument.seconds, type: 'datetime', span: argument.span } as const;
+      return fits('datetime', parameter.type)
+        ? argumentOf(operand)
+        : place.fault(unfit(parameter, 'datetime', argument));
+    }
+    case 'text':
+    case 'number':
+    case 'bool': {
+      if (typeof parameter.type === 'object') return place.fault(unfit(parameter, `a literal`, argument));
+      const read = readLiteral(argument, parameter.type);
+      if ('code' in read) return place.fault(read);
+      if (!fits(read.type, parameter.type)) return place.fault(unfit(parameter, describeType(read.type), argument));
+      return argumentOf(read);
+    }
+    case 'list':
+    case 'null':
+      return place.fault(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));
+  }
+}
+
+const argumentOf = (operand: CheckedOperand): BoundParameter => ({ kind: 'parameter', operand, names: 0 });
+
+function bindPath(
+  parameter: Parameter,
+  path: Extract<Operand, { kind: 'path' }>,
+  place: Place,
+): BoundParameter | undefined {
+  const named = resolve(path, place);
+  if (named === undefined) return undefined;
+  if (named.kind === 'to many') return place.fault(unfit(parameter, 'many records', path));
+  if (named.kind === 'query') {
+    const { name, span } = named;
+    const { type } = parameter;
+    return withRecord({ kind: 'request', source: 'query', name, type, list: false, nullable: true, span }, 1);
+  }
+  if ('list' in named && named.list) return place.fault(unfit(parameter, 'a list', path));
+  if (!fits(named.type, parameter.type)) return place.fault(unfit(parameter, describeType(named.type), path));
+  const outer = path.root === 'variable' ? place.variables.get(path.variable!.name) : undefined;
+  const names = path.steps.length + (outer?.kind === 'parameter' ? outer.names : 0);
+  return withRecord(named, names);
+}
+
+function withRecord(operand: CheckedOperand, names: number): BoundParameter {
+  const record = typeof operand.type === 'object' ? recordOf(operand) : undefined;
+  return { kind: 'parameter', operand, names, ...(record && { record }) };
+}
+
+/** The record whose id the operand is. */
+function recordOf(operand: CheckedOperand): RecordStart | undefined {
+  if (operand.kind === 'column') return recordOfColumn(operand);
+  if (operand.kind !== 'request' || typeof operand.type !== 'object') return undefined;
+  const { id } = operand.type;
+  return { scope: { kind: 'request', operand }, collection: id, steps: [], at: id, nullable: true };
+}
+
+function recordOfColumn({ scope, collection, steps, column, nullable }: ColumnOperand): RecordStart {
+  const from = steps.at(-1)?.relation.collection ?? collection;
+  if (column.kind !== 'belongs_to') return { scope, collection, steps, at: from, nullable };
+  const { relation } = column;
+  return { scope, collection, steps: [...steps, { from, relation }], at: relation.collection, nullable };
+}
+
+/** An int is a float; nothing else is converted. */
+function fits(found: ValueType, expected: ValueType): boolean {
+  if (typeof found === 'object' || typeof expected === 'object')
+    return typeof found === 'object' && typeof expected === 'object' && found.id === expected.id;
+  return found === expected || (isNumeric(found) && expected === 'float');
+}
+
+function unfit({ name, type }: Parameter, found: string, { span }: Operand): Fault {
+  const expected = typeof type === 'object' ? `a path to one of \`${type.id}\`` : describeType(type);
+  return { code: 'type_mismatch', message: `the parameter \`${name}\` expects ${expected}, found ${found}`, span };
+}

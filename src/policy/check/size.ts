@@ -1,0 +1,48 @@
+/** How large an expression is once its named conditions are expanded. */
+import { LIMITS } from '../../../grammar/limits.ts';
+import type { Expr, Operand } from '../../../grammar/syntax.ts';
+import type { Catalog, Size } from '../types.ts';
+
+const LEAF: Size = { comparisons: 1, elements: 0, levels: 0 };
+const deeper = (size: Size, by = 1): Size => ({ ...size, levels: size.levels + by });
+const elementsOf = (operand: Operand): number => (operand.kind === 'list' ? operand.items.length : 0);
+
+/** A call counts as the body that it stands for, which was measured before. */
+export function sizeOf(expr: Expr, catalog: Catalog): Size {
+  switch (expr.kind) {
+    case 'and':
+    case 'or':
+      return expr.items.map((item) => sizeOf(item, catalog)).reduce(together);
+    case 'not':
+      return deeper(sizeOf(expr.item, catalog));
+    case 'quantified':
+      return deeper(sizeOf(expr.condition, catalog));
+    case 'compare':
+      return { ...LEAF, elements: elementsOf(expr.left) + elementsOf(expr.right) };
+    case 'call':
+      return deeper(catalog.conditions?.get(expr.name.name)?.size ?? LEAF);
+    case 'is null':
+    case 'truth':
+      return LEAF;
+  }
+}
+
+const together = (a: Size, b: Size): Size => ({
+  comparisons: a.comparisons + b.comparisons,
+  elements: a.elements + b.elements,
+  levels: Math.max(a.levels, b.levels),
+});
+
+/** What an expanded expression has too much of. */
+export function excessOf({
+  comparisons,
+  elements,
+  levels,
+}: Size): { readonly code: string; readonly what: string } | undefined {
+  if (levels > LIMITS.levels) return { code: 'too_deep', what: `${LIMITS.levels} levels` };
+  if (comparisons > LIMITS.comparisons)
+    return { code: 'too_many_comparisons', what: `${LIMITS.comparisons} comparisons` };
+  return elements > LIMITS.elements
+    ? { code: 'too_many_elements', what: `${LIMITS.elements} list elements` }
+    : undefined;
+}
