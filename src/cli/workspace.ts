@@ -9,7 +9,7 @@ import { type Config, ConfigError, readConfig } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { openDatabase } from '../store/database/open.ts';
-import { readCatalogue } from '../store/migrations/catalog.ts';
+import { readCatalog } from '../store/migrations/catalog.ts';
 import { applyMigration } from '../store/migrations/migrate.ts';
 import type { Arguments } from './arguments.ts';
 import type { Io } from './command.ts';
@@ -47,7 +47,7 @@ export async function openMigratedDatabase(args: Arguments, io: Io): Promise<Ope
   const opened = await openDatabaseFor(args, io);
   const { db, schema, close } = opened;
   try {
-    if (!(await readCatalogue(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
+    if (!(await readCatalog(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
     return opened;
   } catch (error) {
     await close();

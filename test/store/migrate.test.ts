@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { readCatalogue } from '../../src/store/migrations/catalog.ts';
+import { readCatalog } from '../../src/store/migrations/catalog.ts';
 import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrations/migrate.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
@@ -33,14 +33,14 @@ describe.each(KINDS)('%s', (kind) => {
     (await db.rows(raw(`SELECT ${columns} FROM things ORDER BY id`))).map((row) => [...row]);
   const refusedFor = async (text: string): Promise<string[]> => {
     const schema = schemaOf(text);
-    const before = await readCatalogue(db);
+    const before = await readCatalog(db);
     const error = await applyMigration(db, schema).then(
       () => new Error('applied'),
       (thrown: Error) => thrown,
     );
     expect(error).toBeInstanceOf(MigrationRefused);
     expect(error.message).toContain('bylaw migrate apply --allow-destructive');
-    expect(await readCatalogue(db)).toEqual(before);
+    expect(await readCatalog(db)).toEqual(before);
     const { migration } = error as MigrationRefused;
     expect((await planMigration(db, schema)).destructive).toEqual(migration.destructive);
     return migration.destructive.map(({ why }) => why);
@@ -55,7 +55,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   it('makes tables whose text is compared by code point, with keys that cascade', async () => {
-    const catalogue = await readCatalogue(db);
+    const catalogue = await readCatalog(db);
     const things = catalogue.get('things')!;
     expect(Object.fromEntries(things.columns)).toMatchObject({
       id: { type: 'uuid', required: true },
@@ -115,7 +115,7 @@ describe.each(KINDS)('%s', (kind) => {
       ['y', null, "it's", 't'],
     ]);
     expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
-    const { columns, constraints } = (await readCatalogue(db)).get('things')!;
+    const { columns, constraints } = (await readCatalog(db)).get('things')!;
     expect(columns.get('kind')).toEqual({ type: 'text', required: true, hasDefault: false });
     expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
   });
@@ -145,7 +145,7 @@ describe.each(KINDS)('%s', (kind) => {
       ['y', null, null],
     ]);
     expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
-    const names = (await readCatalogue(db)).get('things')!.constraints.map(({ name }) => name);
+    const names = (await readCatalog(db)).get('things')!.constraints.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['things_title_key', 'things_group_id_fkey']));
     expect(names.join()).not.toMatch(/things_name|things_team/);
   });
@@ -178,9 +178,9 @@ describe.each(KINDS)('%s', (kind) => {
     );
     expect(await refusedFor(duplicated)).toContainEqual(expect.stringContaining('"things"."kind" is to be unique'));
     await expect(applyMigration(db, schemaOf(duplicated), { allowDestructive: true })).rejects.toThrow();
-    expect((await readCatalogue(db)).has('more')).toBe(true);
+    expect((await readCatalog(db)).has('more')).toBe(true);
     await applyMigration(db, schemaOf(last('{ title: string, n: float }')), { allowDestructive: true });
-    expect((await readCatalogue(db)).has('more')).toBe(false);
+    expect((await readCatalog(db)).has('more')).toBe(false);
     expect(await thing('title, n')).toHaveLength(2);
   });
 
@@ -198,7 +198,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
     await applyMigration(db, schema, { systemTables });
     expect((await planMigration(db, schema, { systemTables })).statements).toEqual([]);
-    expect((await readCatalogue(db)).has('elsewhere')).toBe(true);
+    expect((await readCatalog(db)).has('elsewhere')).toBe(true);
   });
 
   it('lets two processes migrate at once', async () => {

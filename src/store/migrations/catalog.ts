@@ -57,7 +57,7 @@ const ON_DELETE: Readonly<Record<string, string>> = {
   d: 'SET DEFAULT',
 };
 
-export async function readCatalogue(db: Queryable): Promise<Map<string, ActualTable>> {
+export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
   for (const [table, name, type, required, hasDefault] of await db.rows(COLUMNS)) {
     const entry = tables.get(table!) ?? { name: table!, columns: new Map(), constraints: [], indexes: [] };

@@ -5,7 +5,7 @@ import { param, raw, type Sql, sql, text } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
 import { makeVersionKey, VERSION_KEY_TABLE } from '../version-key.ts';
-import { readCatalogue } from './catalog.ts';
+import { readCatalog } from './catalog.ts';
 import { planSteps, type Step } from './diff.ts';
 import { tablesOf } from './tables.ts';
 
@@ -80,7 +80,7 @@ export async function isCurrent(db: Database, schema: Schema): Promise<boolean> 
 const OWN_TABLES: readonly Sql[] = [RECORD, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 async function stepsOf(db: Queryable, schema: Schema): Promise<readonly Step[]> {
-  const actual = await readCatalogue(db);
+  const actual = await readCatalog(db);
   const owned = actual.has('bylaw_schema') ? await ownedTables(db) : [];
   return planSteps({ db, wanted: tablesOf(schema), actual, owned });
 }

@@ -69,7 +69,7 @@ export class Store {
   readonly db: Database;
   readonly schema: Schema;
   readonly hooks: Hooks;
-  readonly rivals = new UniqueQueue();
+  readonly uniqueQueue = new UniqueQueue();
   readonly #shapes = new Map<string, RecordShape>();
   #versions: Versions | undefined;
 

@@ -9,7 +9,7 @@ import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableMentions } from './constraint-errors.ts';
 import { firstPartnerOf, writePartners } from './has-one.ts';
-import { type Data, type Given, type Input, readInput, type Value } from './input.ts';
+import { type Data, type Input, readInput, type ServerValues, type Value } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
 import { lookAt } from './locked-row.ts';
 import { type Answer, answerOf } from './read.ts';
@@ -22,7 +22,7 @@ export interface CreateRequest {
   readonly data: Data;
   readonly relations: readonly Relation[];
   /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
-  readonly given?: Given;
+  readonly given?: ServerValues;
 }
 /** Only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
@@ -42,7 +42,7 @@ export async function create(
   const creation = { id, store, ask, permit, input, relations };
   try {
     if (tx) return await writeIn(tx, creation);
-    return await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
+    return await store.uniqueQueue.run(uniqueKeys(ask.collection, input.values), () =>
       isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
     );
   } catch (error) {

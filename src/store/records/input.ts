@@ -51,10 +51,10 @@ const isObject = (value: unknown): value is Data =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What the program itself sets on create, by the names of fields that callers cannot write. */
-export type Given = Readonly<Record<string, Scalar>>;
+export type ServerValues = Readonly<Record<string, Scalar>>;
 
 /** On create, what is left out takes its default. */
-export function readInput(ask: AccessContext, data: Data, mode: 'create' | 'update', given: Given = {}): Input {
+export function readInput(ask: AccessContext, data: Data, mode: 'create' | 'update', given: ServerValues = {}): Input {
   const reader = new InputReader(ask, { mode, given });
   reader.readAll(data);
   return reader;
@@ -70,9 +70,12 @@ class InputReader implements Input {
   readonly #ask: AccessContext;
   readonly #collection: Collection;
   readonly #mode: 'create' | 'update';
-  readonly #given: Given;
+  readonly #given: ServerValues;
 
-  constructor(ask: AccessContext, { mode, given }: { readonly mode: 'create' | 'update'; readonly given: Given }) {
+  constructor(
+    ask: AccessContext,
+    { mode, given }: { readonly mode: 'create' | 'update'; readonly given: ServerValues },
+  ) {
     this.#ask = ask;
     this.#collection = ask.collection;
     this.#mode = mode;

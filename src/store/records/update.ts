@@ -40,7 +40,7 @@ export async function update(store: Store, ask: AccessContext, request: UpdateRe
   ];
   const change: Change = { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
   try {
-    const written = await store.rivals.run(uniqueKeys(ask.collection, input.values), () =>
+    const written = await store.uniqueQueue.run(uniqueKeys(ask.collection, input.values), () =>
       store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
     );
     if (ask.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
