@@ -1,11 +1,14 @@
-/** Answers kept under an idempotency key, in the transaction of the write itself: both happen, or neither. */
+/**
+ * Answers kept under an idempotency key, in the transaction of the write itself: both happen, or neither.
+ * An earlier build kept status, headers and body in `bylaw_idempotency`; what it left there expires unread.
+ */
 
 import { raw, type Sql, sql, text, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from './database/contract.ts';
 import { Refusal } from './refusal.ts';
 
 export const IDEMPOTENCY_TABLES: readonly Sql[] = [
-  raw(`CREATE TABLE IF NOT EXISTS "bylaw_idempotency" (
+  raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_answers" (
   user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
   path text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
@@ -14,7 +17,7 @@ export const IDEMPOTENCY_TABLES: readonly Sql[] = [
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (user_id, path, key)
 )`),
-  raw('CREATE INDEX IF NOT EXISTS "bylaw_idempotency_created_at" ON "bylaw_idempotency" (created_at)'),
+  raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_answers_created_at" ON "bylaw_kept_answers" (created_at)'),
 ];
 
 export interface IdempotencyKey {
@@ -33,15 +36,15 @@ export async function claimKey(tx: Transaction, asked: IdempotencyKey): Promise<
   const { userId, path, key, bodyHash } = asked;
   const where = sql`user_id = ${uuid(userId)} AND path = ${text(path)} AND key = ${text(key)}`;
   await tx.run(sql`
-    DELETE FROM bylaw_idempotency
+    DELETE FROM bylaw_kept_answers
      WHERE ${where}
        AND created_at < now() - interval '24 hours'`);
   const claimed = await tx.run(sql`
-    INSERT INTO bylaw_idempotency (user_id, path, key, body_hash)
+    INSERT INTO bylaw_kept_answers (user_id, path, key, body_hash)
     VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)})
         ON CONFLICT DO NOTHING`);
   if (claimed === 1) return undefined;
-  const [row] = await tx.rows(sql`SELECT body_hash, answer FROM bylaw_idempotency WHERE ${where}`);
+  const [row] = await tx.rows(sql`SELECT body_hash, answer FROM bylaw_kept_answers WHERE ${where}`);
   if (!row) throw new Refusal('idempotency_lost', 'the first request with this key has just ended; try again');
   if (row[0] !== bodyHash) {
     throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
@@ -55,7 +58,7 @@ export async function keepAnswer(
   answer: string,
 ): Promise<void> {
   await tx.run(sql`
-    UPDATE bylaw_idempotency
+    UPDATE bylaw_kept_answers
        SET answer = ${text(answer)}
      WHERE user_id = ${uuid(userId)}
        AND path = ${text(path)}
@@ -64,5 +67,5 @@ export async function keepAnswer(
 
 /** Deletes expired keys and returns their number. Called by a timer. */
 export function forgetOldKeys(db: Queryable): Promise<number> {
-  return db.run(raw(`DELETE FROM bylaw_idempotency WHERE created_at < now() - interval '24 hours'`));
+  return db.run(raw(`DELETE FROM bylaw_kept_answers WHERE created_at < now() - interval '24 hours'`));
 }

@@ -78,12 +78,12 @@ describe.each(KINDS)('%s', (kind) => {
   it('forgets after a day', async () => {
     const before = await notes();
     await db.run(
-      sql`UPDATE bylaw_idempotency SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
+      sql`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
     );
     await post(bob, keyOf(bob));
     expect(await notes()).toBe(before + 1);
-    await db.run(raw(`UPDATE bylaw_idempotency SET created_at = now() - interval '25 hours'`));
+    await db.run(raw(`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours'`));
     expect(await forgetOldKeys(db)).toBeGreaterThan(0);
-    expect(await db.rows(raw('SELECT count(*) FROM bylaw_idempotency'))).toEqual([['0']]);
+    expect(await db.rows(raw('SELECT count(*) FROM bylaw_kept_answers'))).toEqual([['0']]);
   });
 });
