@@ -86,7 +86,8 @@ async function run({ seconds }: Options): Promise<void> {
     contenders.forEach(({ name, results }, i) => {
       const of = (key: 'p50' | 'p99') => median(results.map((result) => result[key])).toFixed(1);
       console.log(
-        `${name.padEnd(30)} ${rates[i]!.toFixed(0).padStart(6)} requests/s   p50 ${of('p50')} ms   p99 ${of('p99')} ms   ${(rates[i]! / rates[1]!).toFixed(2)} ×`,
+        `${name.padEnd(30)} ${rates[i]!.toFixed(0).padStart(6)} requests/s   p50 ${of('p50')} ms   p99 ${of('p99')} ms` +
+          `   ${(rates[i]! / rates[1]!).toFixed(2)} ×`,
       );
     });
   } finally {

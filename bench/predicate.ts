@@ -182,19 +182,20 @@ function casl(decisions: readonly Decision[]): Made {
   return { name: '@casl/ability', decide };
 }
 
+/** P3 in the language that cel-js and jexl share. */
+const P3_CEL =
+  `'admin' in auth.roles || (record.status in ['published', 'review'] && record.due_at != null && record.due_at < now` +
+  ` && record.owner != null && record.owner == auth.id)`;
+
 function cel(decisions: readonly Decision[]): Made {
   const environment = new Environment({ unlistedVariablesAreDyn: true });
-  const program = environment.parse(
-    `'admin' in auth.roles || (record.status in ['published', 'review'] && record.due_at != null && record.due_at < now && record.owner != null && record.owner == auth.id)`,
-  );
+  const program = environment.parse(P3_CEL);
   const contexts = contextsOf(decisions);
   return { name: '@marcbachmann/cel-js', decide: (i) => program(contexts[i]!) === true };
 }
 
 async function jexlOf(decisions: readonly Decision[]): Promise<readonly Made[]> {
-  const expression = jexl.compile(
-    `'admin' in auth.roles || (record.status in ['published', 'review'] && record.due_at != null && record.due_at < now && record.owner != null && record.owner == auth.id)`,
-  );
+  const expression = jexl.compile(P3_CEL);
   const contexts = contextsOf(decisions);
   return [{ name: 'jexl', decide: (i) => expression.evalSync(contexts[i]!) === true }];
 }

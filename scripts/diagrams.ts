@@ -62,7 +62,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
 ]);
 
 const LEXICAL = String.raw`Escape      ::= "\" ( ["'\/bfnrt] | "u" [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] [0-9a-fA-F] )
-Gap         ::= ( #x20 | #x9 | #xD | #xA | "/*" ( [^*] | "*"+ [^*/] )* "*"+ "/" )+   /* between any two tokens; within the words of an operator at least one */`;
+Gap         ::= ( #x20 | #x9 | #xD | #xA | "/*" ( [^*] | "*"+ [^*/] )* "*"+ "/" )+   /* between tokens; at least one between the words of an operator */`;
 
 const literal = (word: string): string => (word.includes('"') ? `'${word}'` : `"${word}"`);
 
@@ -236,11 +236,20 @@ function figure(rule: ISerializedGast): string {
   return `<h2 id="${nameOf(rule)}">${nameOf(rule)}</h2>\n${svg}`;
 }
 
-const STYLE = `body{font:16px system-ui,sans-serif;margin:2rem 1rem;background:#fff;color:#222}svg{display:block;max-width:100%;height:auto}path{fill:none;stroke:#555;stroke-width:1.5}
+const STYLE = `body{font:16px system-ui,sans-serif;margin:2rem 1rem;background:#fff;color:#222}
+svg{display:block;max-width:100%;height:auto}path{fill:none;stroke:#555;stroke-width:1.5}
 text{font:13px ui-monospace,monospace;text-anchor:middle}rect{stroke:#555}.word{fill:#e3f2df}.token{fill:#fdf0d0}.rule{fill:#dfe9f7}`;
 
 export function railroad(): string {
-  const head = `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<title>The policy language</title>\n<style>${STYLE}</style>\n<h1>The policy language</h1>`;
+  const head = [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width">',
+    '<title>The policy language</title>',
+    `<style>${STYLE}</style>`,
+    '<h1>The policy language</h1>',
+  ].join('\n');
   const note =
     '<p>Made from the parser. Rules have corners; words and tokens are round, and <code>policy.ebnf</code> spells the tokens.</p>';
   return `${[head, note, ...serializedGrammar().map(figure)].join('\n')}\n`;

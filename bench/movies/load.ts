@@ -26,7 +26,8 @@ async function startService(): Promise<{ url: string; stop: () => void }> {
   const flags = ['--schema', schema, '--data', values.data, '--port', values.port];
   const server = await startServer(main, ['serve', ...flags]).catch(() => {
     console.error(
-      `the service did not start; is there one on port ${values.port}? Another port: \`npm run sample:movies -- --port 8091\`; why: \`npm start -- ${flags.join(' ')}\``,
+      `the service did not start; is there one on port ${values.port}? Another port: \`npm run sample:movies -- --port 8091\`;` +
+        ` why: \`npm start -- ${flags.join(' ')}\``,
     );
     process.exit(1);
   });

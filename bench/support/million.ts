@@ -16,7 +16,8 @@ export async function fillMillion(client: pg.Client): Promise<void> {
     `INSERT INTO users SELECT ${made(1, 'n')}, 'user' || n || '@example.com', n % 3 > 0 FROM generate_series(1, 10000) n`,
     `INSERT INTO teams SELECT ${made(2, 'n')}, 'team ' || n, n % 4 = 0, ${made(1, 'n % 101 * 43 + 22')} FROM generate_series(1, 1000) n`,
     // Three teams a user, so that users are in teams they own nothing of.
-    `INSERT INTO memberships SELECT gen_random_uuid(), (ARRAY['owner','editor','reader'])[1 + n % 3], ${made(2, '(n * 13 + n / 10000) % 1000 + 1')}, ${made(1, 'n % 10000 + 1')}
+    `INSERT INTO memberships
+     SELECT gen_random_uuid(), (ARRAY['owner','editor','reader'])[1 + n % 3], ${made(2, '(n * 13 + n / 10000) % 1000 + 1')}, ${made(1, 'n % 10000 + 1')}
        FROM generate_series(1, 30000) n`,
     // A multiplier prime to the count scatters values over the table.
     `INSERT INTO documents SELECT ${made(4, 'n')}, 'document ' || n, (ARRAY['published','draft','review','archived'])[1 + (n::int8 * 7919 % 4)::int],

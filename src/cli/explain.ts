@@ -105,7 +105,7 @@ function queryOf(pairs: readonly string[]): Record<string, string | string[]> {
 async function explanationOf(question: Question): Promise<readonly string[]> {
   const { collection, action, request } = question;
   const rules = collection.access[action];
-  const head = `${action} of ${collection.name}, as ${request.auth === null ? 'nobody' : `${request.auth.email} (roles: ${(request.auth.roles as string[]).join(', ') || 'none'})`}`;
+  const head = `${action} of ${collection.name}, as ${callerText(request)}`;
   if (rules.length === 0) return [head, '', 'there is no rule, so nobody may'];
   const permit = decide({ rules, request });
   const explained = await Promise.all(rules.map((rule, i) => ruleLines(question, rule, i)));
@@ -120,6 +120,11 @@ async function explanationOf(question: Question): Promise<readonly string[]> {
     ...explained.flat(),
     ...(await conditionLines(question)),
   ];
+}
+
+function callerText({ auth }: PolicyRequest): string {
+  if (auth === null) return 'nobody';
+  return `${auth.email} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
 }
 
 async function ruleLines(question: Question, rule: Policy, index: number): Promise<readonly string[]> {

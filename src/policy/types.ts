@@ -139,8 +139,8 @@ export interface RequestOperand {
 }
 /**
  * A literal already of its final type. int: number; float: number; datetime: canonical `YYYY-MM-DDTHH:MM:SS.ffffffZ`; id: lower-case uuid.
- * A number literal that is no whole number and meets an int keeps type 'float': comparison is by value, never rounded. A numeral outside what doubles hold exactly
- * has `exact` (its decimal source), and comparison is against that exact decimal value.
+ * A number literal that is not an integer and meets an int keeps type 'float': comparison is by value, never rounded. A numeral that doubles
+ * cannot hold exactly has `exact` (its decimal source), and comparison is against that exact decimal value.
  */
 export interface LiteralOperand {
   readonly kind: 'literal';

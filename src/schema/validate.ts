@@ -185,7 +185,8 @@ function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
   }
   if (fault.code === 'too_small' || fault.code === 'too_big') {
     const edge = fault.code === 'too_small' ? `at least ${fault.minimum}` : `at most ${fault.maximum}`;
-    const message = `expected ${edge}${fault.origin === 'array' ? ' in the list' : ''}, found ${Array.isArray(value) ? `a list of ${value.length}` : found(value)}`;
+    const actual = Array.isArray(value) ? `a list of ${value.length}` : found(value);
+    const message = `expected ${edge}${fault.origin === 'array' ? ' in the list' : ''}, found ${actual}`;
     return [{ code: 'out_of_range', message, path, at: 'value', prune: path }];
   }
   return [wrongType(path, labels(fault), value)];

@@ -97,7 +97,11 @@ describeOnBoth(
   },
   // The schema says what its own users may write of themselves: their nick, not their level.
   {
-    schema: `${SCHEMA}    access: { read: [{ roles: [admin, lead] }, { when: '@record.id = @request.auth.id' }], list: '@record.id = @request.auth.id', update: '@record.id = @request.auth.id and @next.level = @record.level' }\n`,
+    schema: `${SCHEMA}    access:
+      read: [{ roles: [admin, lead] }, { when: '@record.id = @request.auth.id' }]
+      list: '@record.id = @request.auth.id'
+      update: '@record.id = @request.auth.id and @next.level = @record.level'
+`,
   },
 );
 

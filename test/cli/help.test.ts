@@ -81,7 +81,8 @@ test.each([
   [['keys'], 'bylaw keys: expected `keys rotate`\n'],
   [
     ['explain', 'posts'],
-    'bylaw explain: expected `bylaw explain COLLECTION ACTION`: ACTION is missing\nbylaw explain: unknown environment name `BYLAW_DATTA`; did you mean `BYLAW_DATA`?\n',
+    'bylaw explain: expected `bylaw explain COLLECTION ACTION`: ACTION is missing\n' +
+      'bylaw explain: unknown environment name `BYLAW_DATTA`; did you mean `BYLAW_DATA`?\n',
   ],
   [['check', '--jsn'], 'bylaw check: unknown flag `--jsn`; did you mean `--json`?\n'],
 ] as [string[], string][])('bylaw %j', async (argv, stderr) => {

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of uploads to a bucket: after the next start and a sweep, every record has its object, every object a record, and no parts are left. */
+/** kill -9 during uploads to a bucket: after the next start and a sweep, every record has its object, every object a record, and no parts are left. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -124,7 +124,8 @@ describeOnBoth(
         const several = await bytesOf(ann.client, path, { Range: 'bytes=0-1,10-12,-2' });
         const boundary = /boundary=([0-9a-f]+)$/.exec(several.headers.get('content-type')!)![1]!;
         const part = (start: number, end: number): string =>
-          `\r\n--${boundary}\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes ${start}-${end}/1000\r\n\r\n${BYTES.toString('latin1', start, end + 1)}`;
+          `\r\n--${boundary}\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes ${start}-${end}/1000\r\n\r\n` +
+          `${BYTES.toString('latin1', start, end + 1)}`;
         expect([several.status, several.bytes.toString('latin1')]).toEqual([
           206,
           `${part(0, 1)}${part(10, 12)}${part(998, 999)}\r\n--${boundary}--\r\n`,

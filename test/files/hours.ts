@@ -1,4 +1,4 @@
-/** When bytes are removed: by the sweep, at the start, every hour, one at a time, whatever came of the last one, and not after the end; and with their records. */
+/** When bytes are removed: with their records, and by the sweep: at the start and every hour, one at a time, also after a failed one, not after the end. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createFiles, type Files } from '../../src/files/files.ts';
 import type { Storage, Sweep } from '../../src/files/storage.ts';

@@ -77,7 +77,9 @@ describeOnBoth(
         `\r\n--${BOUNDARY}x\r\n--${BOUNDARY.slice(0, -1)}\r\n\r\n--\r\n-\r--${BOUNDARY} `.repeat(40),
       );
       const form = formOf({ bytes });
-      const head = `POST /api/files HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${ann.token}\r\nContent-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: ${form.length}\r\n\r\n`;
+      const head =
+        `POST /api/files HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${ann.token}\r\n` +
+        `Content-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: ${form.length}\r\n\r\n`;
       for (const step of [1, 3, 17, 64]) {
         const chunked = Buffer.concat(
           Array.from({ length: Math.ceil(form.length / step) }, (_, i) => {
@@ -238,7 +240,8 @@ describeOnBoth(
       test('a body that is cut off in the middle, and lengths that are wrong', async () => {
         const form = formOf({ bytes: Buffer.alloc(50_000, 97) });
         const head = (length: number) =>
-          `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\nContent-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: ${length}\r\n\r\n`;
+          `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\n` +
+          `Content-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: ${length}\r\n\r\n`;
         await leavesNothing(async () => {
           await rawly(service.url, Buffer.concat([Buffer.from(head(form.length)), form.subarray(0, 30_000)]), {
             cut: true,
@@ -254,7 +257,9 @@ describeOnBoth(
         const guest = await service.user('guest');
         await leavesNothing(async () => {
           expect(faults(await upload(ann.client, { bytes: 'x', data: { kind: 'never' } }))).toEqual([403, 'forbidden']);
-          const unread = `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${guest.token}\r\nContent-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: 90000\r\n\r\n`;
+          const unread =
+            `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${guest.token}\r\n` +
+            `Content-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: 90000\r\n\r\n`;
           expect(await rawly(service.url, Buffer.from(unread))).toMatch(/^HTTP\/1.1 403/);
           expect((await upload(service.anonymous, { bytes: 'x' })).status).toBe(401);
         });

@@ -75,7 +75,8 @@ class Session {
     const wanted = shown(expected ?? before);
     if ((error === undefined) === (expected !== undefined) && wanted === shown(after)) return undefined;
     return [
-      `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ${error === undefined ? 'allowed' : `refused (${error})`} by the store`,
+      `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
+        `${error === undefined ? 'allowed' : `refused (${error})`} by the store`,
       `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
       ...rules.lines(),
       `  request     ${JSON.stringify(request)}`,

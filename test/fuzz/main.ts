@@ -1,5 +1,6 @@
 /**
- * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` · `--icu` both servers with ICU's en-US · `--no-pglite`
+ * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` ·
+ * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts.
  */

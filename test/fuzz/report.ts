@@ -1,5 +1,6 @@
 /** A disagreement, with all that is needed to see it again. */
 import { inspect } from 'node:util';
+import type { CatalogRelation } from '../../src/policy/types.ts';
 import type { Disagreement } from './run.ts';
 
 export function describe({
@@ -29,7 +30,7 @@ export function describe({
     `  was         ${original}`,
     `  collection  ${collection} (table ${table}), action ${action}, asked of the ${view.name} record`,
     `  fields      ${[...fields.values()].map(({ name, type, required }) => `${name}: ${type}${required ? '' : '?'}`).join(', ')}`,
-    `  relations   ${[...relations.values()].map((each) => `${each.name}: ${each.kind} ${each.collection}${each.kind === 'belongs_to' && !each.required ? '?' : ''}`).join(', ')}`,
+    `  relations   ${[...relations.values()].map(relationText).join(', ')}`,
     `  row ${row}      ${shown(rows[row])}`,
     ...(next ? [`  next        ${shown(next[row])}`] : []),
     `  request     ${shown(request)}`,
@@ -40,4 +41,9 @@ export function describe({
     `  again       npm run fuzz -- --seed ${seed} --world ${world}`,
   ];
   return lines.join('\n');
+}
+
+function relationText(relation: CatalogRelation): string {
+  const isOptional = relation.kind === 'belongs_to' && !relation.required;
+  return `${relation.name}: ${relation.kind} ${relation.collection}${isOptional ? '?' : ''}`;
 }

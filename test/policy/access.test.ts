@@ -156,7 +156,8 @@ describe('an update', () => {
   it('reads the members and the partner of the written row from the row itself', () => {
     const rule = 'any(@record.tags as t, t.label = "x") and @record.cover.caption = "x"';
     expect(permitOf('update', [rule]).update.allows('d', 'n').text).toContain(
-      `AND (EXISTS (SELECT 1 FROM "tags" AS "n_1" WHERE "n_1"."id" = ANY("n"."tags.ids") AND "n_1"."label" = 'x'::text) AND EXISTS (SELECT 1 FROM "covers" AS "n_2" WHERE "n_2"."id" = "n"."cover.id"`,
+      `AND (EXISTS (SELECT 1 FROM "tags" AS "n_1" WHERE "n_1"."id" = ANY("n"."tags.ids") AND "n_1"."label" = 'x'::text)` +
+        ` AND EXISTS (SELECT 1 FROM "covers" AS "n_2" WHERE "n_2"."id" = "n"."cover.id"`,
     );
   });
 });

@@ -100,13 +100,15 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     '@record.team.lead.email = @request.auth.email or @record.pinned',
-    '("d"."pinned" OR "d"."team_id" = ANY(ARRAY(SELECT "d_1"."id" FROM "teams" AS "d_1" WHERE EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."lead_id" AND "d_2"."email" = $1::text))))',
+    '("d"."pinned" OR "d"."team_id" = ANY(ARRAY(SELECT "d_1"."id" FROM "teams" AS "d_1" WHERE EXISTS (SELECT 1' +
+      ' FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."lead_id" AND "d_2"."email" = $1::text))))',
     ['a@example.com'],
   ],
   ['@record.cover.id is null', 'NOT EXISTS (SELECT 1 FROM "covers" AS "d_1" WHERE "d_1"."document_id" = "d"."id")', []],
   [
     'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])',
-    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."role" = ANY(ARRAY['owner', 'editor']::text[]))`,
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid` +
+      ` AND "d_1"."role" = ANY(ARRAY['owner', 'editor']::text[]))`,
     [ME],
   ],
   [
@@ -121,17 +123,20 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     'all(@record.team.memberships as m, m.note != "x")',
-    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id"` +
+      ` AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
     [],
   ],
   [
     'none(@record.team.memberships as m, m.user.email = "x")',
-    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = 'x'::text)))`,
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id"` +
+      ` AND EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = 'x'::text)))`,
     [],
   ],
   [
     'not any(@record.team.memberships as m, m.note = "x" and m.role = "owner")',
-    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."role" = 'owner'::text AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
+    `("d"."team_id" IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id"` +
+      ` AND "d_1"."role" = 'owner'::text AND ("d_1"."note" = 'x'::text OR "d_1"."note" IS NULL)))`,
     [],
   ],
   [
@@ -146,7 +151,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     'none(@record.tags as t, t.label = "secret")',
-    `NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'secret'::text)`,
+    `NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id"` +
+      ` WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'secret'::text)`,
     [],
   ],
   [
@@ -156,7 +162,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
   [
     'any(@record.tags as t, t.label = "x") or any(@record.tags as t, t.label = "x")',
-    `EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id" WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'x'::text)`,
+    `EXISTS (SELECT 1 FROM "documents_tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."tag_id"` +
+      ` WHERE "d_1_link"."document_id" = "d"."id" AND "d_1"."label" = 'x'::text)`,
     [],
   ],
   ['@request.auth.roles contains "admin" or @record.pinned', '"d"."pinned"', []],
@@ -164,7 +171,8 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   // A key that only the record outside can find is not hoisted.
   [
     '@record.pinned or any(@record.team.memberships as m, m.user = @request.auth.id and m.note = @record.title)',
-    '("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid AND "d_1"."note" = "d"."title"))',
+    '("d"."pinned" OR EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id"' +
+      ' AND "d_1"."user_id" = $1::uuid AND "d_1"."note" = "d"."title"))',
     [ME],
   ],
   // Merged tests may say again what stands beside them.
@@ -181,23 +189,29 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   // Under an `or`, what speaks of a row farther out than the query around it must not be answered from a hash table.
   [
     'any(@record.team.memberships as m, m.role = "x" or m.user.email = @record.title)',
-    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d"."title" OFFSET 0)))`,
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text` +
+      ` OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d"."title" OFFSET 0)))`,
     [],
   ],
   [
     'any(@record.team.memberships as m, m.role = "x" or none(@record.tags as t, t.label = m.note))',
-    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_2_link" JOIN "tags" AS "d_2" ON "d_2"."id" = "d_2_link"."tag_id" WHERE "d_2_link"."document_id" = "d"."id" AND ("d_2"."label" = "d_1"."note" OR "d_1"."note" IS NULL) OFFSET 0)))`,
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text` +
+      ` OR NOT EXISTS (SELECT 1 FROM "documents_tags" AS "d_2_link" JOIN "tags" AS "d_2" ON "d_2"."id" = "d_2_link"."tag_id"` +
+      ` WHERE "d_2_link"."document_id" = "d"."id" AND ("d_2"."label" = "d_1"."note" OR "d_1"."note" IS NULL) OFFSET 0)))`,
     [],
   ],
   [
     'any(@record.team.memberships as m, m.role = "x" or m.user.email = m.note)',
-    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d_1"."note")))`,
+    `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND ("d_1"."role" = 'x'::text` +
+      ` OR EXISTS (SELECT 1 FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."user_id" AND "d_2"."email" = "d_1"."note")))`,
     [],
   ],
   // The membership's team is there for certain, its lead is not.
   [
     'all(@record.owner.memberships as m, m.team.lead.email = "x")',
-    `NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."user_id" = "d"."owner_id" AND EXISTS (SELECT 1 FROM "teams" AS "d_2" WHERE "d_2"."id" = "d_1"."team_id" AND NOT EXISTS (SELECT 1 FROM "users" AS "d_3" WHERE "d_3"."id" = "d_2"."lead_id" AND "d_3"."email" = 'x'::text)))`,
+    `NOT EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."user_id" = "d"."owner_id" AND EXISTS (SELECT 1` +
+      ` FROM "teams" AS "d_2" WHERE "d_2"."id" = "d_1"."team_id" AND NOT EXISTS (SELECT 1 FROM "users" AS "d_3"` +
+      ` WHERE "d_3"."id" = "d_2"."lead_id" AND "d_3"."email" = 'x'::text)))`,
     [],
   ],
 ];

@@ -285,7 +285,9 @@ export const FAULTS: readonly FaultCase[] = [
   { about: 'an unknown via', text: relation('{ kind: has_many, collection: b, via: ⟦nope }'), codes: ['invalid_via'] },
   {
     about: 'a via to another collection',
-    text: 'collections:\n  b:\n    relations:\n      u: { kind: belongs_to, collection: users }\n  a:\n    relations:\n      r: { kind: has_one, collection: b, via: ⟦u }\n',
+    text:
+      'collections:\n  b:\n    relations:\n      u: { kind: belongs_to, collection: users }\n' +
+      '  a:\n    relations:\n      r: { kind: has_one, collection: b, via: ⟦u }\n',
     codes: ['invalid_via'],
   },
   {

@@ -9,6 +9,7 @@ import { faults } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const CHIEF = 's.user = @request.auth.id and s.kind = "chief"';
+const CHIEF_SITS = `any(@record.room.seats as s, ${CHIEF})`;
 const seats = (update: string, create: string) => `
     fields: { kind: { type: string, required: true, default: plain } }
     relations:
@@ -36,7 +37,7 @@ collections:
       chairs: { kind: has_many, collection: chairs, via: room }
       keys: { kind: has_one, collection: keys, via: room }
     access: { list: true, read: true, create: true, update: true, delete: true }
-  seats:${seats(`any(@record.room.seats as s, ${CHIEF})`, `any(@record.room.seats as s, ${CHIEF}) or @record.kind = "first" and none(@record.room.seats as s, true)`)}
+  seats:${seats(CHIEF_SITS, `${CHIEF_SITS} or @record.kind = "first" and none(@record.room.seats as s, true)`)}
   desks:${seats(`any(@next.room.desks as s, ${CHIEF})`, '@record.user = @request.auth.id')}
   chairs:${seats('none(@record.room.chairs as s, s.user = @request.auth.id)', 'none(@record.room.chairs as s, s.user = @request.auth.id)')}
   keys:

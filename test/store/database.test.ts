@@ -78,10 +78,14 @@ describe.each(KINDS)('%s', (kind) => {
           expect([text, ...(await tx.rows(asked))[0]!]).toEqual([text, 't', 't']);
         }
         for (const number of numbers) {
-          const asked = sql`SELECT ${constant('float8', number)} = ${param('float8', number)}, ${constant('float8[]', numbers)} = ${param('float8[]', numbers)}`;
+          const asked = sql`
+            SELECT ${constant('float8', number)} = ${param('float8', number)}, ${constant('float8[]', numbers)} = ${param('float8[]', numbers)}`;
           expect([number, ...(await tx.rows(asked))[0]!]).toEqual([number, 't', 't']);
         }
-        const others = sql`SELECT ${constant('text[]', [])} = ${param('text[]', [])}, ${constant('bool', true)}, ${constant('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
+        const others = sql`
+          SELECT ${constant('text[]', [])} = ${param('text[]', [])},
+                 ${constant('bool', true)},
+                 ${constant('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
         expect((await tx.rows(others))[0]).toEqual(['t', 't', 't']);
       });
     },
@@ -89,7 +93,14 @@ describe.each(KINDS)('%s', (kind) => {
 
   it('gives cells as PostgreSQL prints them, in UTC', async () => {
     const [row] = await db.rows(
-      sql`SELECT ${param('text[]', ['a', 'b"\\', ''])}, ${param('timestamptz', '2026-01-01T02:00:00.5+02:00')}, ${param('jsonb', { a: [1, null] })}, ${param('float8', 0.1)}, ${param('bytea', Buffer.from('ab'))}, ${param('bool', true)}, ${param('text', null)}`,
+      sql`
+        SELECT ${param('text[]', ['a', 'b"\\', ''])},
+               ${param('timestamptz', '2026-01-01T02:00:00.5+02:00')},
+               ${param('jsonb', { a: [1, null] })},
+               ${param('float8', 0.1)},
+               ${param('bytea', Buffer.from('ab'))},
+               ${param('bool', true)},
+               ${param('text', null)}`,
     );
     expect(row).toEqual([
       '{a,"b\\"\\\\",""}',
@@ -202,7 +213,11 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
   const killAllBut = async (mine: Database): Promise<void> => {
     const [row] = await mine.rows(raw('SELECT pg_backend_pid()'));
     const [killed] = await mine.rows(
-      sql`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = ${param('text', NAME)} AND pid <> ${param('int8', Number(row![0]))}::int`,
+      sql`
+        SELECT count(pg_terminate_backend(pid))
+          FROM pg_stat_activity
+         WHERE application_name = ${param('text', NAME)}
+           AND pid <> ${param('int8', Number(row![0]))}::int`,
     );
     expect(Number(killed![0])).toBeGreaterThan(0);
   };

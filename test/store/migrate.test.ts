@@ -189,7 +189,8 @@ describe.each(KINDS)('%s', (kind) => {
     const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];
     const schema = schemaOf(
       collections(
-        '  teams: { fields: { name: { type: string, required: true } } }\n  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+        '  teams: { fields: { name: { type: string, required: true } } }\n' +
+          '  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
       ),
     );
     expect(await planMigration(db, schema, { systemTables })).toEqual({
@@ -204,7 +205,8 @@ describe.each(KINDS)('%s', (kind) => {
   it('lets two processes migrate at once', async () => {
     const schema = schemaOf(
       collections(
-        '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+        '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n' +
+          '  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
       ),
     );
     const done = await Promise.all([1, 2, 3].map(() => applyMigration(db, schema)));

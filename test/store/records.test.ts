@@ -31,7 +31,10 @@ collections:
     fields: { name: { type: string, required: true }, secret: { type: bool, required: true, default: false } }
     access: { list: '@record.secret = false', read: '@record.secret = false', create: true, update: true, delete: true }
   covers:
-    fields: { url: { type: string, required: true }, locked: { type: bool, required: true, default: false }, hidden: { type: bool, required: true, default: false } }
+    fields:
+      url: { type: string, required: true }
+      locked: { type: bool, required: true, default: false }
+      hidden: { type: bool, required: true, default: false }
     relations:
       document: { kind: belongs_to, collection: documents, on_delete: set_null }
     access: { list: true, read: '@record.hidden = false', create: true, update: '@record.locked = false', delete: true }
@@ -53,7 +56,9 @@ collections:
       list:   '@record.status = "published" or @record.owner = @request.auth.id'
       read:   '@record.status = "published" or @record.owner = @request.auth.id'
       create: '@record.owner = @request.auth.id'
-      update: [{ when: '@record.owner = @request.auth.id' }, { when: 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])' }]
+      update:
+        - when: '@record.owner = @request.auth.id'
+        - when: 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])'
       delete: [{ roles: [admin] }, { when: '@record.owner = @request.auth.id and @record.status = "draft"' }]
   reviews:
     fields: { text: string }

@@ -171,12 +171,16 @@ export class ProtocolServer {
       last && `<NextKeyMarker>${last.key}</NextKeyMarker><NextUploadIdMarker>${last.uploadId}</NextUploadIdMarker>`;
     const uploads = page.map(
       ({ key, uploadId, initiated }) =>
-        `<Upload><Key>${key}</Key><UploadId>${uploadId}</UploadId><StorageClass>STANDARD</StorageClass><Initiated>${initiated.toISOString()}</Initiated></Upload>`,
+        `<Upload><Key>${key}</Key><UploadId>${uploadId}</UploadId><StorageClass>STANDARD</StorageClass>` +
+        `<Initiated>${initiated.toISOString()}</Initiated></Upload>`,
     );
     response
       .writeHead(200, { 'Content-Type': 'application/xml' })
       .end(
-        `<?xml version="1.0" encoding="UTF-8"?>\n<ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Bucket>${BUCKET}</Bucket><KeyMarker>${keyMarker}</KeyMarker><UploadIdMarker>${idMarker}</UploadIdMarker>${next ?? ''}<MaxUploads>1000</MaxUploads><IsTruncated>${last !== undefined}</IsTruncated>${uploads.join('')}</ListMultipartUploadsResult>`,
+        `<?xml version="1.0" encoding="UTF-8"?>\n<ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">` +
+          `<Bucket>${BUCKET}</Bucket><KeyMarker>${keyMarker}</KeyMarker><UploadIdMarker>${idMarker}</UploadIdMarker>${next ?? ''}` +
+          `<MaxUploads>1000</MaxUploads><IsTruncated>${last !== undefined}</IsTruncated>${uploads.join('')}` +
+          `</ListMultipartUploadsResult>`,
       );
   }
 

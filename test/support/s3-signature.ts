@@ -1,4 +1,6 @@
-/** Signature Version 4 from the documentation of AWS, of the header and of a presigned address: s3rver encodes some characters of a query otherwise than the standard. */
+/**
+ * Signature Version 4 from the documentation of AWS, of the header and of a presigned address: s3rver encodes some characters of a query in its own way.
+ */
 import { createHash, createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 

@@ -302,7 +302,8 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
     if (literal.kind !== 'text' || at.catalog.roles.has(literal.value)) continue;
     const near = nearest(literal.value, at.catalog.roles.keys());
     const names = [...at.catalog.roles.keys()].map((name) => `\`${name}\``).join(', ');
-    const message = `unknown role \`${literal.value}\`; ${near === undefined ? `expected ${names || 'one of `roles`, which is empty'}` : `did you mean \`${near}\`?`}`;
+    const expected = `expected ${names || 'one of `roles`, which is empty'}`;
+    const message = `unknown role \`${literal.value}\`; ${near === undefined ? expected : `did you mean \`${near}\`?`}`;
     const replacement = JSON.stringify(near);
     at.fault({
       code: 'role_unknown',

@@ -91,13 +91,15 @@ function entry({ path, method, operation }: Entry, document: ApiDocument): strin
     requestBody === undefined ? '' : `<h4>Body</h4>${contentOf(requestBody.content)}`,
     `<h4>Responses</h4><table>${answers.join('')}</table>`,
   ];
-  return `<details><summary><span class="method">${text(method.toUpperCase())}</span> <code>${text(path)}</code> ${prose(summary)}</summary>${parts.join('')}</details>`;
+  const head = `<span class="method">${text(method.toUpperCase())}</span> <code>${text(path)}</code> ${prose(summary)}`;
+  return `<details><summary>${head}</summary>${parts.join('')}</details>`;
 }
 
 function parameter(given: unknown): string {
   const { name, in: place, description, schema } = given as Readonly<Record<string, unknown>>;
   const type = JSON.stringify(schema ?? {});
-  return `<tr><td><code>${text(String(name))}</code></td><td>${text(String(place))}</td><td>${prose(String(description ?? ''))} <code>${text(type)}</code></td></tr>`;
+  const meaning = `${prose(String(description ?? ''))} <code>${text(type)}</code>`;
+  return `<tr><td><code>${text(String(name))}</code></td><td>${text(String(place))}</td><td>${meaning}</td></tr>`;
 }
 
 /** Follows a reference to a shared response, whose body the page does not repeat. */
