@@ -6,13 +6,16 @@ export interface CollectionTypes {
   readonly create: object;
   readonly update: object;
   readonly filters: object;
+  /** The names of its relations. */
+  readonly expand?: string;
 }
+type Relations<T extends CollectionTypes> = T extends { readonly expand: infer Names extends string } ? Names : string;
 
-export interface Paging {
+export interface Paging<Relation extends string = string> {
   readonly limit?: number;
   readonly offset?: number;
-  /** Names of relations. */
-  readonly expand?: readonly string[];
+  /** Relations whose records come along, under `expand` of each record. */
+  readonly expand?: readonly Relation[];
 }
 export interface Page<T> {
   readonly data: readonly T[];
@@ -26,10 +29,10 @@ export interface Page<T> {
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
-export interface WriteOptions extends CallOptions {
-  readonly expand?: readonly string[];
+export interface WriteOptions<Relation extends string = string> extends CallOptions {
+  readonly expand?: readonly Relation[];
 }
-export interface ChangeOptions extends WriteOptions {
+export interface ChangeOptions<Relation extends string = string> extends WriteOptions<Relation> {
   /** Change it only if it is still as it was read: a record that this client returned, or an ETag. */
   readonly ifMatch?: object | string;
 }
@@ -86,7 +89,7 @@ export class Collection<T extends CollectionTypes> {
 
   /** `filters` are exact matches, as in the query string of the list. */
   list(
-    filters: T['filters'] & Paging = {},
+    filters: T['filters'] & Paging<Relations<T>> = {},
     options: CallOptions & { readonly count?: 'exact' } = {},
   ): Pages<T['record']> {
     const headers = { prefer: options.count === undefined ? undefined : `count=${options.count}` };
@@ -99,12 +102,12 @@ export class Collection<T extends CollectionTypes> {
     return new Pages(fetchAt, (filters as Paging).offset ?? 0);
   }
 
-  async read(id: string, { expand, signal }: WriteOptions = {}): Promise<T['record']> {
+  async read(id: string, { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<T['record']> {
     return recordOf(await this.#transport.send(this.#at(id), { query: { expand }, signal }));
   }
 
   /** Repeated safely where the answer was lost: each call carries an idempotency key of its own. */
-  async create(data: T['create'], { expand, signal }: WriteOptions = {}): Promise<Written<T['record']>> {
+  async create(data: T['create'], { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<Written<T['record']>> {
     return recordOf(
       await this.#transport.send(this.#path, {
         method: 'POST',
@@ -120,7 +123,7 @@ export class Collection<T extends CollectionTypes> {
   async update(
     id: string,
     data: T['update'],
-    { expand, ifMatch, signal }: ChangeOptions = {},
+    { expand, ifMatch, signal }: ChangeOptions<Relations<T>> = {},
   ): Promise<Written<T['record']>> {
     return recordOf(
       await this.#transport.send(this.#at(id), {

@@ -131,7 +131,7 @@ export function commonSchemas({ roles }: Schema): Json {
 
 type TypeName = Scope['typeName'];
 
-/** `Posts`, `PostsCreate`, `PostsUpdate`. Users are created by registering. */
+/** `Post`, `PostCreate`, `PostUpdate`. Users are created by registering. */
 export function schemasOf(collection: Collection, typeName: TypeName): Json {
   const name = typeName(collection.name);
   const isUsers = collection.kind === 'users';

@@ -41,11 +41,20 @@ export function typescriptOf({ collections, roles }: Schema): string {
   ].join('\n');
 }
 
-function entryOf({ name }: Collection, names: Names): string {
+function entryOf({ name, relations }: Collection, names: Names): string {
   const type = names.get(name)!;
+  const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
   const create = name === 'users' ? 'never' : `${type}Create`;
   const written = `${type} | IdOnly`;
-  return `  ${name}: { record: ${type}; written: ${written}; create: ${create}; update: ${type}Update; filters: ${type}Filters };\n`;
+  const parts = [
+    `record: ${type}`,
+    `written: ${written}`,
+    `create: ${create}`,
+    `update: ${type}Update`,
+    `filters: ${type}Filters`,
+    `expand: ${expand}`,
+  ];
+  return `  ${name}: { ${parts.join('; ')} };\n`;
 }
 
 function typesOf(collection: Collection, names: Names): string {

@@ -1,5 +1,7 @@
 /** What a write may and must hold, for the OpenAPI document and the TypeScript types; and the names of generated types. */
+
 import type { BelongsTo, Collection, Field, HasOne, ManyToMany, Relation } from '../schema/model.ts';
+import { singularOf } from './singular.ts';
 
 /** A field or a relation that a body may hold. */
 export type Writable =
@@ -64,16 +66,40 @@ export const OTHER_TYPES: readonly string[] = [
 ];
 const SUFFIXES = ['', 'Create', 'Update', 'Filters'] as const;
 
-/** `team_members` → `TeamMembers`. Where two collections come to the same name, the later one is numbered. */
+/**
+ * Names of the types of records: `team_members` → `TeamMember`. Collections that would share a name, or one that is taken, keep their plural
+ * (`TeamMembers`); what still clashes gets `Record`, and at last the collection's own spelling. The order of the collections does not matter.
+ */
 export function typeNames(collections: Iterable<string>): ReadonlyMap<string, string> {
+  const all = [...collections];
   const names = new Map<string, string>();
   const taken = new Set(OTHER_TYPES);
-  for (const collection of collections) {
-    const base = collection.replaceAll(/(?:^|_)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-    let name = base;
-    for (let i = 2; SUFFIXES.some((suffix) => taken.has(name + suffix)); i++) name = `${base}${i}`;
-    for (const suffix of SUFFIXES) taken.add(name + suffix);
-    names.set(collection, name);
+  for (const nameOf of NAMINGS) {
+    const open = all.filter((collection) => !names.has(collection));
+    const claims = new Map(open.map((collection) => [collection, typesNamed(nameOf(collection))]));
+    const counts = Map.groupBy([...claims.values()].flat(), (type) => type);
+    for (const [collection, types] of claims) {
+      if (types.some((type) => taken.has(type) || counts.get(type)!.length > 1)) continue;
+      names.set(collection, types[0]!);
+    }
+    for (const name of names.values()) for (const type of typesNamed(name)) taken.add(type);
   }
   return names;
 }
+
+/** What a collection's types are called, from the name of its record's. */
+const typesNamed = (name: string): readonly string[] => SUFFIXES.map((suffix) => name + suffix);
+
+const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|_)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+const singularName = (collection: string): string =>
+  pascalCase(collection.replace(/[a-z]+$/, (word) => singularOf(word)));
+
+/** The later ones are for what the earlier ones leave without a name; the last is a name of nobody else. */
+const NAMINGS: readonly ((collection: string) => string)[] = [
+  singularName,
+  pascalCase,
+  (collection) => `${pascalCase(collection)}Record`,
+  (collection) => `Record_${collection}`,
+];

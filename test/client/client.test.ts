@@ -191,6 +191,46 @@ describeOnBoth('the client', (service) => {
   });
 });
 
+/** Keeps cookies and names its origin, as a browser does for a page of the service. */
+function browserFetch(origin: string): { readonly fetch: Fetch; readonly cookies: Map<string, string> } {
+  const cookies = new Map<string, string>();
+  const keeping: Fetch = async (input, init) => {
+    const headers = new Headers(init?.headers);
+    if (init?.credentials === 'include' && cookies.size > 0)
+      headers.set('cookie', [...cookies].map((pair) => pair.join('=')).join('; '));
+    if (init?.method !== 'GET') headers.set('origin', origin);
+    const response = await fetch(input, { ...init, headers });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [name, value] = cookie.split(';')[0]!.split('=') as [string, string];
+      if (value === '') cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    return response;
+  };
+  return { fetch: keeping, cookies };
+}
+
+describeOnBoth('the client with cookies', (service) => {
+  test('leaves the session to the cookie: no token is kept or sent', async () => {
+    const storage = new MemoryStorage();
+    const browser = browserFetch(service.url);
+    const sent: (string | null)[] = [];
+    const watched: Fetch = (input, init) => {
+      sent.push(new Headers(init?.headers).get('authorization'));
+      return browser.fetch(input, init);
+    };
+    const { email, client } = await signedIn(service, { auth: 'cookie', storage, fetch: watched });
+    expect([...browser.cookies.keys()]).toEqual(['svc_session']);
+    expect((await client.me()).email).toBe(email);
+    const documents = client.collection('documents');
+    const { id } = await documents.create({ title: 'With a cookie' });
+    expect((await documents.read(id)).title).toBe('With a cookie');
+    await client.logout();
+    await expect(client.me()).rejects.toMatchObject({ status: 401, code: 'unauthenticated' });
+    expect([new Set(sent), storage.keys(), browser.cookies.size]).toEqual([new Set([null]), [], 0]);
+  });
+});
+
 /** Spoils the access token, as time does. */
 function expire(storage: MemoryStorage, change: object = {}): void {
   const key = storage.keys()[0]!;

@@ -77,9 +77,9 @@ test('it refers to nothing that it does not hold, and holds nothing that is not 
 
 test('no type of a collection can take the name of another type', () => {
   const names = Object.keys(document.components.schemas);
-  const others = names.filter((name) => !/^(?:Posts|Members|Pins|Users|Files)/.test(name));
+  const others = names.filter((name) => !/^(?:Post|Member|Pin|User|File)(?:Create|Update)?$/.test(name));
   expect(others.filter((name) => !OTHER_TYPES.includes(name))).toEqual([]);
-  expect(names).toContain('Members');
+  expect(names).toContain('Member');
 });
 
 describe('problems', () => {
@@ -146,7 +146,7 @@ describe('what is sent and what comes back', () => {
   const id = { type: 'string', format: 'uuid' };
   const datetime = { type: 'string', format: 'date-time', readOnly: true };
   it('a record', () =>
-    expect(document.components.schemas.Posts).toEqual({
+    expect(document.components.schemas.Post).toEqual({
       type: 'object',
       required: ['id', 'created_at', 'updated_at', 'title', 'state', 'score', 'owner'],
       properties: {
@@ -160,8 +160,8 @@ describe('what is sent and what comes back', () => {
         expand: {
           type: 'object',
           properties: {
-            owner: { oneOf: [{ $ref: '#/components/schemas/Users' }, { type: 'null' }] },
-            tags: { type: 'array', items: { $ref: '#/components/schemas/Members' }, maxItems: 100 },
+            owner: { oneOf: [{ $ref: '#/components/schemas/User' }, { type: 'null' }] },
+            tags: { type: 'array', items: { $ref: '#/components/schemas/Member' }, maxItems: 100 },
           },
         },
         expand_more: {
@@ -173,7 +173,7 @@ describe('what is sent and what comes back', () => {
     }));
 
   it('a create: what has a default can be left out, also by clients that read the keyword as required', () =>
-    expect(document.components.schemas.PostsCreate).toEqual({
+    expect(document.components.schemas.PostCreate).toEqual({
       type: 'object',
       additionalProperties: false,
       required: ['title'],
@@ -193,7 +193,7 @@ describe('what is sent and what comes back', () => {
     ] as const) {
       const { schema } = operation(name).responses[status].content['application/json'];
       expect(schema.properties.data.oneOf).toEqual([
-        { $ref: '#/components/schemas/Posts' },
+        { $ref: '#/components/schemas/Post' },
         { $ref: '#/components/schemas/IdOnly' },
       ]);
     }

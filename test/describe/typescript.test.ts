@@ -5,8 +5,8 @@ import { SCHEMA } from './schema.ts';
 describe('the TypeScript types', () => {
   it('are those of records, of bodies and of filters', () => {
     const text = typescriptOf(SCHEMA);
-    const posts = text.slice(text.indexOf('export interface Posts {'), text.indexOf('export interface Members {'));
-    expect(posts).toBe(`export interface Posts {
+    const posts = text.slice(text.indexOf('export interface Post {'), text.indexOf('export interface Member {'));
+    expect(posts).toBe(`export interface Post {
   id: Id;
   created_at: DateTime;
   updated_at: DateTime;
@@ -14,11 +14,11 @@ describe('the TypeScript types', () => {
   state: "draft" | "live";
   score: number | null;
   owner: Id;
-  expand?: { owner?: Users | null; tags?: Members[] };
+  expand?: { owner?: User | null; tags?: Member[] };
   expand_more?: ("tags")[];
 }
 
-export interface PostsCreate {
+export interface PostCreate {
   title: string;
   state?: "draft" | "live";
   score?: number | null;
@@ -26,7 +26,7 @@ export interface PostsCreate {
   tags?: MemberChange;
 }
 
-export interface PostsUpdate {
+export interface PostUpdate {
   title?: string;
   state?: "draft" | "live";
   score?: number | null;
@@ -34,7 +34,7 @@ export interface PostsUpdate {
   tags?: MemberChange;
 }
 
-export interface PostsFilters {
+export interface PostFilters {
   id?: Id;
   created_at?: DateTime;
   updated_at?: DateTime;
@@ -48,7 +48,8 @@ export interface PostsFilters {
 
 `);
     expect(text).toContain(
-      '  users: { record: Users; written: Users | IdOnly; create: never; update: UsersUpdate; filters: UsersFilters };\n',
+      '  users: { record: User; written: User | IdOnly; create: never; update: UserUpdate; filters: UserFilters; expand: never };\n',
     );
+    expect(text).toMatch(/ {2}posts: \{ record: Post;.* expand: "owner" \| "tags" \};\n/);
   });
 });

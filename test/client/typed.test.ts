@@ -1,0 +1,69 @@
+/** The client with the types that `bylaw types` makes, as strict TypeScript reads them. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { typescriptOf } from '../../src/describe/typescript.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+const USE = `
+import { createClient } from ${JSON.stringify(join(ROOT, 'src/client/client.ts'))};
+import type { Collections, Document, Team } from './types.ts';
+
+const client = createClient<Collections>('https://api.example.com');
+const documents = client.collection('documents');
+
+export async function use(): Promise<string | undefined> {
+  const { data } = await documents.list({ status: 'draft', limit: 10, expand: ['owner', 'team'] });
+  const first: Document | undefined = data[0];
+  const team: Team | null | undefined = first?.expand?.team;
+  const written = await documents.create({ title: 'x' }, { expand: ['team'] });
+  await documents.update(written.id, { status: 'published' });
+  for await (const membership of client.collection('memberships').list().records()) void membership.role;
+  const { email } = await client.me();
+  // @ts-expect-error: no such relation
+  await documents.read(written.id, { expand: ['ownr'] });
+  // @ts-expect-error: no such filter
+  documents.list({ statsu: 'draft' });
+  // @ts-expect-error: not one of the field's values
+  documents.list({ status: 'lost' });
+  // @ts-expect-error: users are made by registering
+  await client.collection('users').create({ email: 'ada@example.com' });
+  // @ts-expect-error: no such collection
+  client.collection('document');
+  // @ts-expect-error: the result may be hidden, so it may be an id only
+  written.title;
+  return team?.name ?? email;
+}
+`;
+
+test('they compile, and mistakes do not', async () => {
+  const { schema } = parseSchema(readFileSync(join(ROOT, 'bylaw.yaml'), 'utf8'), 'bylaw.yaml');
+  const folder = mkdtempSync(join(tmpdir(), 'bylaw-types-'));
+  try {
+    writeFileSync(join(folder, 'types.ts'), typescriptOf(schema!));
+    writeFileSync(join(folder, 'use.ts'), USE);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      noUnusedLocals: true,
+      allowImportingTsExtensions: true,
+      target: 'es2023',
+      lib: ['es2023', 'dom'],
+      types: [],
+      module: 'esnext',
+      moduleResolution: 'bundler',
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.ts'] }));
+    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const run = promisify(execFile)(process.execPath, [compiler, '-p', folder]);
+    const { stdout } = await run.catch((error: { stdout: string }) => error);
+    expect(stdout).toBe('');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
