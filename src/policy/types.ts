@@ -175,7 +175,8 @@ export type Checked =
   | CheckedCompare
   /** `x is null` / `is not null`; two-valued. */
   | { readonly kind: 'is null'; readonly negated: boolean; readonly operand: CheckedOperand; readonly span: Span }
-  | CheckedQuantified;
+  | CheckedQuantified
+  | CheckedChanged;
 
 /**
  * `=`…`>=`: both sides scalar. A bool path as a condition is `path = true`.
@@ -198,6 +199,22 @@ export interface CheckedQuantified {
   /** Unique in the whole expression (made so by the checker). */
   readonly variable: string;
   readonly condition: Checked;
+  readonly span: Span;
+}
+
+/** What a write can change of a record, beside its stamps. */
+export type Member =
+  | { readonly kind: 'field'; readonly field: CatalogField }
+  | { readonly kind: 'relation'; readonly relation: BelongsTo | HasOne | ManyToMany };
+/**
+ * Some member differs between the stored and the resulting record; `unchanged`: none does. Two-valued: null is no change of null.
+ * `changed_only(…)` is that the members which are not named are unchanged.
+ */
+export interface CheckedChanged {
+  readonly kind: 'changed';
+  readonly unchanged: boolean;
+  readonly collection: string;
+  readonly members: readonly Member[];
   readonly span: Span;
 }
 

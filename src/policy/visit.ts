@@ -10,6 +10,7 @@ export function partsOf(checked: Checked): readonly Checked[] {
     case 'const':
     case 'compare':
     case 'is null':
+    case 'changed':
       return [];
     case 'and':
     case 'or':
@@ -33,6 +34,7 @@ export function operandsOf(checked: Checked): readonly CheckedOperand[] {
     case 'or':
     case 'not':
     case 'quantified':
+    case 'changed':
       return [];
   }
 }
@@ -45,6 +47,7 @@ function some(checked: Checked, test: (node: Checked) => boolean): boolean {
 /** Where the records come from that the node itself reads. */
 function scopesOf(checked: Checked): readonly Scope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
+  if (checked.kind === 'changed') return [{ kind: 'record' }, { kind: 'next' }];
   return operandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? [operand.scope] : []));
 }
 

@@ -87,6 +87,7 @@ function equalities(checked: Checked): readonly string[] {
     case 'not':
     case 'is null':
     case 'quantified':
+    case 'changed':
       return [];
   }
 }

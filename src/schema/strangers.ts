@@ -137,6 +137,7 @@ function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
     case 'not':
     case 'is null':
     case 'quantified':
+    case 'changed':
       return true;
   }
 }
@@ -153,9 +154,12 @@ function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
     case 'compare':
       return hasRole(checked, roles) ?? !tiesCaller(checked);
     case 'quantified':
+      // What the caller's own relations hold is theirs.
+      if (checked.path.scope.kind === 'request') return checked.quantifier !== 'any';
       return checked.quantifier !== 'any' || metByStranger(checked.condition, roles);
     case 'not':
     case 'is null':
+    case 'changed':
       return true;
   }
 }

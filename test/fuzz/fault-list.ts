@@ -335,6 +335,9 @@ export const FAULTS: readonly Fault[] = [
     /this\.slots\[slot\]!\.meetsColumn = true;\n {4}return \{ \.\.\.holder/,
     'return { ...holder',
   ),
+  fault(LOWER, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
+  fault(LOWER, 'changed is changed_only', /node\.unchanged === place\.polarity \? same/, '!place.polarity ? same'),
+  fault(LOWER, 'members that were taken away are no change', /return and\(missing\)/, 'return and(missing.slice(1))'),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),
   fault(COLLATION, 'surrogates rank below U+E000', /unit < 0xe000 \? unit \+ 0x2000 : unit - 0x800/, 'unit'),
   fault(

@@ -185,6 +185,7 @@ export class PolicyMaker {
 
   #leaf(bound: readonly Binding[]): Expr | undefined {
     const random = this.#random;
+    if (this.#setting.action === 'update' && random.chance(0.06)) return this.#change();
     const roll = random.next();
     if (roll < 0.02)
       return { kind: 'truth', operand: { kind: 'bool', value: random.chance(0.5), span: SPAN }, span: SPAN };
@@ -198,6 +199,19 @@ export class PolicyMaker {
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
     if (roll < 0.8) return this.#membership(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** What an update changes: fields and relations of the record, often all but few of them. */
+  #change(): Expr {
+    const random = this.#random;
+    const { fields, relations } = this.#setting.catalog.collections.get(this.#setting.collection)!;
+    const written = [...fields.keys()].filter((field) => field !== 'created_at' && field !== 'updated_at');
+    const held = [...relations.values()].filter(({ kind }) => kind !== 'has_many').map((relation) => relation.name);
+    const names = random.shuffled([...written, ...held, ...held]);
+    const isOnly = random.chance(0.5);
+    const some = [...new Set(names.slice(0, isOnly ? 1 + random.below(names.length) : 1 + random.below(2)))];
+    const args = some.map((each) => this.#path('record', undefined, [each]));
+    return { kind: 'call', name: name(isOnly ? 'changed_only' : 'changed'), args, span: SPAN };
   }
 
   /** Tests of one column against few literals, and whether it is there at all: what a simplifier makes one of. */

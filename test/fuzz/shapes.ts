@@ -25,6 +25,9 @@ export class Shapes {
       case 'compare':
         this.#add(`${sideOf(checked.left)} ${checked.op} ${sideOf(checked.right)} ${polarity}`);
         return;
+      case 'changed':
+        this.#add(`${checked.unchanged ? 'changed_only' : 'changed'} ${polarity}`);
+        return;
       case 'quantified': {
         const { quantifier, path, condition } = checked;
         const reached =
@@ -138,6 +141,8 @@ function universe(): string[] {
         for (const path of ['', ' path', ' path?']) both(`${quantifier} ${relation} of ${scope}${path}`);
     }
   }
+  both('changed');
+  both('changed_only');
   return [...shapes].filter((shape) => !readAsOther(shape));
 }
 

@@ -12,6 +12,7 @@ import type {
   HasMany,
   LiteralOperand,
   ManyToMany,
+  Member,
   PolicyRequest,
   Related,
   RequestOperand,
@@ -69,7 +70,19 @@ function truthOf(policy: Checked, world: Bound): Truth {
       return compare(policy, world);
     case 'quantified':
       return quantified(policy, world);
+    case 'changed':
+      return policy.members.some((member) => differs(member, policy.collection, world)) !== policy.unchanged;
   }
+}
+
+/** Null to null is no change; partners and members are sets of ids. */
+function differs(member: Member, collection: string, { record, next = record, related }: World): boolean {
+  const { name, kind } = member.kind === 'field' ? { name: member.field.name, kind: 'field' } : member.relation;
+  const after = own(next, name);
+  if (kind === 'field' || kind === 'belongs_to') return own(record, name) !== after;
+  const stored = new Set(related.many(collection, name, String(record.id)).map(({ id }) => id));
+  const written = new Set(after === undefined ? [] : Array.isArray(after) ? after : [after]);
+  return stored.symmetricDifference(written).size > 0;
 }
 
 // ---------------------------------------------------------------- Kleene's logic

@@ -14,6 +14,7 @@ import type {
   CheckedOperand,
   CheckedQuantified,
   ColumnOperand,
+  Member,
   Policy,
   PolicyRequest,
   Related,
@@ -150,6 +151,10 @@ class Evaluation {
         return { text, ...this.#compare(node, variables), parts: [] };
       case 'quantified':
         return { text, ...this.#quantified(node, variables) };
+      case 'changed': {
+        const isChanged = node.members.some((member) => this.#isChanged(member, node.collection));
+        return { text, value: isChanged !== node.unchanged, parts: [] };
+      }
     }
   }
 
@@ -173,6 +178,16 @@ class Evaluation {
     if (quantifier === 'all') return { value: kleene('and', parts), parts };
     const some = kleene('or', parts);
     return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
+  }
+
+  #isChanged(member: Member, from: string): boolean {
+    const { record, next = record, related } = this.#situation;
+    const name = member.kind === 'field' ? member.field.name : member.relation.name;
+    const after = own(next, name) ?? null;
+    if (member.kind === 'field' || member.relation.kind === 'belongs_to') return (own(record, name) ?? null) !== after;
+    const before = related.many(from, name, own(record, 'id') as string).map((row) => own(row, 'id'));
+    const held: readonly unknown[] = after === null ? [] : Array.isArray(after) ? after : [after];
+    return before.length !== held.length || !before.every((id) => held.includes(id));
   }
 
   #elements({ row, isWritten }: Bound, { from, relation }: ToManyPath): readonly Row[] {

@@ -1,5 +1,13 @@
 /** Every relation that a whole policy walks, not only what a request leaves of it: an explanation looks at every clause. */
-import type { Checked, CheckedOperand, CheckedQuantified, Need, RequestOperand, Scope } from '../types.ts';
+import type {
+  Checked,
+  CheckedChanged,
+  CheckedOperand,
+  CheckedQuantified,
+  Need,
+  RequestOperand,
+  Scope,
+} from '../types.ts';
 import { operandsOf, partsOf } from '../visit.ts';
 
 /** A record whose id the request holds. */
@@ -68,6 +76,7 @@ function walk(from: Node, relations: readonly string[]): Node {
 
 function collect(checked: Checked, place: Place): void {
   for (const operand of operandsOf(checked)) collectOperand(operand, place);
+  if (checked.kind === 'changed') collectChanged(checked, place);
   if (checked.kind === 'quantified') collectQuantified(checked, place);
   else for (const part of partsOf(checked)) collect(part, place);
 }
@@ -76,6 +85,10 @@ function collectQuantified({ path, variable, condition }: CheckedQuantified, pla
   const names = [...path.steps.map(({ relation }) => relation.name), path.relation.name];
   const element = walk(startOf(path.scope, place), names);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
+}
+
+function collectChanged({ members }: CheckedChanged, { root }: Place): void {
+  for (const member of members) if (member.kind === 'relation') walk(root, [member.relation.name]);
 }
 
 function collectOperand(operand: CheckedOperand, place: Place): void {

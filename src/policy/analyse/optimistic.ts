@@ -32,6 +32,7 @@ function assume(checked: Checked, wanted: boolean): Checked {
     case 'const':
     case 'compare':
     case 'is null':
+    case 'changed':
       return readsData(checked) ? { kind: 'const', value: wanted, span: checked.span } : checked;
   }
 }

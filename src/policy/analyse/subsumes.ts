@@ -38,6 +38,7 @@ function rename(checked: Checked, names: Names): Checked {
       return { ...checked, path: renamed(checked.path, names), variable, condition: rename(checked.condition, inner) };
     }
     case 'const':
+    case 'changed':
       return checked;
   }
 }

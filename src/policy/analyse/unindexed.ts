@@ -31,6 +31,8 @@ function accessOf(checked: Checked): Access {
   switch (checked.kind) {
     case 'const':
       return 'free';
+    case 'changed':
+      return HOPELESS;
     case 'and':
       return ofAnd(checked.items.map(accessOf));
     case 'or':

@@ -7,6 +7,7 @@ import type { Call, Compare, Expr, IsNull, Name, Operand, Path, Quantified, Trut
 import { equalityOf } from '../operators.ts';
 import type { ValueType } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, NamedCondition } from '../types.ts';
+import { checkChange, isChange } from './changed.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './conditions.ts';
 import { type Bound, type Fault, type Place, resolve } from './resolve.ts';
@@ -184,6 +185,7 @@ class Checker {
 
   #call(call: Call, variables: Variables): Checked | undefined {
     if (this.#isFull() || call.args.some((argument) => this.#broken.has(argument))) return undefined;
+    if (isChange(call)) return checkChange(call, this.#place(variables));
     const { conditions = new Map<string, NamedCondition>() } = this.#context.catalog;
     const condition = conditions.get(call.name.name);
     if (condition === undefined) return this.#fault(unknownCondition(call, [...conditions.keys()]));

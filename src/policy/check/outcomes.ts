@@ -26,6 +26,8 @@ export function outcomes(checked: Checked): Outcomes {
       return ofCompare(checked);
     case 'quantified':
       return ofQuantified(checked);
+    case 'changed':
+      return TRUE | FALSE;
   }
 }
 

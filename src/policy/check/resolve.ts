@@ -166,7 +166,7 @@ const namesOf = (collection: CatalogCollection): string[] => [
   ...relationNames(collection.relations.values()),
 ];
 
-function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
+export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
   const relation = collection.relations.get(name);
   if (relation !== undefined || !name.endsWith('_id')) return relation;
   const aliased = collection.relations.get(name.slice(0, -3));

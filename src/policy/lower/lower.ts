@@ -15,15 +15,18 @@ import {
   type SlotValue,
   type Source,
   type Test,
+  TRUE,
 } from '../condition.ts';
-import { OPERATORS } from '../operators.ts';
+import { equalityOf, OPERATORS } from '../operators.ts';
 import type {
   Catalog,
   CatalogCollection,
+  CatalogField,
   CatalogRelation,
   ColumnOperand,
   HasOne,
   ManyToMany,
+  Member,
   Scope,
   ToManyPath,
   ToOneStep,
@@ -120,7 +123,57 @@ class Lowering {
         return this.#isNull(node.operand, { ...place, polarity: node.negated === polarity });
       case 'quantified':
         return this.#quantified(node, place);
+      case 'changed': {
+        const same = and(node.members.map((member) => this.#unchanged(member, node.collection, place)));
+        return node.unchanged === place.polarity ? same : complementOf(same);
+      }
     }
+  }
+
+  // -------------------------------------------------------------- changes
+
+  /** The same in both records. Two-valued, so that its complement is that it differs. */
+  #unchanged(member: Member, from: string, place: Place): Condition {
+    const { record, next } = this.#roots;
+    if (member.kind === 'field') return sameValue(fieldColumn(member.field, record), fieldColumn(member.field, next));
+    const { relation } = member;
+    switch (relation.kind) {
+      case 'belongs_to':
+        return sameValue(belongsToColumn(relation, record), belongsToColumn(relation, next));
+      case 'has_one':
+        return this.#samePartner(relation, from);
+      case 'many_to_many':
+        return this.#sameMembers(relation, from, place);
+    }
+  }
+
+  #samePartner(relation: HasOne, from: string): Condition {
+    const { record, next } = this.#roots;
+    const stored = (): Walked => this.#walk({ wrap: itself, source: record }, [{ from, relation }]);
+    const key = heldKey(relation, next);
+    const { wrap, source } = stored();
+    const partner = idColumn(relation.collection, source);
+    const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left: partner, right: key };
+    const absent: Condition = { kind: 'null', negated: false, column: key };
+    return or([wrap(equal), and([absent, complementOf(stored().wrap(TRUE))])]);
+  }
+
+  /** No member of the one record is missing among those of the other. */
+  #sameMembers(relation: ManyToMany, collection: string, place: Place): Condition {
+    const span = { start: 0, end: 0 };
+    const path = { collection, steps: [], from: collection, relation, span } as const;
+    const scopes = [{ kind: 'record' }, { kind: 'next' }] as const;
+    const missing = scopes.map((scope, i) => {
+      const some = this.#elements({ ...path, scope }, place);
+      const other = this.#elements({ ...path, scope: scopes[1 - i]! }, place);
+      const [left, right] = [some, other].map(({ source }) => idColumn(relation.collection, source)) as [
+        ColumnRef,
+        ColumnRef,
+      ];
+      const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
+      return some.exists(other.exists(equal, true), true);
+    });
+    return and(missing);
   }
 
   // -------------------------------------------------------------- quantifiers
@@ -285,11 +338,7 @@ class Lowering {
     if (column.kind === 'id') return this.#identifier(operand, place);
     const { wrap, source } = this.#walk(this.#root(operand.scope, place), operand.steps);
     if (column.kind === 'belongs_to') return { wrap, column: belongsToColumn(column.relation, source) };
-    const { name, column: sqlName, type, required, unique, index } = column.field;
-    return {
-      wrap,
-      column: { kind: 'column', source, name, column: sqlName, type, nullable: !required, selective: unique || index },
-    };
+    return { wrap, column: fieldColumn(column.field, source) };
   }
 
   // -------------------------------------------------------------- leaves
@@ -372,6 +421,18 @@ function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {
   const type = { id: collection };
   const nullable = kind === 'has_one';
   return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
+}
+
+function fieldColumn({ name, column, type, required, unique, index }: CatalogField, source: Source): ColumnRef {
+  return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
+}
+
+/** Equal, or absent on both sides. */
+function sameValue(left: ColumnRef, right: ColumnRef): Condition {
+  const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
+  if (!left.nullable) return equal;
+  const absent = [left, right].map((column): Condition => ({ kind: 'null', negated: false, column }));
+  return or([equal, and(absent)]);
 }
 
 function idColumn(collection: string, source: Source): ColumnRef {

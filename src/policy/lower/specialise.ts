@@ -10,6 +10,7 @@ import { OPERATORS } from '../operators.ts';
 import { readJson, readText } from '../scalar-types.ts';
 import type {
   Checked,
+  CheckedChanged,
   CheckedCompare,
   CheckedOperand,
   ColumnOperand,
@@ -50,6 +51,7 @@ export type Planned =
   | { readonly kind: 'decided'; readonly index: number }
   | PlannedCompare
   | { readonly kind: 'is null'; readonly negated: boolean; readonly operand: ColumnOperand }
+  | CheckedChanged
   | {
       readonly kind: 'quantified';
       readonly quantifier: Quantifier;
@@ -118,6 +120,8 @@ class Planner {
         const { present } = this.reader(node.operand);
         return this.decide((binding) => present(binding) === node.negated);
       }
+      case 'changed':
+        return node;
       case 'quantified': {
         const { quantifier, variable } = node;
         const path = this.#scoped(node.path);

@@ -1,0 +1,86 @@
+/** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they are about. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Call, Operand } from '../../../grammar/syntax.ts';
+import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
+import { type Fault, findRelation, type Place } from './resolve.ts';
+
+const CHANGED = 'changed';
+const CHANGED_ONLY = 'changed_only';
+/** No write of a caller sets these. */
+const STAMPS: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
+
+export const isChange = ({ name }: Call): boolean => name.name === CHANGED || name.name === CHANGED_ONLY;
+
+export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
+  const { name, args, span } = call;
+  const collection = place.catalog.collections.get(place.collection);
+  if (place.isBody || collection === undefined) return place.fault(inBody(call));
+  if (place.action !== 'update') return place.fault(misplaced(call, place));
+  if (args.length === 0) {
+    const message = `\`${name.name}()\` names nothing; expected fields or relations, such as \`${name.name}(@record.title)\``;
+    return place.fault({ code: 'argument_count', message, span });
+  }
+  const named = args.map((argument) => memberOf(argument, { call, collection, place }));
+  const known = named.filter((member) => member !== undefined);
+  if (known.length < named.length) return undefined;
+  const names = new Set(known.map(nameOf));
+  const unchanged = name.name === CHANGED_ONLY;
+  const members = membersOf(collection).filter((member) => names.has(nameOf(member)) !== unchanged);
+  return { kind: 'changed', unchanged, collection: collection.name, members, span };
+}
+
+const nameOf = (member: Member): string => (member.kind === 'field' ? member.field.name : member.relation.name);
+
+function membersOf({ fields, relations }: CatalogCollection): readonly Member[] {
+  const members: Member[] = [...fields.values()]
+    .filter(({ name }) => !STAMPS.has(name))
+    .map((field) => ({ kind: 'field', field }));
+  for (const relation of relations.values())
+    if (relation.kind !== 'has_many') members.push({ kind: 'relation', relation });
+  return members;
+}
+
+interface Argument {
+  readonly call: Call;
+  readonly collection: CatalogCollection;
+  readonly place: Place;
+}
+
+function memberOf(argument: Operand, { call, collection, place }: Argument): Member | undefined {
+  const expected = `expected fields and relations of the record, such as \`@record.title\``;
+  const refuse = (message: string): undefined =>
+    place.fault({ code: 'change_argument', message: `${message}; ${expected}`, span: argument.span });
+  if (argument.kind !== 'path' || argument.root !== 'record')
+    return refuse(`\`${call.name.name}\` takes no such value`);
+  const [step, further] = argument.steps;
+  if (step === undefined || further !== undefined)
+    return refuse('only the record itself is compared, not what it refers to');
+  const { name } = step;
+  if (STAMPS.has(name)) return refuse(`\`${name}\` is never set by a caller`);
+  const field = collection.fields.get(name);
+  if (field !== undefined) return { kind: 'field', field };
+  const relation = findRelation(collection, name);
+  if (relation?.kind === 'has_many') return refuse(`the records of \`${name}\` are written by themselves`);
+  if (relation !== undefined) return { kind: 'relation', relation };
+  return place.fault(unknownMember(step, collection));
+}
+
+function unknownMember(
+  { name, span }: { readonly name: string; readonly span: Call['span'] },
+  collection: CatalogCollection,
+): Fault {
+  const near = nearest(name, membersOf(collection).map(nameOf));
+  const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };
+  return { code: 'name_unknown', message, span, ...fix };
+}
+
+function inBody({ name, span }: Call): Fault {
+  const message = `\`${name.name}\` in a named condition, which names no record; use it in the rule`;
+  return { code: 'condition_scope', message, span };
+}
+
+function misplaced({ name, span }: Call, { action }: Place): Fault {
+  const message = `\`${name.name}\` in a rule for ${action}; only update has a record before and after`;
+  return { code: 'change_misplaced', message, span };
+}
