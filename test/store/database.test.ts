@@ -1,7 +1,7 @@
 /** What both databases promise: transactions, refusals by kind, notifications. And what each promises alone. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -318,7 +318,12 @@ describe('the data folder of the embedded database', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
   const run = promisify(execFile);
-  const lockOf = async () => JSON.parse(await readFile(join(folder, 'lock'), 'utf8'));
+  /** Of the newest generation. */
+  const lockOf = async () => {
+    const names = (await readdir(folder)).filter((name) => /^lock(?:\.\d+)?$/.test(name));
+    const newest = names.toSorted((a, b) => Number(a.slice(5)) - Number(b.slice(5))).at(-1)!;
+    return JSON.parse(await readFile(join(folder, newest), 'utf8'));
+  };
 
   it('keeps rows over a restart, and a second opener out while the first lives', async () => {
     const first = await openDatabase({ dataDir: folder });
@@ -339,6 +344,8 @@ describe('the data folder of the embedded database', () => {
       { pid: Number(stdout), started: 'once', host: hostname() },
       { pid: process.ppid, started: 'at another time', host: hostname() },
     ]) {
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder);
       await writeFile(join(folder, 'lock'), JSON.stringify(holder));
       const lock = await lockFolder(folder);
       expect((await lockOf()).pid).toBe(process.pid);
@@ -369,10 +376,15 @@ describe('the data folder of the embedded database', () => {
   });
 
   it('lets one of many in', async () => {
-    await writeFile(join(folder, 'lock'), JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() }));
-    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
-    const held = outcomes.filter(({ status }) => status === 'fulfilled');
-    expect(held).toHaveLength(1);
-    await (held[0] as PromiseFulfilledResult<{ release(): Promise<void> }>).value.release();
+    const dead = JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() });
+    for (let round = 0; round < 20; round++) {
+      const contested = join(folder, `contested${round}`);
+      await mkdir(contested);
+      await writeFile(join(contested, 'lock'), dead);
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(contested)));
+      const held = outcomes.filter(({ status }) => status === 'fulfilled');
+      expect(held).toHaveLength(1);
+      await (held[0] as PromiseFulfilledResult<{ release(): Promise<void> }>).value.release();
+    }
   });
 });

@@ -1,11 +1,11 @@
 /**
- * One process at a time in a data folder: a second one would silently lose rows. The file `lock` names its holder by
+ * One process at a time in a data folder: a second one would silently lose rows. A lock file names its holder by
  * process id and start time, so that a killed holder is known to be gone even after its id is reused.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rm, stat, truncate, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,29 +33,55 @@ export interface FolderLock {
 
 const HEARTBEAT_MS = 2_000;
 
+/**
+ * The holder is whoever made the lock file of the highest generation: `lock` is generation 0, `lock.7` generation 7. A lock
+ * whose holder is gone is never removed in place, where a slow rival could remove its successor; the next generation is made
+ * beside it, which only one process can do.
+ */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, 'lock');
   const text = JSON.stringify({ pid: process.pid, started: startOf(process.pid), host: hostname() });
-  for (let attempt = 0; attempt < 5; attempt++) {
-    if (await createOnce(path, text)) return hold(path, text);
-    const found = await readFile(path, 'utf8').catch(() => undefined);
-    if (found === undefined) continue;
-    const holder = parseHolder(found);
-    if (holder && (await isAlive(holder, path))) throw new FolderInUse(folder, holder);
-    await removeDead(path, found);
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const last = await newestGeneration(folder);
+    if (last !== undefined && !(await isFree(folder, last))) continue;
+    const own = last === undefined ? 0 : last + 1;
+    if (!(await createOnce(folder, own, text))) continue;
+    // INVARIANT: a process that was slow to come here sees the later generation, and gives its own up.
+    if ((await newestGeneration(folder)) === own) return hold(folder, own);
+    await rm(pathOf(folder, own), { force: true });
   }
-  throw new Error(`the lock ${path} changes hands too fast`);
+  throw new Error(`the lock of ${folder} changes hands too fast`);
 }
 
-async function createOnce(path: string, text: string): Promise<boolean> {
-  const draft = `${path}.${randomUUID()}`;
+const pathOf = (folder: string, generation: number): string =>
+  join(folder, generation === 0 ? 'lock' : `lock.${generation}`);
+
+async function newestGeneration(folder: string): Promise<number | undefined> {
+  const generations = (await readdir(folder)).flatMap((name) => {
+    const digits = /^lock(?:\.([1-9][0-9]*))?$/.exec(name);
+    return digits === null ? [] : [Number(digits[1] ?? 0)];
+  });
+  return generations.length === 0 ? undefined : Math.max(...generations);
+}
+
+/** False where the file has gone meanwhile. Throws FolderInUse where its holder lives. */
+async function isFree(folder: string, generation: number): Promise<boolean> {
+  const path = pathOf(folder, generation);
+  const found = await readFile(path, 'utf8').catch(() => undefined);
+  if (found === undefined) return false;
+  const holder = parseHolder(found);
+  if (holder !== undefined && (await isAlive(holder, path))) throw new FolderInUse(folder, holder);
+  return true;
+}
+
+async function createOnce(folder: string, generation: number, text: string): Promise<boolean> {
+  const draft = join(folder, `draft-lock-${randomUUID()}`);
   const file = await open(draft, 'wx', 0o600);
   await file.writeFile(text);
   await file.close();
   try {
     // A link appears with its content, or not at all.
-    await link(draft, path);
+    await link(draft, pathOf(folder, generation));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -63,18 +89,6 @@ async function createOnce(path: string, text: string): Promise<boolean> {
   } finally {
     await rm(draft, { force: true });
   }
-}
-
-/** Two processes may find the same dead holder: the lock is moved aside, and put back if it was another's by then. */
-async function removeDead(path: string, dead: string): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  try {
-    await rename(path, aside);
-  } catch {
-    return;
-  }
-  if ((await readFile(aside, 'utf8')) !== dead) await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
 }
 
 function parseHolder(text: string): Holder | undefined {
@@ -138,7 +152,10 @@ function statusOf(pid: number): readonly string[] {
 const psOf = (pid: number, column: string): string =>
   execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], { encoding: 'utf8' }).trim();
 
-function hold(path: string, text: string): FolderLock {
+async function hold(folder: string, generation: number): Promise<FolderLock> {
+  const path = pathOf(folder, generation);
+  for (let earlier = generation - 1; earlier >= 0 && earlier > generation - 8; earlier--)
+    await rm(pathOf(folder, earlier), { force: true });
   const beat = setInterval(
     () => void utimes(path, new Date(), new Date()).catch(() => undefined),
     HEARTBEAT_MS,
@@ -146,7 +163,8 @@ function hold(path: string, text: string): FolderLock {
   return {
     async release() {
       clearInterval(beat);
-      if ((await readFile(path, 'utf8').catch(() => undefined)) === text) await rm(path, { force: true });
+      // Emptied, not removed: generations must never be counted from the beginning again.
+      await truncate(path).catch(() => undefined);
     },
   };
 }
