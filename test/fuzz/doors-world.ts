@@ -59,7 +59,7 @@ function addRelations(specs: Specs, from: string, random: Random): void {
   const { relations } = specs[from]!;
   for (const name of random.shuffled(['owner', 'parent', 'team']).slice(0, 1 + random.below(3))) {
     const collection = random.chance(0.25) ? from : random.pick(Object.keys(specs));
-    const way = random.pick(['has_one', 'has_many', 'has_many', undefined]);
+    const way = random.pick(['has_one', 'has_one', 'has_many', 'has_many', undefined]);
     const required = way !== 'has_one' && collection === 'users' && random.chance(0.4);
     relations[name] = { kind: 'belongs_to', collection, required };
     if (way === undefined) continue;
@@ -69,7 +69,7 @@ function addRelations(specs: Specs, from: string, random: Random): void {
       via: name,
     };
   }
-  if (random.chance(0.7)) {
+  if (random.chance(0.9)) {
     const collection = random.pick(Object.keys(specs));
     relations[`linked_${collection}`] = { kind: 'many_to_many', collection };
   }

@@ -64,11 +64,13 @@ class Session {
     const before = this.#data ?? (await readAll(this.#stocked));
     const write = this.#write(before);
     const request = this.#request(write, before);
-    const rules = new RandomRules((collection, action) => this.#rules(collection, action, before));
+    const rules = new RandomRules((collection, action) => this.#rules(collection, action, { data: before, write }));
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
     const expected = judge(write, standing);
     const error = await this.#perform(write, request, rules);
-    const after = await readAll(this.#stocked);
+    // A refusal that wrote something is found by one of the next looks.
+    const isRead = error === undefined || expected !== undefined || this.#random.chance(0.2);
+    const after = isRead ? await readAll(this.#stocked) : before;
     this.#data = after;
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
@@ -130,7 +132,7 @@ class Session {
       id,
       values: this.#values(made, action, data),
       partners: this.#partners(made, data),
-      members: this.#members(made, data, action),
+      members: this.#members(made, data, { action, id }),
     } as const;
     const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
     return isEmpty ? this.#write(data) : write;
@@ -157,22 +159,24 @@ class Session {
   #partners({ relations }: Collection, data: Data): Write['partners'] {
     const random = this.#random;
     return [...relations.values()].flatMap((relation) => {
-      if (relation.kind !== 'has_one' || random.chance(0.6)) return [];
+      if (relation.kind !== 'has_one' || random.chance(0.5)) return [];
       return [{ relation, id: random.chance(0.3) ? null : this.#idOf(relation.collection, data, false) }];
     });
   }
 
-  #members({ relations }: Collection, data: Data, action: Write['action']): Write['members'] {
+  #members({ relations }: Collection, data: Data, { action, id }: Pick<Write, 'action' | 'id'>): Write['members'] {
     const random = this.#random;
     return [...relations.values()].flatMap((relation): MemberOperation[] => {
-      if (relation.kind !== 'many_to_many' || random.chance(0.5)) return [];
+      if (relation.kind !== 'many_to_many' || random.chance(0.35)) return [];
       const some = () => Array.from({ length: random.below(4) }, () => this.#idOf(relation.collection, data, false)!);
+      const links = data.links.get(relation.linkTable) ?? [];
+      const own = () => links.flatMap(([source, target]) => (source === id && random.chance(0.5) ? [target] : []));
       const replaces = random.chance(0.4);
       const operation = {
         relation,
         ...(replaces && { set: some() }),
         ...((!replaces || random.chance(0.3)) && { add: some() }),
-        ...((action === 'update' || random.chance(0.3)) && random.chance(0.6) && { remove: some() }),
+        ...((action === 'update' || random.chance(0.3)) && random.chance(0.6) && { remove: [...some(), ...own()] }),
       };
       return [operation];
     });
@@ -202,13 +206,16 @@ class Session {
     return { catalog: this.#stocked.schema, collection, action };
   }
 
-  #rules(collection: string, action: Action, data: Data): readonly Policy[] {
+  #rules(collection: string, action: Action, about: About): readonly Policy[] {
     const random = this.#random;
     if (random.chance(action === 'read' ? 0.7 : 0.15)) return [this.#compiled(collection, action, TRUE)!];
-    return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, data));
+    return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, about));
   }
 
-  #rule(collection: string, action: Action, data: Data): Policy {
+  #rule(collection: string, action: Action, { data, write }: About): Policy {
+    const isOfWrite = collection === write.collection && action === write.action;
+    const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
+    if (direct !== undefined) return this.#compiled(collection, action, direct)!;
     const key = `${collection} ${action}`;
     const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
     const maker =
@@ -218,6 +225,29 @@ class Session {
       const made = this.#compiled(collection, action, maker.make());
       if (made !== undefined) return made;
     }
+  }
+
+  /** Whether the written record has a partner, or has a member: mostly one that the write speaks of. */
+  #aboutHeld({ collection, partners, members }: Write, data: Data): Expr | undefined {
+    const random = this.#random;
+    const held = [...this.#stocked.schema.collections.get(collection)!.relations.values()].filter(
+      ({ kind }) => kind === 'has_one' || kind === 'many_to_many',
+    );
+    if (held.length === 0) return undefined;
+    const { kind, name, collection: target } = random.pick(held);
+    const spoken = [
+      ...partners.filter(({ relation }) => relation.name === name).map(({ id }) => id),
+      ...members.filter(({ relation }) => relation.name === name).flatMap(({ set, add, remove }) => [set, add, remove]),
+    ].flat(2);
+    const ids = [...spoken.filter((id) => typeof id === 'string'), ...idsOf(data.rows.get(target)!).slice(0, 2)];
+    const path = { kind: 'path', root: 'next', steps: [{ name, span: SPAN }], span: SPAN } as const;
+    const right = { kind: 'text', value: random.pick(ids), span: SPAN } as const;
+    const op = kind === 'has_one' ? '=' : 'contains';
+    const expr: Expr =
+      kind === 'has_one' && random.chance(0.4)
+        ? { kind: 'is null', negated: random.chance(0.5), operand: path, span: SPAN }
+        : { kind: 'compare', op, opSpan: SPAN, left: path, right, span: SPAN };
+    return random.chance(0.4) ? { kind: 'not', item: expr, span: SPAN } : expr;
   }
 
   /** Undefined where the checker refuses it. */
@@ -231,6 +261,12 @@ class Session {
       return undefined;
     }
   }
+}
+
+/** What rules are made about. */
+interface About {
+  readonly data: Data;
+  readonly write: Write;
 }
 
 const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: SPAN }, span: SPAN };

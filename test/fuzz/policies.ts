@@ -157,7 +157,7 @@ export class PolicyMaker {
     // The caller is not walked beyond relations of their own.
     const found = root === 'auth' ? all.filter(({ names }) => names.length === 1) : all;
     if (found.length === 0) return undefined;
-    const toMany = random.pick((root === 'auth' ? undefined : this.#comesBack(root, found)) ?? found);
+    const toMany = random.pick(this.#ofTheWrite(root, found));
     const path = this.#path(root, variable, toMany.names);
     if (random.chance(0.12)) {
       const right = this.#valueOf(`id:${toMany.collection}`, bound);
@@ -172,13 +172,21 @@ export class PolicyMaker {
     return made;
   }
 
-  /** Of a written record, often a path on which the record itself might be met. */
-  #comesBack(root: 'record' | 'next' | 'variable', found: readonly ToMany[]): readonly ToMany[] | undefined {
-    const { action, collection } = this.#setting;
-    const isWrite = root !== 'variable' && (action === 'update' || action === 'create');
-    if (!isWrite || this.#random.chance(0.5)) return undefined;
-    const back = found.filter((toMany) => toMany.collection === collection);
-    return back.length > 0 ? back : undefined;
+  /** Of a written record, often its own members, or a path on which the record itself might be met. */
+  #ofTheWrite(root: Path['root'], found: readonly ToMany[]): readonly ToMany[] {
+    const { collection } = this.#setting;
+    const roll = this.#random.next();
+    if (!this.#isWritten(root) || roll > 0.6) return found;
+    const { relations } = this.#setting.catalog.collections.get(collection)!;
+    const isOwn = ({ names: [first = '', ...more] }: ToMany): boolean =>
+      more.length === 0 && relations.get(first)?.kind === 'many_to_many';
+    const chosen = found.filter((toMany) => (roll < 0.2 ? isOwn(toMany) : toMany.collection === collection));
+    return chosen.length > 0 ? chosen : found;
+  }
+
+  #isWritten(root: Path['root']): boolean {
+    const { action } = this.#setting;
+    return (root === 'record' || root === 'next') && (action === 'update' || action === 'create');
   }
 
   // -------------------------------------------------------------- leaves
@@ -359,7 +367,8 @@ export class PolicyMaker {
     const found = this.#reachesOf(collection).values.get(type) ?? [];
     // Near or far, nullable or not: the kinds of paths are rarer in a schema than in the shapes that must be met.
     const [isFar, nullable] = [random.chance(0.5), random.chance(0.5)];
-    const wanted = found.filter((reach) => reach.names.length > 1 === isFar && reach.nullable === nullable);
+    const alike = found.filter((reach) => reach.names.length > 1 === isFar && reach.nullable === nullable);
+    const wanted = this.#isWritten(root) && random.chance(0.15) ? this.#behindPartners(found) : alike;
     const from = wanted.length > 0 ? wanted : found;
     if (from.length === 0) return undefined;
     const { names } = random.pick(from);
@@ -367,6 +376,12 @@ export class PolicyMaker {
     if (root === 'variable' && names.length === 1 && names[0] === 'id' && random.chance(0.7))
       return this.#path(root, variable, []);
     return this.#path(root, variable, names);
+  }
+
+  /** Reaches that begin with a has_one of the record. */
+  #behindPartners(found: readonly Reach[]): readonly Reach[] {
+    const { relations } = this.#setting.catalog.collections.get(this.#setting.collection)!;
+    return found.filter(({ names }) => relations.get(names[0] ?? '')?.kind === 'has_one');
   }
 
   /** Often the key that mostly says something of the type. */

@@ -123,6 +123,28 @@ describe('explain', () => {
     expect([allowed, sql]).toEqual([false, undefined]);
   });
 
+  it('of a create does not find the new record among the stored ones, and reads its members from itself', () => {
+    const at = { catalog, collection: 'documents', action: 'create' } as const;
+    const record = { ...RECORD, tags: ['t1'], cover: null };
+    const related: Related = {
+      one: (_collection, id) => (id === 't1' ? { id, label: 'new' } : RELATED.one(_collection, id)),
+      many: (_collection, relation) => (relation === 'tags' ? [{ id: 't2', label: 'old' }] : []),
+    };
+    const told = (text: string) => {
+      const { allowed, sql } = explain({
+        policy: compile(text, at),
+        request: REQUEST,
+        record,
+        isWritten: true,
+        related,
+      });
+      return [allowed, sql];
+    };
+    expect(told('any(@record.tags as t, t.label = "new")')).toEqual([true, undefined]);
+    expect(told('any(@record.tags as t, t.label = "old")')).toEqual([false, undefined]);
+    expect(told('@record.cover is null and none(@record.team.memberships as m, true)')).toEqual([true, undefined]);
+  });
+
   it('says what the predicate says', () => {
     const disagreeing = SENTENCES.map(([text]) => situation(text)).filter(
       ({ policy, request, record, related }) =>
