@@ -99,8 +99,13 @@ export const FAULTS: readonly Fault[] = [
     'return result ? TRUE : FALSE',
   ),
   fault(LEAVES, 'a fraction against an int is rounded down', /'ceil' : 'floor'/, "'floor' : 'floor'"),
-  fault(LOWER, 'variables resolve to the record', /return source;\n\s*\}\n\s*\}\n\s*\}/, 'return RECORD;}}}'),
-  fault(LOWER, 'next is the record', /return this\.#roots\.next;/, 'return this.#roots.record;'),
+  fault(
+    LOWER,
+    'variables resolve to the record',
+    /return \{ wrap: itself, source \};/,
+    'return { wrap: itself, source: this.#roots.record };',
+  ),
+  fault(LOWER, 'next is the record', /source: this\.#roots\.next/, 'source: this.#roots.record'),
   fault(
     LOWER,
     'a written record has the members and the partner that are stored',
@@ -122,8 +127,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'the foreign key of a written record leads to its own members',
-    /path\.steps\.length > 0 \? \{ by: 'owner', key \} : lookup/,
-    'lookup',
+    /path\.steps\.length > 0 \|\| key\.kind === 'slot'/,
+    "key.kind === 'slot'",
   ),
   fault(
     CONDITION,
@@ -234,7 +239,7 @@ export const FAULTS: readonly Fault[] = [
     /\(item\.relation\.kind === 'belongs_to' \|\| item\.relation\.kind === 'has_one'\)/,
     'true',
   ),
-  fault(SIMPLIFY, 'nullable columns are always there', /return column\.nullable \? /, 'return false ? '),
+  fault(SIMPLIFY, 'nullable columns are always there', /&& column\.nullable \? /, '&& false ? '),
   fault(
     SIMPLIFY,
     'presence swallows its test in and',
@@ -295,8 +300,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WHERE,
     'negated walks are hoisted',
-    /if \(exists\.negated \|\| !isSelective\(exists\.condition\)\)/,
-    'if (!isSelective(exists.condition))',
+    /if \(negated \|\| !isSelective\(condition\)\)/,
+    'if (!isSelective(condition))',
   ),
   fault(
     WHERE,
