@@ -1,6 +1,6 @@
 /** Parse, check and lower policies of about 100 characters; and the memory that a compiled one keeps. */
 import { parse } from '../grammar/parser.ts';
-import { check } from '../src/policy/check/check.ts';
+import { check } from '../src/policy/check/checker.ts';
 import { compile } from '../src/policy/compile.ts';
 import { NO_RELATED, type Policy, type PolicyRequest } from '../src/policy/types.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';

@@ -1,6 +1,6 @@
 /** What a policy may be at most, checked over its tokens before anything recurses. */
 import type { IToken } from 'chevrotain';
-import type { PolicyIssue } from './errors.ts';
+import type { PolicyIssue } from './policy-error.ts';
 import type { Span } from './syntax.ts';
 import { And, Close, CloseList, Comma, Not, Open, OpenList, Or } from './tokens.ts';
 

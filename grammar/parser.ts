@@ -1,7 +1,7 @@
 /** Text → tree. Total: any text is answered by a tree or by issues, never by a throw. */
 import { EmbeddedActionsParser, EOF, type IToken, type ParserMethod } from 'chevrotain';
-import type { PolicyIssue } from './errors.ts';
 import { overLength, overLimit } from './limits.ts';
+import type { PolicyIssue } from './policy-error.ts';
 import {
   MOST_ISSUES,
   type Report,
@@ -13,8 +13,8 @@ import {
   readVariableName,
   type Shift,
   spanOf,
-} from './read.ts';
-import { isStandIn, repairs } from './recovery.ts';
+} from './read-tokens.ts';
+import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
 import type { CompareOp, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';

@@ -1,6 +1,6 @@
 /** Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own error and fix; reading goes on. */
 import type { IToken } from 'chevrotain';
-import { fault, type Report, respell, spanOf } from './read.ts';
+import { fault, type Report, respell, spanOf } from './read-tokens.ts';
 import type { Span } from './syntax.ts';
 import {
   And,

@@ -1,7 +1,7 @@
 /** The one syntax error of a text, said in the words of its author: what stands there, what could, and a fix where one is plain. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
-import type { Fix, PolicyIssue } from './errors.ts';
-import { spanOf } from './read.ts';
+import type { Fix, PolicyIssue } from './policy-error.ts';
+import { spanOf } from './read-tokens.ts';
 import { nearest } from './suggest.ts';
 import * as t from './tokens.ts';
 

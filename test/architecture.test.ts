@@ -76,7 +76,7 @@ function targetOf(from: string, specifier: string): string {
   return specifier.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
 }
 
-/** `src/store/database/open.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
+/** `src/store/database/open-database.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
 function roomOf(file: string): string {
   const [top, room] = file.split('/') as [string, string];
   return top === 'src' ? room.replace(/\.ts$/, '') : top;
@@ -130,7 +130,7 @@ describe('the rooms', () => {
       ({ from, to }) => isList(from) && from.startsWith('src/routes/') && to.startsWith('src/routes/'),
     );
     // How every route is written.
-    const routes = new Set(listed.map(({ to }) => to).filter((to) => to !== 'src/routes/route.ts'));
+    const routes = new Set(listed.map(({ to }) => to).filter((to) => to !== 'src/routes/define-route.ts'));
     const wrong = inside.filter(({ from, to }) => from.startsWith('src/routes/') && !isList(from) && routes.has(to));
     expect(wrong.map(say)).toEqual([]);
   });

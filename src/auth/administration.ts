@@ -4,7 +4,7 @@ import type { Schema } from '../schema/model.ts';
 import { param, sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { touched } from '../store/records/touched.ts';
-import { type AuditQuery, type AuditRow, readAudit, record } from './audit.ts';
+import { type AuditQuery, type AuditRow, readAudit, record } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { checkEmail, normalEmail } from './email-address.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';

@@ -6,10 +6,10 @@ import type { Database } from '../store/database/contract.ts';
 import { AccessTokens } from './access-tokens.ts';
 import { Accounts, type Issued, type RefreshRequest } from './accounts.ts';
 import { Administration } from './administration.ts';
-import { type Client, record } from './audit.ts';
+import { type Client, record } from './audit-trail.ts';
 import { Authenticator, type Credentials, type SessionClaims } from './authenticator.ts';
-import type { Caller } from './contract.ts';
-import { createLimiter, type Limiter } from './limits.ts';
+import type { Caller } from './caller.ts';
+import { createLimiter, type Limiter } from './limiter.ts';
 import { Mailer } from './mail.ts';
 import { OAuth, type OAuthCallback, type OAuthEnd, type OAuthStart, type StartedOAuth } from './oauth.ts';
 import { Identities } from './oauth-identity.ts';
@@ -23,9 +23,9 @@ import { type User, Users } from './users.ts';
 
 export type { Issued } from './accounts.ts';
 export type { Administration } from './administration.ts';
-export type { AuditRow, Client } from './audit.ts';
+export type { AuditRow, Client } from './audit-trail.ts';
 export type { Credentials } from './authenticator.ts';
-export type { Caller } from './contract.ts';
+export type { Caller } from './caller.ts';
 export type { PasswordPool } from './passwords.ts';
 export type { User } from './users.ts';
 

@@ -4,12 +4,12 @@
  * never lets anybody in for longer than a second.
  */
 import { Problem } from '../problem.ts';
+import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
-import { effectiveRoles } from '../schema/roles.ts';
 import type { Database } from '../store/database/contract.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { BoundedMap } from './bounded-map.ts';
-import type { Caller } from './contract.ts';
+import type { Caller } from './caller.ts';
 import { invalidToken } from './invalid-token.ts';
 import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';

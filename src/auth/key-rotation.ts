@@ -4,7 +4,7 @@
  */
 import type { Database } from '../store/database/contract.ts';
 import { newKey } from './access-tokens.ts';
-import { record } from './audit.ts';
+import { record } from './audit-trail.ts';
 import { CHANNEL } from './authenticator.ts';
 import { SigningKeys } from './signing-keys.ts';
 

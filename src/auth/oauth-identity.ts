@@ -5,11 +5,11 @@
  * carelessly would be enough to take over the service.
  */
 import { Problem } from '../problem.ts';
+import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
-import { effectiveRoles } from '../schema/roles.ts';
 import { type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
-import { type Client, record } from './audit.ts';
+import { type Client, record } from './audit-trail.ts';
 import { emailAddress, normalEmail } from './email-address.ts';
 import type { Users } from './users.ts';
 

@@ -1,8 +1,8 @@
 /** Checks a password: limited, audited, and equally slow whether or not the account exists. */
 import type { Database } from '../store/database/contract.ts';
 import { LimitReached } from './attempt-counter.ts';
-import { type AuditEntry, type Client, record } from './audit.ts';
-import type { Limiter } from './limits.ts';
+import { type AuditEntry, type Client, record } from './audit-trail.ts';
+import type { Limiter } from './limiter.ts';
 import type { PasswordPool } from './passwords.ts';
 import type { Account, Users } from './users.ts';
 

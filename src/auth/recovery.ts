@@ -2,12 +2,12 @@
 import { Problem } from '../problem.ts';
 import { sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
-import { type Client, record } from './audit.ts';
+import { type Client, record } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
-import type { Caller } from './contract.ts';
+import type { Caller } from './caller.ts';
 import { normalEmail } from './email-address.ts';
 import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from './email-tokens.ts';
-import type { Limiter } from './limits.ts';
+import type { Limiter } from './limiter.ts';
 import type { Mailer } from './mail.ts';
 import type { PasswordCheck } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';

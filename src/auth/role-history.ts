@@ -2,7 +2,7 @@
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
 import { readTextArray } from '../store/database/text-array.ts';
-import { type Client, record } from './audit.ts';
+import { type Client, record } from './audit-trail.ts';
 
 export async function beginRoleHistory(db: Queryable, userId: string): Promise<void> {
   await db.run(sql`

@@ -1,11 +1,11 @@
 /** What follows when records of `users` change or go by the collection routes: the audit trail, and the last admin. */
 import { Problem } from '../problem.ts';
+import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
-import { effectiveRoles } from '../schema/roles.ts';
 import { param, sql } from '../sql.ts';
 import type { Transaction } from '../store/database/contract.ts';
 import type { Hooks } from '../store/records/access-context.ts';
-import { record } from './audit.ts';
+import { record } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { recordRoles } from './role-history.ts';
 

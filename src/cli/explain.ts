@@ -1,12 +1,12 @@
 /** `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a record, clause by clause. */
 import { ConfigError, unknownName } from '../config.ts';
 import { decide } from '../policy/access.ts';
-import { type Clause, explain, requestedId as idOf } from '../policy/analyse/explain.ts';
-import { needsOf } from '../policy/analyse/needs.ts';
+import { type Clause, explain, requestedId as idOf } from '../policy/analyse/explanation.ts';
+import { needsOf } from '../policy/analyse/policy-needs.ts';
 import { ACTIONS, type Action, type Policy, type PolicyRequest, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
+import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Collection } from '../schema/model.ts';
-import { effectiveRoles } from '../schema/roles.ts';
 import { ident, param, type Sql, sql } from '../sql.ts';
 import { Store } from '../store/records/access-context.ts';
 import { heldBy, loadRelated } from '../store/records/related.ts';

@@ -8,7 +8,7 @@ import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../config.ts';
 import type { Collection } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
-import { exportRecords } from '../store/transfer/export.ts';
+import { exportRecords } from '../store/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../store/transfer/members.ts';
 import type { Arguments } from './arguments.ts';
 import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
-import { formatPolicies } from '../schema/format.ts';
+import { formatPolicies } from '../schema/format-policies.ts';
 import { underlineIssue } from '../schema/issue.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';

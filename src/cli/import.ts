@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import { ConfigError, unknownName } from '../config.ts';
 import type { Collection } from '../schema/model.ts';
-import { type Imported, ImportRejected, importRecords } from '../store/transfer/import.ts';
+import { type Imported, ImportRejected, importRecords } from '../store/transfer/import-records.ts';
 import type { SourceRecord } from '../store/transfer/read-record.ts';
 import type { Arguments } from './arguments.ts';
 import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';

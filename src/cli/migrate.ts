@@ -1,5 +1,5 @@
 /** `bylaw migrate plan | apply`: from the state of the database to the schema. */
-import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrations/migrate.ts';
+import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrations/migration.ts';
 import type { Arguments } from './arguments.ts';
 import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
 import { systemTables } from './system-tables.ts';

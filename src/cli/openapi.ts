@@ -1,5 +1,5 @@
 /** `bylaw openapi`. */
-import { openapiOf } from '../describe/openapi.ts';
+import { openapiOf } from '../describe/openapi-document.ts';
 import { routes } from '../routes/index.ts';
 import type { Command } from './command.ts';
 import { printSchema } from './print-schema.ts';

@@ -5,11 +5,11 @@ import { type Config, readConfig, SETTING_NAMES } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
 import { FolderInUse } from '../store/database/folder-lock.ts';
-import { MigrationRefused } from '../store/migrations/migrate.ts';
+import { MigrationRefused } from '../store/migrations/migration.ts';
 import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
 import { remoteRunner } from './remote-command.ts';
-import { type Service, startService } from './service.ts';
+import { type Service, startService } from './start-service.ts';
 import { notifyReady, readMetricsOfAll, serveWithWorkers } from './workers.ts';
 import { openDatabaseOf, requireSchema } from './workspace.ts';
 

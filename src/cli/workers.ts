@@ -6,7 +6,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
-import { applyMigration } from '../store/migrations/migrate.ts';
+import { applyMigration } from '../store/migrations/migration.ts';
 import type { Io } from './command.ts';
 import { systemTables } from './system-tables.ts';
 import { openDatabaseOf } from './workspace.ts';

@@ -1,12 +1,12 @@
 /** The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types come from `bylaw types`. */
 import { Collection, type CollectionTypes } from './collection.ts';
-import { type UploadOptions, upload } from './files.ts';
+import { type UploadOptions, upload } from './file-upload.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
+export { BylawError, type Fault, type ProblemDocument } from './bylaw-error.ts';
 export { Collection, type CollectionTypes, etagOf, type Page, Pages, type Paging, type Written } from './collection.ts';
-export type { Progress, UploadOptions } from './files.ts';
-export { BylawError, type Fault, type ProblemDocument } from './problem.ts';
+export type { Progress, UploadOptions } from './file-upload.ts';
 export type { TokenStorage } from './session.ts';
 export type { ClientOptions } from './transport.ts';
 

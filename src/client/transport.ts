@@ -1,4 +1,4 @@
-import { errorOf } from './problem.ts';
+import { errorOf } from './bylaw-error.ts';
 import { Session, type TokenStorage, type Tokens } from './session.ts';
 
 export interface ClientOptions {

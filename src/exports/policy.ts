@@ -2,10 +2,11 @@
  * `bylaw/policy`: policies without the service, in Node and in a browser. A text is compiled once; the policy is then asked about records in
  * memory (`test`) or turned into a SQL condition (`where`). Both say the same, as they do in the service.
  */
-import { PolicyError, type PolicyIssue, placeOf } from '../../grammar/errors.ts';
+
 import { parse } from '../../grammar/parser.ts';
+import { PolicyError, type PolicyIssue, placeOf } from '../../grammar/policy-error.ts';
 import { print } from '../../grammar/printer.ts';
-import { examine } from '../policy/check/check.ts';
+import { examine } from '../policy/check/checker.ts';
 import { compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
@@ -13,7 +14,7 @@ import { readCatalog } from '../schema/load.ts';
 import { recordGraph } from './record-graph.ts';
 import { SchemaError } from './schema-error.ts';
 
-export { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
+export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 export type { Action } from '../policy/types.ts';
 export type { SchemaIssue } from '../schema/issue.ts';
 export { SchemaError } from './schema-error.ts';

@@ -1,6 +1,6 @@
 /** `bylaw`: the service inside another program, for its tests or to embed it. */
 import { resolve } from 'node:path';
-import { startService } from '../cli/service.ts';
+import { startService } from '../cli/start-service.ts';
 import { openDatabaseOf } from '../cli/workspace.ts';
 import { type FlagValues, readConfig } from '../config.ts';
 import { openLog } from '../http/log.ts';

@@ -2,10 +2,10 @@
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
-import { createLinks, type Links } from './links.ts';
+import { readIdentity } from './file-tables.ts';
+import { createLinks, type Links } from './signed-links.ts';
 import type { Storage } from './storage.ts';
 import { Sweeper } from './sweeper.ts';
-import { readIdentity } from './tables.ts';
 import { Variants } from './variants.ts';
 
 /** Bytes and their record are written within moments of each other; a quarter of an hour allows for slow ones. */

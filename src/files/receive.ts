@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Fault, Problem } from '../problem.ts';
+import { safeName } from './file-names.ts';
 import { contradiction, essenceOf, HEAD_LENGTH, isAllowed } from './media-types.ts';
 import { malformed, type Part, type PartHandler, readMultipart } from './multipart.ts';
-import { safeName } from './names.ts';
 import type { Incoming } from './storage.ts';
 
 /** Bytes of the part `data`. */

@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { koaBody } from 'koa-body';
 import { Problem } from '../problem.ts';
 import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
-import { readJsonBody } from './json.ts';
+import { readJsonBody } from './read-json-body.ts';
 
 /** `limit`: bytes, where a route takes less than others. */
 export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;

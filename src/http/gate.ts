@@ -4,7 +4,7 @@
  * The order: 401 · unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is read.
  */
 import type { Context } from 'koa';
-import type { Caller } from '../auth/contract.ts';
+import type { Caller } from '../auth/caller.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
@@ -12,13 +12,13 @@ import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import type { AccessContext, Origin } from '../store/records/access-context.ts';
-import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/roles.ts';
+import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/role-changes.ts';
 import type { App } from './app.ts';
-import { clientOf } from './client.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { allowEmbedding } from './protective-headers.ts';
 import { policyQueryOf, queryOf } from './query.ts';
+import { clientOf } from './request-client.ts';
 import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
 

@@ -3,9 +3,10 @@
  *
  *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
-import { PolicyError, type PolicyIssue } from '../../grammar/errors.ts';
+
 import { parse } from '../../grammar/parser.ts';
-import { check } from './check/check.ts';
+import { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
+import { check } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';

@@ -6,7 +6,7 @@ import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Condition } from './condition.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
-import { needsOf, type ShapeNeeds } from './emit/needs.ts';
+import { needsOf, type ShapeNeeds } from './emit/shape-needs.ts';
 import { type Printing, type Where, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';

@@ -1,6 +1,6 @@
 /**
  * The shapes that pass between the stages of the policy compiler. Pure: no Node, no database.
- * text → Expr (grammar) → Checked (check.ts) → specialised and lowered → predicate and where.
+ * text → Expr (grammar) → Checked (checker.ts) → specialised and lowered → predicate and where.
  */
 import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql } from '../sql.ts';

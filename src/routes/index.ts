@@ -1,12 +1,12 @@
 /** The routes, in the order of the manual. Where two paths match, the first counts. */
 import { authRoutes } from './auth/index.ts';
+import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
 import { createRecord } from './records/create.ts';
 import { listRecords } from './records/list.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
-import type { DescribedRoute } from './route.ts';
 import { docs } from './system/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';

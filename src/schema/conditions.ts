@@ -1,7 +1,7 @@
 /** `conditions:` → named conditions that policies may call. Each body is checked by itself, after those that it calls. */
 import { parse } from '../../grammar/parser.ts';
-import { examine } from '../policy/check/check.ts';
-import { callsIn, type Head, namedCondition, readHead } from '../policy/check/conditions.ts';
+import { examine } from '../policy/check/checker.ts';
+import { callsIn, type Head, namedCondition, readHead } from '../policy/check/condition-calls.ts';
 import type { Catalog, NamedCondition } from '../policy/types.ts';
 import { cutByComment, type Path } from './issue.ts';
 import type { SchemaFile } from './shape.ts';

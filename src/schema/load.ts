@@ -1,11 +1,11 @@
 /** The text of a schema file → the schema, or every fault of the file at once, each at its place. Runs without Node. */
 import type { Catalog } from '../policy/types.ts';
-import { readAccess } from './access.ts';
 import { declareCollections } from './collections.ts';
 import { readConditions } from './conditions.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
+import { readAccess } from './read-access.ts';
 import {
   readLimits,
   readOAuth,

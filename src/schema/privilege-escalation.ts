@@ -1,9 +1,9 @@
 /** Policies that trust a field of the caller which that caller may set: users could grant themselves what it gives. */
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
 import { operandsOf, partsOf } from '../policy/visit.ts';
-import { type AccessShapes, rulePlace } from './access.ts';
 import type { Path } from './issue.ts';
 import type { Collection } from './model.ts';
+import { type AccessShapes, rulePlace } from './read-access.ts';
 import type { SchemaSource } from './source.ts';
 
 interface Context extends AccessShapes {

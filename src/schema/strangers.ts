@@ -3,10 +3,10 @@
  * or keep the record from being deleted. A stranger is anyone who has no other roles than those of registration.
  */
 import type { Action, BelongsTo as CatalogBelongsTo, Checked, CheckedOperand, Policy } from '../policy/types.ts';
-import { type AccessShapes, rulePlace } from './access.ts';
 import type { Path } from './issue.ts';
 import type { BelongsTo, Collection, Schema } from './model.ts';
 import { allOperandsOf } from './privilege-escalation.ts';
+import { type AccessShapes, rulePlace } from './read-access.ts';
 import type { SchemaSource } from './source.ts';
 
 export interface StrangersContext extends AccessShapes {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { openDatabase } from '../../src/store/database/open.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { until } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';

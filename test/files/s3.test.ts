@@ -1,7 +1,7 @@
 /** The same bytes through a bucket, at the interface of the storage. The whole service on one: bucket.test.ts. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openStorage } from '../../src/files/open.ts';
+import { openStorage } from '../../src/files/open-storage.ts';
 import { readS3Place, s3Storage } from '../../src/files/s3.ts';
 import { type Storage, StorageUnavailable } from '../../src/files/storage.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';

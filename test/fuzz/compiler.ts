@@ -2,8 +2,8 @@
 import { pathToFileURL } from 'node:url';
 
 type ParserModule = typeof import('../../grammar/parser.ts');
-type CheckModule = typeof import('../../src/policy/check/check.ts');
-type ExplainModule = typeof import('../../src/policy/analyse/explain.ts');
+type CheckModule = typeof import('../../src/policy/check/checker.ts');
+type ExplainModule = typeof import('../../src/policy/analyse/explanation.ts');
 type CompileModule = typeof import('../../src/policy/compile.ts');
 type SqlModule = typeof import('../../src/sql.ts');
 
@@ -20,9 +20,9 @@ export const ROOT = new URL('../../', import.meta.url);
 export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
   const { parse } = await load<ParserModule>('grammar/parser.ts');
-  const { check } = await load<CheckModule>('src/policy/check/check.ts');
+  const { check } = await load<CheckModule>('src/policy/check/checker.ts');
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
-  const { explain } = await load<ExplainModule>('src/policy/analyse/explain.ts');
+  const { explain } = await load<ExplainModule>('src/policy/analyse/explanation.ts');
   return { parse, check, compileChecked, explain, sql: await load<SqlModule>('src/sql.ts') };
 }
 

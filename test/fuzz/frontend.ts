@@ -2,9 +2,10 @@
  * Byte-level fuzzing of the front end (parse + check): no throw, every span inside the text, every fix an improvement, and an answer in time.
  * The time is the best of three runs of one input: a pause of the garbage collector or of the machine hits one run, a slow input hits all.
  */
-import { underline } from '../../grammar/errors.ts';
+
 import { parse } from '../../grammar/parser.ts';
-import { check, examine } from '../../src/policy/check/check.ts';
+import { underline } from '../../grammar/policy-error.ts';
+import { check, examine } from '../../src/policy/check/checker.ts';
 import type { Action } from '../../src/policy/types.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';
 

@@ -3,8 +3,8 @@ import { type Compiler, loadCompiler, ROOT } from './compiler.ts';
 
 type AccessModule = typeof import('../../src/policy/access.ts');
 type LoadModule = typeof import('../../src/schema/load.ts');
-type OpenModule = typeof import('../../src/store/database/open.ts');
-type MigrateModule = typeof import('../../src/store/migrations/migrate.ts');
+type OpenModule = typeof import('../../src/store/database/open-database.ts');
+type MigrateModule = typeof import('../../src/store/migrations/migration.ts');
 type RecordsModule = typeof import('../../src/store/records/records.ts');
 
 /** A store under test: this tree's, or a copy of it with a fault put in. */
@@ -21,8 +21,8 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
   const { decide } = await load<AccessModule>('src/policy/access.ts');
   const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
-  const { openDatabase } = await load<OpenModule>('src/store/database/open.ts');
-  const { applyMigration } = await load<MigrateModule>('src/store/migrations/migrate.ts');
+  const { openDatabase } = await load<OpenModule>('src/store/database/open-database.ts');
+  const { applyMigration } = await load<MigrateModule>('src/store/migrations/migration.ts');
   const { createRecords } = await load<RecordsModule>('src/store/records/records.ts');
   return { compiler: await loadCompiler(root), decide, parseSchema, openDatabase, applyMigration, createRecords };
 }

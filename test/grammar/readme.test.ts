@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { COMPARE_OPS } from '../../grammar/tokens.ts';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action } from '../../src/policy/types.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { NO_RELATED } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';

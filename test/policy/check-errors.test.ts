@@ -1,7 +1,7 @@
 /** Every error of an author: its code, the text that it underlines, and the policy with its fix, which must compile. */
 import { describe, expect, it } from 'vitest';
-import { underline } from '../../grammar/errors.ts';
-import { examine } from '../../src/policy/check/check.ts';
+import { underline } from '../../grammar/policy-error.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import type { Action } from '../../src/policy/types.ts';
 import { SAMPLE } from './sample-catalog.ts';
 

@@ -1,6 +1,6 @@
 /** 500 typing errors in names, made from a seed: the first suggestion has to be the name that was meant. */
 import { expect, it } from 'vitest';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import type { Catalog, CatalogField } from '../../src/policy/types.ts';
 import { random } from '../fuzz/frontend.ts';
 

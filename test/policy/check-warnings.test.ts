@@ -1,6 +1,6 @@
 /** What compiles and is probably not meant: the code, the underlined text, and the policy with its fix. */
 import { describe, expect, it } from 'vitest';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import { SAMPLE } from './sample-catalog.ts';
 
 const context = { catalog: SAMPLE, collection: 'documents', action: 'update' } as const;

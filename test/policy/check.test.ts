@@ -1,7 +1,7 @@
 /** The checked tree: names resolved, literals in their final type. */
 import { describe, expect, it } from 'vitest';
 import { unindexed } from '../../src/policy/analyse/unindexed.ts';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import type { Checked, CheckedCompare, CheckedOperand } from '../../src/policy/types.ts';
 import { SAMPLE } from './sample-catalog.ts';
 

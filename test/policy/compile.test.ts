@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PolicyError } from '../../grammar/errors.ts';
+import { PolicyError } from '../../grammar/policy-error.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Clause, explain, type Situation } from '../../src/policy/analyse/explain.ts';
+import { type Clause, explain, type Situation } from '../../src/policy/analyse/explanation.ts';
 import { compile } from '../../src/policy/compile.ts';
 import type { PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';

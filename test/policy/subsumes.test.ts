@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { subsumes } from '../../src/policy/analyse/subsumes.ts';
-import { examine } from '../../src/policy/check/check.ts';
+import { examine } from '../../src/policy/check/checker.ts';
 import { canBe, FALSE, outcomes, TRUE, UNKNOWN } from '../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../src/policy/types.ts';
 import { interpret } from '../oracle/interpret.ts';

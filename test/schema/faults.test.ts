@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeOf } from '../../grammar/errors.ts';
+import { placeOf } from '../../grammar/policy-error.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { FAULTS } from './faults.ts';
 

@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Auth } from '../../src/auth/auth.ts';
+import { authTables } from '../../src/auth/auth-tables.ts';
 import { rotateKeys } from '../../src/auth/key-rotation.ts';
 import { unwrapKey, wrapKey } from '../../src/auth/key-wrapping.ts';
-import { authTables } from '../../src/auth/tables.ts';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { applyMigration } from '../../src/store/migrations/migrate.ts';
+import { applyMigration } from '../../src/store/migrations/migration.ts';
 import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf, until } from '../auth/people.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { cheapPasswords, describeOnBoth, schemaFrom } from '../support/service.ts';

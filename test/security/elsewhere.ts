@@ -65,7 +65,7 @@ export const PROVED_ELSEWHERE: readonly Proof[] = [
   {
     id: 'A52',
     name: 'limits passed by forwarding headers',
-    file: 'test/auth/limits.test.ts',
+    file: 'test/auth/limiter.test.ts',
     title: 'an address is only believed from a proxy that is configured',
   },
   {

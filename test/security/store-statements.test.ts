@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { param, raw, type Sql, sql } from '../../src/sql.ts';
 import type { Database, Queryable } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { KINDS, type Kind, openKind, postgresUrl, World } from '../store/world.ts';
 import { emptySnapshot } from '../support/embedded.ts';
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { constant, param, raw, sql } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/database/folder-lock.ts';
-import { openDatabase } from '../../src/store/database/open.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from './world.ts';
 
 async function failure(

@@ -1,6 +1,6 @@
 /** Holds a row changed in an open transaction until it is killed. */
 import { raw } from '../../src/sql.ts';
-import { openDatabase } from '../../src/store/database/open.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 
 const db = await openDatabase({ url: process.argv[2]! });
 await db.transaction(async (tx) => {

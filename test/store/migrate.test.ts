@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { readCatalog } from '../../src/store/migrations/catalog.ts';
-import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrations/migrate.ts';
+import { applyMigration, isCurrent, MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;

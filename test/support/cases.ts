@@ -1,7 +1,7 @@
 /** The cases of test/cases as data: one world, and a file of cases for each area. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { namedCondition, readHead } from '../../src/policy/check/conditions.ts';
+import { namedCondition, readHead } from '../../src/policy/check/condition-calls.ts';
 import type {
   Action,
   Catalog,

@@ -4,7 +4,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { Database } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 
 export const emptySnapshot = (): Promise<Blob> => openAsBlob(inject('emptyDatabase').tar);
 

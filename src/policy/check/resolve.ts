@@ -1,6 +1,7 @@
 /** From a path to what it names in the catalog. Every name that does not exist is reported with the nearest that does. */
-import type { Fix, PolicyIssue } from '../../../grammar/errors.ts';
+
 import { overNames } from '../../../grammar/limits.ts';
+import type { Fix, PolicyIssue } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Path, Span } from '../../../grammar/syntax.ts';
 import type {

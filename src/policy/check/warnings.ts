@@ -1,6 +1,6 @@
 /** What compiles and is probably not meant. Each warning says what happens and, where it can, how to write out what was meant. */
-import type { PolicyIssue } from '../../../grammar/errors.ts';
-import { MOST_ISSUES } from '../../../grammar/read.ts';
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Span } from '../../../grammar/syntax.ts';
 import { equalityOf, isMember, OPERATORS } from '../operators.ts';

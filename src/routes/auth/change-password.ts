@@ -1,8 +1,8 @@
 import { callerOf } from '../../http/gate.ts';
-import { jsonBody } from '../body.ts';
-import { route } from '../route.ts';
-import { clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { jsonBody } from '../json-body.ts';
 import { newPassword, password } from './fields.ts';
+import { clientOf } from './tokens-answer.ts';
 
 export const changePassword = route({
   method: 'POST',

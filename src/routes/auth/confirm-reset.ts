@@ -1,7 +1,7 @@
-import { jsonBody } from '../body.ts';
-import { route } from '../route.ts';
-import { clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { jsonBody } from '../json-body.ts';
 import { newPassword, token } from './fields.ts';
+import { clientOf } from './tokens-answer.ts';
 
 export const confirmReset = route({
   method: 'POST',

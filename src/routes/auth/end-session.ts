@@ -1,7 +1,7 @@
 import { callerOf, notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
-import { route } from '../route.ts';
-import { clearSessionCookie, clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { clearSessionCookie, clientOf } from './tokens-answer.ts';
 
 export const endSession = route({
   method: 'DELETE',

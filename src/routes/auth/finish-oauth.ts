@@ -2,8 +2,16 @@ import type { Context } from 'koa';
 import type { Parameter } from '../../describe/operation.ts';
 import { queryOf } from '../../http/query.ts';
 import { Problem } from '../../problem.ts';
-import { route } from '../route.ts';
-import { answerIssued, clientOf, FLOW_COOKIE, redirect, setCookie, setSessionCookie, tokensAnswer } from './answer.ts';
+import { route } from '../define-route.ts';
+import {
+  answerIssued,
+  clientOf,
+  FLOW_COOKIE,
+  redirect,
+  setCookie,
+  setSessionCookie,
+  tokensAnswer,
+} from './tokens-answer.ts';
 
 const parameter = (name: string): Parameter => ({
   name,

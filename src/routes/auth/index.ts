@@ -1,5 +1,5 @@
 /** The authentication routes, in the order of the manual. */
-import type { DescribedRoute } from '../route.ts';
+import type { DescribedRoute } from '../define-route.ts';
 import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
 import { confirmVerification } from './confirm-verification.ts';

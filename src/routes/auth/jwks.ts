@@ -1,5 +1,5 @@
 import { object } from '../../describe/operation.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 
 export const jwks = route({
   method: 'GET',

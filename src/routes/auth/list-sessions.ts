@@ -1,6 +1,6 @@
 import { ID, object, type Shape, TIMESTAMP } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 
 const NULLABLE = { type: ['string', 'null'] };
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { jsonBody } from '../body.ts';
-import { route } from '../route.ts';
-import { answerIssued, clientOf, tokensAnswer } from './answer.ts';
+import { route } from '../define-route.ts';
+import { jsonBody } from '../json-body.ts';
 import { password } from './fields.ts';
+import { answerIssued, clientOf, tokensAnswer } from './tokens-answer.ts';
 
 export const login = route({
   method: 'POST',

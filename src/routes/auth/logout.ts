@@ -1,6 +1,6 @@
 import { callerOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
-import { clearSessionCookie, clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { clearSessionCookie, clientOf } from './tokens-answer.ts';
 
 export const logout = route({
   method: 'POST',

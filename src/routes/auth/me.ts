@@ -1,7 +1,7 @@
-import { user } from '../../describe/collections.ts';
+import { user } from '../../describe/collection-schemas.ts';
 import { object } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 
 export const me = route({
   method: 'GET',

@@ -1,9 +1,9 @@
-import { user } from '../../describe/collections.ts';
+import { user } from '../../describe/collection-schemas.ts';
 import { object } from '../../describe/operation.ts';
-import { jsonBody } from '../body.ts';
-import { route } from '../route.ts';
-import { clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { jsonBody } from '../json-body.ts';
 import { email, newPassword } from './fields.ts';
+import { clientOf } from './tokens-answer.ts';
 
 export const register = route({
   method: 'POST',

@@ -1,6 +1,6 @@
 import { callerOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
-import { clientOf } from './answer.ts';
+import { route } from '../define-route.ts';
+import { clientOf } from './tokens-answer.ts';
 
 export const requestVerification = route({
   method: 'POST',

@@ -2,8 +2,8 @@ import type { Context } from 'koa';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 import { queryOf } from '../../http/query.ts';
 import { Problem } from '../../problem.ts';
-import { route } from '../route.ts';
-import { clientOf, FLOW_COOKIE, redirect, setCookie } from './answer.ts';
+import { route } from '../define-route.ts';
+import { clientOf, FLOW_COOKIE, redirect, setCookie } from './tokens-answer.ts';
 
 export const startOAuth = route({
   method: 'GET',

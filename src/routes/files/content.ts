@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Answer } from '../../describe/operation.ts';
+import { dispositionOf } from '../../files/file-names.ts';
 import { isInline } from '../../files/media-types.ts';
-import { dispositionOf } from '../../files/names.ts';
 import { lengthOf, readRange } from '../../files/ranges.ts';
 import type { ByteRange, Storage } from '../../files/storage.ts';
 import { type Variant, Variants } from '../../files/variants.ts';
@@ -12,8 +12,8 @@ import { admissionOf, notFound } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import { sendChunks } from '../../http/stream.ts';
 import { Problem } from '../../problem.ts';
+import { route } from '../define-route.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
-import { route } from '../route.ts';
 import { readSizes, type Sizes, sizeParameters } from './sizes.ts';
 
 const bytes = (description: string, headers: Answer['headers'] = []): Answer => ({

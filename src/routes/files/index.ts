@@ -1,5 +1,5 @@
 /** The routes of files beyond those of every collection, in the order of the manual. */
-import type { DescribedRoute } from '../route.ts';
+import type { DescribedRoute } from '../define-route.ts';
 import { readContent } from './content.ts';
 import { linkFile } from './link.ts';
 import { uploadFile } from './upload.ts';

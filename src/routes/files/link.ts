@@ -1,8 +1,8 @@
 import { object, TEXT, TIMESTAMP } from '../../describe/operation.ts';
-import { clientOf } from '../../http/client.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { clientOf } from '../../http/request-client.ts';
+import { route } from '../define-route.ts';
 import { idOf } from '../records/request.ts';
-import { route } from '../route.ts';
 
 export const linkFile = route({
   method: 'POST',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
-import { createData, expandParameter, uniqueProblems, written } from '../../describe/collections.ts';
+import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
 import type { RequestBody } from '../../describe/operation.ts';
 import { boundaryOf } from '../../files/multipart.ts';
 import { checkQuota, quotaOf, takeQuota } from '../../files/quota.ts';
@@ -9,14 +9,14 @@ import { checkLength, type Received, receive } from '../../files/receive.ts';
 import type { Incoming } from '../../files/storage.ts';
 import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { readJsonBody } from '../../http/json.ts';
+import { readJsonBody } from '../../http/read-json-body.ts';
 import { Problem } from '../../problem.ts';
 import { StoreError, type Transaction } from '../../store/database/contract.ts';
 import { Refusal } from '../../store/refusal.ts';
+import { route } from '../define-route.ts';
 import { answerCreated, send } from '../records/answer.ts';
 import { expandOf } from '../records/expand.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
-import { route } from '../route.ts';
 import { drain } from './drain.ts';
 
 /** The handler streams it. */

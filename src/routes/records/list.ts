@@ -1,7 +1,7 @@
-import { expandParameter, filterParameters, page } from '../../describe/collections.ts';
+import { expandParameter, filterParameters, page } from '../../describe/collection-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 import { rangeParameters, readListQuery } from './list-query.ts';
 
 export const listRecords = route({

@@ -1,7 +1,7 @@
-import { expandParameter, inData, record } from '../../describe/collections.ts';
+import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
 import { etagOf, isUnchanged } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
 

@@ -1,6 +1,6 @@
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 import { headerOf, idOf, ifMatchParameter } from './request.ts';
 
 export const removeRecord = route({

@@ -1,8 +1,14 @@
-import { adminProblems, expandParameter, uniqueProblems, updateData, written } from '../../describe/collections.ts';
+import {
+  adminProblems,
+  expandParameter,
+  uniqueProblems,
+  updateData,
+  written,
+} from '../../describe/collection-schemas.ts';
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 import { answerWritten, send } from './answer.ts';
 import { headerOf, idOf, ifMatchParameter } from './request.ts';
 import { recordBody, writeRequestOf } from './write-request.ts';

@@ -1,12 +1,12 @@
 /** What a write asks for: its body `{ "data": … }` and its `expand`, each read and checked once. Not a route. */
 import type { Context } from 'koa';
-import { inData } from '../../describe/collections.ts';
+import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';
 import { pointerPart } from '../../http/body.ts';
 import { type Fault, MAX_SHOWN_FAULTS, UNSHOWN_FAULT } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import type { Data } from '../../store/records/input.ts';
-import type { Body } from '../route.ts';
+import type { Body } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 
 /** The body of a write. An update reports its faults only to a caller who may change the record, so they are not thrown. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { TEXT } from '../../describe/operation.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 import { type ApiDocument, renderDocs, STYLE } from './docs-page.ts';
 
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;

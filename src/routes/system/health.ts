@@ -2,8 +2,8 @@
 import { object } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
-import { isCurrent } from '../../store/migrations/migrate.ts';
-import { route } from '../route.ts';
+import { isCurrent } from '../../store/migrations/migration.ts';
+import { route } from '../define-route.ts';
 
 export const healthz = route({
   method: 'GET',

@@ -1,7 +1,7 @@
 import { TEXT } from '../../describe/operation.ts';
 import { isLocal } from '../../http/address.ts';
 import { notFound } from '../../http/gate.ts';
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 
 export const metrics = route({
   method: 'GET',

@@ -1,4 +1,4 @@
-import { route } from '../route.ts';
+import { route } from '../define-route.ts';
 
 export const openapi = route({
   method: 'GET',

@@ -6,10 +6,10 @@ import pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { type Database, StoreError } from './contract.ts';
 import { EngineStream } from './engine-stream.ts';
-import { toStoreError } from './errors.ts';
 import { lockFolder } from './folder-lock.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { type Outcome, Statements } from './statements.ts';
+import { toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {

@@ -5,8 +5,8 @@
 import pg from 'pg';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError } from './contract.ts';
-import { isConnectionLoss, isStalePlan, toStoreError } from './errors.ts';
 import type { Statements } from './statements.ts';
+import { isConnectionLoss, isStalePlan, toStoreError } from './to-store-error.ts';
 import { mustNotHoldConnection } from './transaction.ts';
 
 /** Above it, an answer would come too late to be of use. */

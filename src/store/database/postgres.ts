@@ -5,10 +5,10 @@
 import pg from 'pg';
 import { param, raw, type Sql, sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
-import { isStalePlan, isTransient, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { type Outcome, Statements } from './statements.ts';
+import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface PostgresOptions {

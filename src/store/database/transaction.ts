@@ -6,8 +6,8 @@ import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
 import type { Transaction } from './contract.ts';
-import { isStalePlan, isTransient, toStoreError } from './errors.ts';
 import type { Outcome } from './statements.ts';
+import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 

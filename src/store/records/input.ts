@@ -7,7 +7,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from './access-context.ts';
-import { type RolesChange, readRoles } from './roles.ts';
+import { type RolesChange, readRoles } from './role-changes.ts';
 
 export interface Value {
   readonly column: string;

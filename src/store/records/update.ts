@@ -14,7 +14,7 @@ import { memberChangeOf, writeMembers } from './links.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
 import { answerOf } from './read.ts';
 import { TRUE } from './record-shape.ts';
-import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './roles.ts';
+import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
 

@@ -1,5 +1,5 @@
+import { BylawError, type ProblemDocument } from './bylaw-error.ts';
 import { recordOf } from './collection.ts';
-import { BylawError, type ProblemDocument } from './problem.ts';
 import type { Transport } from './transport.ts';
 
 /** As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of this project. */

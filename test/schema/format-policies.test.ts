@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { formatPolicies } from '../../src/schema/format.ts';
+import { formatPolicies } from '../../src/schema/format-policies.ts';
 
 const BEFORE = `# a comment
 collections:   # here

@@ -1,7 +1,8 @@
 /** Expr → Checked: every name resolved, every type known. All errors are found in one walk. */
-import type { PolicyIssue } from '../../../grammar/errors.ts';
+
 import { parse } from '../../../grammar/parser.ts';
-import { MOST_ISSUES } from '../../../grammar/read.ts';
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
 import { equalityOf } from '../operators.ts';
@@ -9,7 +10,7 @@ import type { ValueType } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, NamedCondition } from '../types.ts';
 import { checkChange, isChange } from './changed.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
-import { bindArgument, callsIn, unboundParameter } from './conditions.ts';
+import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
 import { type Bound, type Fault, type Place, resolve } from './resolve.ts';
 import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';

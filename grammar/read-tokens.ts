@@ -1,7 +1,7 @@
 /** From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading goes on with what was meant. */
 import type { IToken } from 'chevrotain';
-import type { Fix, PolicyIssue } from './errors.ts';
 import { overNames } from './limits.ts';
+import type { Fix, PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Name, Now, Numeral, Operand, Path, Root, Span, Text } from './syntax.ts';
 import { JSON_NUMBER, RESERVED } from './tokens.ts';

@@ -1,12 +1,12 @@
 /** What the authentication routes share: the client at the other end, cookies, and the response with tokens. Not a route. */
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
-import { user } from '../../describe/collections.ts';
+import { user } from '../../describe/collection-schemas.ts';
 import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
 
-export { clientOf } from '../../http/client.ts';
+export { clientOf } from '../../http/request-client.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';

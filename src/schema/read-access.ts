@@ -1,8 +1,8 @@
 /** The rules of the file → compiled policies. Every fault is reported at its characters in the file. */
-import type { PolicyIssue } from '../../grammar/errors.ts';
+import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import { subsumes } from '../policy/analyse/subsumes.ts';
-import { examine } from '../policy/check/check.ts';
-import { hasAnyRole } from '../policy/check/roles.ts';
+import { examine } from '../policy/check/checker.ts';
+import { hasAnyRole } from '../policy/check/roles-condition.ts';
 import { compileChecked } from '../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';

@@ -9,7 +9,7 @@ import type { Limits, Rate } from '../schema/model.ts';
 import { param, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { AttemptCounter } from './attempt-counter.ts';
-import type { Client } from './audit.ts';
+import type { Client } from './audit-trail.ts';
 import { QueuePerKey } from './bounded-queue.ts';
 import { normalEmail } from './email-address.ts';
 import { networkOf } from './network.ts';

@@ -1,6 +1,6 @@
 /** The document is the route table: every route of every collection, and nothing else. */
 import { describe, expect, it, test } from 'vitest';
-import { openapiOf } from '../../src/describe/openapi.ts';
+import { openapiOf } from '../../src/describe/openapi-document.ts';
 import { OTHER_TYPES } from '../../src/describe/writable.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/problem.ts';
 import { routes } from '../../src/routes/index.ts';

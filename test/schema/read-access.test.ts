@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Clause, explain } from '../../src/policy/analyse/explain.ts';
-import { examine } from '../../src/policy/check/check.ts';
-import { hasAnyRole } from '../../src/policy/check/roles.ts';
+import { type Clause, explain } from '../../src/policy/analyse/explanation.ts';
+import { examine } from '../../src/policy/check/checker.ts';
+import { hasAnyRole } from '../../src/policy/check/roles-condition.ts';
 import { NO_RELATED } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import type { Collection, Schema } from '../schema/model.ts';
-import { commonSchemas, schemasOf } from './collections.ts';
+import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import { type Answer, HEADERS, ID, type Json, type Operation, type Scope } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';

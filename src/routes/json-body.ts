@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Json } from '../describe/operation.ts';
 import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
 import { type Fault, Problem } from '../problem.ts';
-import type { Body } from './route.ts';
+import type { Body } from './define-route.ts';
 
 /** An object with these keys and no other. Throws `validation_failed` with every fault. */
 export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodObject<T>>> {
