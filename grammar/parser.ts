@@ -144,8 +144,23 @@ class PolicyParser extends EmbeddedActionsParser {
       { ALT: () => this.SUBRULE(this.literal) },
       { ALT: () => this.SUBRULE(this.list) },
       { ALT: () => this.SUBRULE(this.instant) },
+      { ALT: () => this.SUBRULE(this.count) },
     ]),
   );
+
+  readonly count: ParserMethod<[], Operand> = this.RULE('count', (): Operand => {
+    const word = spanOf(this.CONSUME(t.Count));
+    this.CONSUME(t.Open);
+    const path = this.SUBRULE(this.path);
+    const chosen = this.OPTION(() => {
+      this.CONSUME(t.As);
+      const name = this.CONSUME(t.Word);
+      this.CONSUME(t.Comma);
+      const condition = this.SUBRULE(this.policy);
+      return { variable: readVariableName(name, this.report), condition };
+    });
+    return { kind: 'count', path, ...chosen, span: reach(word, spanOf(this.CONSUME(t.Close))) };
+  });
 
   readonly path: ParserMethod<[], Path> = this.RULE('path', () =>
     this.OR([

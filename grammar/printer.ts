@@ -1,5 +1,5 @@
 /** The canonical text of a tree: words for operators, double quotes, one space, no parentheses but those that the tree needs. */
-import type { Expr, List, Now, Operand, Path } from './syntax.ts';
+import type { Count, Expr, List, Now, Operand, Path } from './syntax.ts';
 
 /** How tightly a condition binds; a looser one within a tighter one needs parentheses. */
 const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
@@ -57,7 +57,14 @@ function printOperand(operand: Operand): string {
       return printList(operand);
     case 'now':
       return printNow(operand);
+    case 'count':
+      return printCount(operand);
   }
+}
+
+function printCount({ path, variable, condition }: Count): string {
+  const chosen = variable === undefined || condition === undefined ? '' : ` as ${variable.name}, ${print(condition)}`;
+  return `count(${printPath(path)}${chosen})`;
 }
 
 const printList = ({ items }: List): string => `[${items.map(printOperand).join(', ')}]`;

@@ -14,7 +14,7 @@ interface Found {
 
 const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
 const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.CloseList, t.Now, t.Duration]);
-const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.OpenList, t.Now]);
+const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.OpenList, t.Now]);
 
 /** What the operators are called elsewhere. */
 const FOREIGN: ReadonlyMap<string, string> = new Map([

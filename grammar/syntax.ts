@@ -72,7 +72,7 @@ export interface Truth {
   readonly span: Span;
 }
 
-export type Operand = Path | Text | Numeral | Bool | Null | List | Now;
+export type Operand = Path | Text | Numeral | Bool | Null | List | Now | Count;
 export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
 export interface Name {
   readonly name: string;
@@ -89,6 +89,14 @@ export interface Path {
 export interface Text {
   readonly kind: 'text';
   readonly value: string;
+  readonly span: Span;
+}
+/** `count(<to-many>)`, `count(<to-many> as x, <condition>)`. Both or neither of `variable` and `condition`. */
+export interface Count {
+  readonly kind: 'count';
+  readonly path: Path;
+  readonly variable?: Name;
+  readonly condition?: Expr;
   readonly span: Span;
 }
 /** A JSON number; `source` is what was written, because a literal is never rounded. */

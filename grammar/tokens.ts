@@ -68,6 +68,8 @@ export const AtPath = createToken({
   pattern: /@[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
   label: 'a path',
 });
+/** `count` before `(`; elsewhere it is a name like any other. */
+export const Count = createToken({ name: 'Count', pattern: new RegExp(`count(?=(?:${GAP})?\\()`), label: 'count' });
 /** The name of a named condition, or of a function that there is not: a name before `(`. */
 export const CallName = createToken({
   name: 'CallName',
@@ -128,6 +130,7 @@ export const TOKENS: readonly TokenType[] = [
   As,
   Truth,
   Null,
+  Count,
   CallName,
   Word,
   Text,

@@ -19,6 +19,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
   ['Not', { words: ['not', '!'] }],
   ['Quantifier', { words: ['any', 'all', 'none'] }],
   ['As', { words: ['as'] }],
+  ['Count', { words: ['count'] }],
   ['CallName', { ebnf: '[A-Za-z_] [A-Za-z0-9_]*   /* before "(" */', pattern: new RegExp(`^q${STEP}$`) }],
   ['Truth', { words: ['true', 'false'] }],
   ['Null', { words: ['null'] }],

@@ -66,7 +66,15 @@ export interface SlotValue {
   /** A text without a successor: there is no upper bound to what starts with it. */
   readonly hasNoSuccessor: boolean;
 }
-export type Operand = ColumnRef | Value;
+/** How many rows `exists` finds. An absent key finds none. */
+export interface CountRef {
+  readonly kind: 'count';
+  readonly type: 'int';
+  readonly exists: Exists;
+  /** Beyond so many, more make no difference. */
+  readonly limit?: number;
+}
+export type Operand = ColumnRef | CountRef | Value;
 
 export type Condition = Const | Junction | Test | NullTest | Exists;
 export interface Const {

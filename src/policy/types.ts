@@ -105,7 +105,7 @@ export interface ToOneStep {
 }
 
 /** A value. `nullable`: may be absent for some record or request. */
-export type CheckedOperand = ColumnOperand | RequestOperand | LiteralOperand | NowOperand;
+export type CheckedOperand = ColumnOperand | RequestOperand | LiteralOperand | NowOperand | CountOperand;
 
 /** A scalar field, an `id`, or a to-one relation's id, behind zero or more to-one steps. */
 export interface ColumnOperand {
@@ -154,6 +154,17 @@ interface NowOperand {
   readonly kind: 'now';
   readonly seconds: number;
   readonly type: 'datetime';
+  readonly span: Span;
+}
+
+/** How many elements of a to-many relation meet the condition definitely. Absent behind an absent step. */
+export interface CountOperand {
+  readonly kind: 'count';
+  readonly path: ToManyPath;
+  readonly variable: string;
+  readonly condition: Checked;
+  readonly type: 'int';
+  readonly nullable: boolean;
   readonly span: Span;
 }
 

@@ -7,8 +7,9 @@ import type { Checked, CheckedOperand, Scope } from './types.ts';
 /** The conditions directly inside. */
 export function partsOf(checked: Checked): readonly Checked[] {
   switch (checked.kind) {
-    case 'const':
     case 'compare':
+      return [checked.left, checked.right].flatMap((side) => (side.kind === 'count' ? [side.condition] : []));
+    case 'const':
     case 'is null':
     case 'changed':
       return [];
@@ -48,7 +49,10 @@ function some(checked: Checked, test: (node: Checked) => boolean): boolean {
 function scopesOf(checked: Checked): readonly Scope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
   if (checked.kind === 'changed') return [{ kind: 'record' }, { kind: 'next' }];
-  return operandsOf(checked).flatMap((operand) => (operand.kind === 'column' ? [operand.scope] : []));
+  return operandsOf(checked).flatMap((operand) => {
+    if (operand.kind === 'count') return [operand.path.scope];
+    return operand.kind === 'column' ? [operand.scope] : [];
+  });
 }
 
 export const readsNext = (checked: Checked): boolean =>
@@ -71,9 +75,10 @@ function innerOf(cond: Condition): readonly Condition[] {
       return cond.items;
     case 'exists':
       return [cond.condition];
+    case 'test':
+      return [cond.left, cond.right].flatMap((side) => (side.kind === 'count' ? [side.exists] : []));
     case 'const':
     case 'null':
-    case 'test':
       return [];
   }
 }
@@ -85,7 +90,7 @@ export function columnsOf(cond: Condition): readonly ColumnRef[] {
     case 'null':
       return [cond.column];
     case 'test':
-      return [cond.left, cond.right].filter((side) => side.kind === 'column');
+      return [...[cond.left, cond.right].filter((side) => side.kind === 'column'), ...inner];
     case 'exists':
       return cond.key.kind === 'column' ? [cond.key, ...inner] : inner;
     case 'const':

@@ -343,6 +343,15 @@ export const FAULTS: readonly Fault[] = [
   fault(LOWER, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
   fault(LOWER, 'changed is changed_only', /node\.unchanged === place\.polarity \? same/, '!place.polarity ? same'),
   fault(LOWER, 'members that were taken away are no change', /return and\(missing\)/, 'return and(missing.slice(1))'),
+  fault(LEAVES, 'one or more is none', /negated: !up \}/, 'negated: up }'),
+  fault(LEAVES, 'a count stops at the literal', /limit: value \+ 1/, 'limit: value'),
+  fault(
+    LOWER,
+    'a count behind an absent step is nothing',
+    /return wrap\(and\(\[isPresent\(key\), test\]\)\)/,
+    'return and([wrap(TRUE), test])',
+  ),
+  fault(CLOSURES, 'a count counts all', /if \(condition\(frame\)\) count\+\+/, 'count++'),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),
   fault(COLLATION, 'surrogates rank below U+E000', /unit < 0xe000 \? unit \+ 0x2000 : unit - 0x800/, 'unit'),
   fault(

@@ -1,5 +1,17 @@
 /** Random well-typed policies as syntax trees. */
-import type { CompareOp, Expr, List, Now, Operand, Path, Quantifier, Span, Text } from '../../grammar/syntax.ts';
+import type {
+  CompareOp,
+  Count,
+  Expr,
+  List,
+  Now,
+  Numeral,
+  Operand,
+  Path,
+  Quantifier,
+  Span,
+  Text,
+} from '../../grammar/syntax.ts';
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../src/policy/types.ts';
 import type { Random } from './random.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
@@ -52,6 +64,7 @@ export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   id: 'k5',
 };
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
+const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
 const NUMERALS = [
   '0',
   '-0',
@@ -167,6 +180,8 @@ export class PolicyMaker {
     const own = ['m', 'x', 'y'][bound.length]!;
     const inner = [...bound, { variable: own, collection: toMany.collection }];
     const condition = this.#expr({ depth: depth + 1, bound: inner, leaves });
+    if (random.chance(0.25))
+      return this.#counted({ kind: 'count', path, variable: name(own), condition, span: SPAN }, bound);
     const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
     this.#elementsOf.set(made, toMany.collection);
     return made;
@@ -207,6 +222,30 @@ export class PolicyMaker {
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
     if (roll < 0.8) return this.#membership(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** Against few and many, on either side, and in a list; now and then of every element. */
+  #counted(full: Count, bound: readonly Binding[]): Expr {
+    const random = this.#random;
+    const { path } = full;
+    const count: Operand = random.chance(0.3) ? { kind: 'count', path, span: SPAN } : full;
+    const roll = random.next();
+    const number = (): Numeral => ({ kind: 'number', source: random.pick(COUNTS), span: SPAN });
+    if (roll < 0.12) {
+      const right: List = { kind: 'list', items: [number(), number()], span: SPAN };
+      return {
+        kind: 'compare',
+        op: random.pick<CompareOp>(['in', 'not in']),
+        opSpan: SPAN,
+        left: count,
+        right,
+        span: SPAN,
+      };
+    }
+    const other = roll < 0.65 ? number() : roll < 0.8 ? this.#request('int') : this.#column('int', bound);
+    const op = random.pick<CompareOp>(['=', '!=', '<', '<=', '>', '>=']);
+    const [left, right] = random.chance(0.3) ? [other ?? number(), count] : [count, other ?? number()];
+    return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
   }
 
   /** What an update changes: fields and relations of the record, often all but few of them. */

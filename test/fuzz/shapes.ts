@@ -78,6 +78,8 @@ function sideOf(operand: CheckedOperand): string {
       return `literal:${operand.exact === undefined ? typeOf(operand.type) : 'exact'}${operand.list ? '[]' : ''}`;
     case 'now':
       return 'now:datetime';
+    case 'count':
+      return `count${operand.nullable ? '?' : ''}`;
   }
 }
 

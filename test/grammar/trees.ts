@@ -54,6 +54,7 @@ const now: fc.Arbitrary<Now> = fc.oneof(
 
 const operand: fc.Arbitrary<Operand> = fc.oneof(
   path,
+  path.map((each) => ({ kind: 'count', path: each, span }) as const),
   literal,
   now,
   fc.array(literal, { maxLength: 4 }).map((items) => ({ kind: 'list', items, span }) as const),

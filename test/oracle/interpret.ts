@@ -9,6 +9,7 @@ import type {
   CheckedOperand,
   CheckedQuantified,
   ColumnOperand,
+  CountOperand,
   HasMany,
   LiteralOperand,
   ManyToMany,
@@ -132,6 +133,18 @@ interface ToManyOf {
   readonly relation: HasMany | ManyToMany;
 }
 
+/** Of what is not known, nothing counts. */
+function counted({ path, variable, condition }: CountOperand, world: Bound): number | undefined {
+  const start = walk(placeOf(path.scope, world), path.steps, world);
+  if (start === undefined) return undefined;
+  let count = 0;
+  for (const row of elementsOf(start, path, world)) {
+    const variables = new Map(world.variables).set(variable, { row, isWritten: false });
+    if (truthOf(condition, { ...world, variables }) === true) count++;
+  }
+  return count;
+}
+
 // ---------------------------------------------------------------- comparisons
 
 function compare({ op, left, right }: CheckedCompare, world: Bound): Truth {
@@ -250,6 +263,8 @@ function scalar(operand: CheckedOperand, world: Bound): Maybe {
       return literalValues(operand)[0];
     case 'now':
       return shifted(world.request.now, operand.seconds);
+    case 'count':
+      return counted(operand, world);
   }
 }
 

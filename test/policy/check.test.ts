@@ -29,6 +29,8 @@ function brief(operand: CheckedOperand): string {
       return `${JSON.stringify(operand.value)}${operand.exact ? ` exactly ${operand.exact}` : ''}: ${type}${operand.list ? '[]' : ''}`;
     case 'now':
       return `now ${operand.seconds}`;
+    case 'count':
+      return `count of ${operand.path.relation.name}${operand.nullable ? '?' : ''}`;
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   CheckedOperand,
   CheckedQuantified,
   ColumnOperand,
+  CountOperand,
   Member,
   Policy,
   PolicyRequest,
@@ -225,7 +226,17 @@ class Evaluation {
         return this.#requestValue(operand);
       case 'column':
         return this.#columnValue(operand, variables);
+      case 'count':
+        return this.#count(operand, variables);
     }
+  }
+
+  #count({ path, variable, condition }: CountOperand, variables: Variables): Found {
+    const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
+    if ('absent' in at) return at;
+    const meets = (row: Row): boolean =>
+      this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })).value === true;
+    return { value: this.#elements(at, path).filter(meets).length };
   }
 
   #columnValue(operand: ColumnOperand, variables: Variables): Found {

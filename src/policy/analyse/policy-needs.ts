@@ -4,6 +4,7 @@ import type {
   CheckedChanged,
   CheckedOperand,
   CheckedQuantified,
+  CountOperand,
   Need,
   RequestOperand,
   Scope,
@@ -78,10 +79,10 @@ function collect(checked: Checked, place: Place): void {
   for (const operand of operandsOf(checked)) collectOperand(operand, place);
   if (checked.kind === 'changed') collectChanged(checked, place);
   if (checked.kind === 'quantified') collectQuantified(checked, place);
-  else for (const part of partsOf(checked)) collect(part, place);
+  else if (checked.kind !== 'compare') for (const part of partsOf(checked)) collect(part, place);
 }
 
-function collectQuantified({ path, variable, condition }: CheckedQuantified, place: Place): void {
+function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: Place): void {
   const names = [...path.steps.map(({ relation }) => relation.name), path.relation.name];
   const element = walk(startOf(path.scope, place), names);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
@@ -92,6 +93,7 @@ function collectChanged({ members }: CheckedChanged, { root }: Place): void {
 }
 
 function collectOperand(operand: CheckedOperand, place: Place): void {
+  if (operand.kind === 'count') collectQuantified(operand, place);
   if (operand.kind !== 'column') return;
   walk(
     startOf(operand.scope, place),

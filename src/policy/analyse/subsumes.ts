@@ -1,6 +1,6 @@
 /** Whether one rule of a union makes another one idle. */
 import { isMember, isNonMember, OPERATORS } from '../operators.ts';
-import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
+import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
 
 /**
@@ -29,7 +29,7 @@ function rename(checked: Checked, names: Names): Checked {
     case 'not':
       return { ...checked, item: rename(checked.item, names) };
     case 'compare':
-      return { ...checked, left: renamed(checked.left, names), right: renamed(checked.right, names) };
+      return { ...checked, left: renamedSide(checked.left, names), right: renamedSide(checked.right, names) };
     case 'is null':
       return { ...checked, operand: renamed(checked.operand, names) };
     case 'quantified': {
@@ -41,6 +41,13 @@ function rename(checked: Checked, names: Names): Checked {
     case 'changed':
       return checked;
   }
+}
+
+function renamedSide(operand: CheckedOperand, names: Names): CheckedOperand {
+  if (operand.kind !== 'count') return renamed(operand, names);
+  const variable = `$${names.size}`;
+  const inner = new Map(names).set(operand.variable, variable);
+  return { ...operand, path: renamed(operand.path, names), variable, condition: rename(operand.condition, inner) };
 }
 
 function renamed<T extends object>(holder: T, names: Names): T {

@@ -69,6 +69,7 @@ function ofOr(items: readonly Access[]): Access {
 const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => operand.kind === 'column';
 
 function ofCompare({ op, left, right }: CheckedCompare): Access {
+  if (left.kind === 'count' || right.kind === 'count') return HOPELESS;
   const columns = [left, right].filter(dependsOnRecord);
   if (columns.length === 0) return 'free';
   if (columns.length > 1 || !OPERATORS[op].sargable) return HOPELESS;

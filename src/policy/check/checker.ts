@@ -4,14 +4,25 @@ import { parse } from '../../../grammar/parser.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Call, Compare, Expr, IsNull, Name, Operand, Path, Quantified, Truth } from '../../../grammar/syntax.ts';
+import type {
+  Call,
+  Compare,
+  Count,
+  Expr,
+  IsNull,
+  Name,
+  Operand,
+  Path,
+  Quantified,
+  Truth,
+} from '../../../grammar/syntax.ts';
 import { equalityOf } from '../operators.ts';
 import type { ValueType } from '../scalar-types.ts';
-import type { CheckContext, Checked, CheckedOperand, NamedCondition } from '../types.ts';
+import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
 import { checkChange, isChange } from './changed.ts';
 import { type Comparing, checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
-import { type Bound, type Fault, type Place, resolve } from './resolve.ts';
+import { type Bound, type Fault, mayBeAbsent, type Place, resolve } from './resolve.ts';
 import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 
@@ -125,7 +136,12 @@ class Checker {
   }
 
   #comparing(variables: Variables): Comparing {
-    return { ...this.#place(variables), text: this.#context.text, freshName: (name) => this.#unique(name) };
+    return {
+      ...this.#place(variables),
+      text: this.#context.text,
+      freshName: (name) => this.#unique(name),
+      count: (count) => this.#count(count, variables),
+    };
   }
 
   #isFull(): boolean {
@@ -178,6 +194,10 @@ class Checker {
 
   #pathOnly(operand: Operand): Path | undefined {
     if (operand.kind === 'path') return operand;
+    if (operand.kind === 'count') {
+      const message = 'a count is absent only where a step before its relation is; expected `is null` of that step';
+      return this.#fault({ code: 'null_of_count', message, span: operand.span });
+    }
     this.#fault({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
     return undefined;
   }
@@ -252,6 +272,28 @@ class Checker {
     const inner = new Map(variables).set(variable.name, bound);
     const condition = this.expr(expr.condition, inner);
     return condition && { kind: 'quantified', quantifier, path: relation, variable: unique, condition, span };
+  }
+
+  /** Without a condition every element counts. */
+  #count({ path, variable, condition, span }: Count, variables: Variables): CountOperand | undefined {
+    const taken = variable !== undefined && variables.has(variable.name);
+    if (taken) this.#fault(shadowing(variable, variables));
+    const toMany = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
+    if (toMany === undefined || taken) return undefined;
+    const unique = this.#unique(variable?.name ?? 'element');
+    const operand = {
+      kind: 'count',
+      path: toMany,
+      variable: unique,
+      type: 'int',
+      nullable: mayBeAbsent(toMany),
+      span,
+    } as const;
+    if (variable === undefined || condition === undefined)
+      return { ...operand, condition: { kind: 'const', value: true, span } };
+    const bound = { kind: 'variable', unique, collection: toMany.relation.collection } as const;
+    const inner = this.expr(condition, new Map(variables).set(variable.name, bound));
+    return inner && { ...operand, condition: inner };
   }
 
   #toMany(path: Path, variables: Variables) {

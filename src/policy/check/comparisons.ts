@@ -1,15 +1,24 @@
 /** The type rules of comparisons. Which rule an operator has stands in its entry of the table. */
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Compare, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type { Compare, Count, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
-import type { Checked, CheckedOperand, ColumnOperand, RequestOperand, ToManyPath, ValueType } from '../types.ts';
+import type {
+  Checked,
+  CheckedOperand,
+  ColumnOperand,
+  CountOperand,
+  RequestOperand,
+  ToManyPath,
+  ValueType,
+} from '../types.ts';
 import { type Literal, readList, readLiteral } from './literals.ts';
 import { type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
 
 export interface Comparing extends Place {
   readonly text: string;
   freshName(name: string): string;
+  count(count: Count): CountOperand | undefined;
 }
 
 /** A side before its type is settled: only `fixed` and `held` have one of their own. */
@@ -36,6 +45,12 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   const right = sideOf(expr.right, at);
   if (left === undefined || right === undefined) return undefined;
   const pair = { expr, left, right, at };
+  const counted = [left, right].find(isCount);
+  if (counted !== undefined) {
+    const other = counted === left ? right : left;
+    const fault = wrongCount(counted, other);
+    if (fault !== undefined) return refuse(pair, fault);
+  }
   if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWhole(left))
     return containsElement(pair, left.relation.path);
@@ -51,6 +66,18 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
     case 'holder':
       return holding(pair);
   }
+}
+
+const isCount = (side: Side): boolean => side.kind === 'fixed' && side.operand.kind === 'count';
+
+/** A count meets literals, what the request says, and ints of records. */
+function wrongCount(counted: Side, other: Side): Fault | undefined {
+  if (isCount(other)) {
+    const message = 'a count is compared with a number, a value of the request or an int, not with another count';
+    return { code: 'count_compared', message, span: { ...counted.span, end: other.span.end } };
+  }
+  if (other.kind !== 'fixed' || other.operand.kind !== 'column' || other.operand.type === 'int') return undefined;
+  return mismatch(other.span, other.operand.type, 'int');
 }
 
 function refuse({ at }: Pair, fault: Fault): undefined {
@@ -71,6 +98,10 @@ function sideOf(operand: Operand, at: Comparing): Side | undefined {
       return { kind: 'list', list: operand, span };
     case 'now':
       return { kind: 'fixed', operand: { kind: 'now', seconds: operand.seconds, type: 'datetime', span }, span };
+    case 'count': {
+      const count = at.count(operand);
+      return count && { kind: 'fixed', operand: count, span };
+    }
     case 'path':
       return pathSide(operand, at);
   }
@@ -88,6 +119,7 @@ function pathSide(path: Path, at: Comparing): Side | undefined {
     case 'column':
     case 'literal':
     case 'now':
+    case 'count':
       return { kind: 'fixed', operand: named, span };
     case 'request':
       return named.list ? { kind: 'held', operand: named, span } : { kind: 'fixed', operand: named, span };

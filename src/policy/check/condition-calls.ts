@@ -80,6 +80,9 @@ export function callsIn(expr: Expr): readonly Call[] {
     case 'call':
       return [expr];
     case 'compare':
+      return [expr.left, expr.right].flatMap((side) =>
+        side.kind === 'count' && side.condition ? callsIn(side.condition) : [],
+      );
     case 'is null':
     case 'truth':
       return [];
@@ -134,6 +137,8 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
       if (!fits(read.type, parameter.type)) return place.fault(unfit(parameter, describeType(read.type), argument));
       return argumentOf(read);
     }
+    case 'count':
+      return place.fault(unfit(parameter, 'a count', argument));
     case 'list':
     case 'null':
       return place.fault(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));

@@ -5,7 +5,13 @@ import type { Catalog, Size } from '../types.ts';
 
 const LEAF: Size = { comparisons: 1, elements: 0, levels: 0 };
 const deeper = (size: Size, by = 1): Size => ({ ...size, levels: size.levels + by });
-const elementsOf = (operand: Operand): number => (operand.kind === 'list' ? operand.items.length : 0);
+const NOTHING: Size = { comparisons: 0, elements: 0, levels: 0 };
+
+function sideSize(operand: Operand, catalog: Catalog): Size {
+  if (operand.kind === 'list') return { ...NOTHING, elements: operand.items.length };
+  if (operand.kind !== 'count') return NOTHING;
+  return operand.condition === undefined ? deeper(NOTHING) : deeper(sizeOf(operand.condition, catalog));
+}
 
 /** A call counts as the body that it stands for, which was measured before. */
 export function sizeOf(expr: Expr, catalog: Catalog): Size {
@@ -18,7 +24,7 @@ export function sizeOf(expr: Expr, catalog: Catalog): Size {
     case 'quantified':
       return deeper(sizeOf(expr.condition, catalog));
     case 'compare':
-      return { ...LEAF, elements: elementsOf(expr.left) + elementsOf(expr.right) };
+      return [sideSize(expr.left, catalog), sideSize(expr.right, catalog)].reduce(together, LEAF);
     case 'call':
       return deeper(catalog.conditions?.get(expr.name.name)?.size ?? LEAF);
     case 'is null':

@@ -119,6 +119,9 @@ class Review {
     this.#negation(compare, around);
     this.#needle(compare, around);
     this.#dateAsText(compare);
+    for (const side of [compare.left, compare.right])
+      if (side.kind === 'count' && side.condition.kind !== 'const')
+        this.clause(side.condition, { ...ALONE, negated: false });
   }
 
   #dependsOnNothing(compare: CheckedCompare): boolean {

@@ -89,6 +89,8 @@ function operandReader(operand: Operand): Read {
   switch (operand.kind) {
     case 'column':
       return columnReader(operand);
+    case 'count':
+      return countReader(operand.exists);
     case 'literal': {
       const value = literalOf(operand.value);
       return () => value;
@@ -103,7 +105,7 @@ function operandReader(operand: Operand): Read {
 function testClosure(test: Test): Closure {
   const { op, negated, left, right } = test;
   const a = operandReader(left);
-  if (left.kind === 'column' && right.kind !== 'column' && !negated) {
+  if (left.kind === 'column' && right.kind !== 'column' && right.kind !== 'count' && !negated) {
     const fused = right.kind === 'slot' ? slotTest(test, right.slot) : literalTest(test, literalOf(right.value));
     if (fused !== undefined) return fused;
   }
@@ -166,6 +168,20 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
     },
   },
 };
+
+function countReader(exists: Exists): Read {
+  const key = operandReader(exists.key);
+  const condition = closureOf(exists.condition);
+  const { id } = exists.source;
+  return (frame) => {
+    let count = 0;
+    for (const row of manyOf(exists, frame.related, key(frame))) {
+      frame.bound[id] = row;
+      if (condition(frame)) count++;
+    }
+    return count;
+  };
+}
 
 function existsClosure(exists: Exists): Closure {
   const key = operandReader(exists.key);

@@ -80,6 +80,12 @@ class CodeWriter {
     return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;
   }
 
+  #count(exists: Exists): string {
+    const row = rowName(exists.source);
+    const rows = `manyOf(${this.#constant(exists)}, related, ${this.#operand(exists.key)})`;
+    return `${rows}.reduce((n, ${row}) => (${this.write(exists.condition)} ? n + 1 : n), 0)`;
+  }
+
   #column({ source, name }: ColumnRef): string {
     const property = JSON.stringify(name);
     const row = rowName(source);
@@ -92,6 +98,8 @@ class CodeWriter {
     switch (operand.kind) {
       case 'column':
         return this.#column(operand);
+      case 'count':
+        return this.#count(operand.exists);
       case 'literal':
         return this.#constant(literalOf(operand.value));
       case 'slot':
@@ -108,7 +116,13 @@ class CodeWriter {
   #test(test: Test): string {
     const { left, right, negated, op } = test;
     const operator = OPERATORS[op];
-    if (isMember(operator) && !negated && right.kind === 'literal' && typeof right.value === 'object') {
+    if (
+      isMember(operator) &&
+      !negated &&
+      left.kind === 'column' &&
+      right.kind === 'literal' &&
+      typeof right.value === 'object'
+    ) {
       if (right.value.length <= FEW) return this.#oneOfFew(left, right.value);
     }
     const [a, b] = [this.#operand(left), this.#operand(right)];

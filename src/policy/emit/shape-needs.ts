@@ -39,6 +39,7 @@ export function needsOf(cond: Condition): ShapeNeeds {
   };
   const visit = (node: Condition): void => {
     if (node.kind === 'and' || node.kind === 'or') node.items.forEach(visit);
+    if (node.kind === 'test') for (const side of [node.left, node.right]) if (side.kind === 'count') visit(side.exists);
     if (node.kind !== 'exists') return;
     let branch = rootOf(node);
     invariant(branch !== undefined, 'a row is bound before it is walked from');

@@ -8,6 +8,7 @@ import { successorOf } from '../collation.ts';
 import {
   type ColumnRef,
   type Condition,
+  type CountRef,
   type Exists,
   isTo,
   NEXT,
@@ -134,6 +135,17 @@ class Printer {
     return sql`${this.#key(exists)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
   }
 
+  /** No further than it matters. */
+  #count({ exists, limit }: CountRef): Sql {
+    const { from, link } = this.#rowsOf(exists);
+    const key = this.#key(exists);
+    const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
+    const where = join([match, ...this.#conditions(exists)], ' AND ');
+    if (limit === undefined) return sql`(SELECT count(*) FROM ${from} WHERE ${where})`;
+    const most = constant('int8', limit);
+    return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
+  }
+
   #key({ key }: Exists): Sql {
     return key.kind === 'column' ? this.#column(key) : placeOf(key, false);
   }
@@ -196,6 +208,7 @@ class Printer {
       right: test.right,
       negated: test.negated,
       render: (operand) => {
+        if (operand.kind === 'count') return this.#count(operand);
         if (operand.kind !== 'column') return placeOf(operand, isList(operand));
         return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
       },
@@ -220,7 +233,7 @@ function placeOf(value: Value, list: boolean): Sql {
 }
 
 function successorPlace(operand: Operand): Sql | undefined {
-  if (operand.kind === 'column') return undefined;
+  if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
     const successor = successorOf(operand.value as string);
     return successor === undefined ? undefined : constant('text', successor);

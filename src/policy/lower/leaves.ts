@@ -5,6 +5,7 @@ import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
+  type CountRef,
   type Exists,
   FALSE,
   type Operand,
@@ -21,7 +22,7 @@ import { type Binding, type PlannedOperand, WITHOUT_SUCCESSOR } from './speciali
 export const constant = (value: boolean): Condition => (value ? TRUE : FALSE);
 
 interface Meeting {
-  readonly column: ColumnRef;
+  readonly column: ColumnRef | CountRef;
   readonly states: Binding['states'];
 }
 
@@ -37,6 +38,7 @@ export function valueTest(
     if (value.list) return listTest({ column, type, elements: numericElements(type, value), member });
     const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
     if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
+    if (column.kind === 'count') return countTest(column, result.op, result.value);
     return test({ kind: 'literal', type, value: result.value }, result.op);
   }
   const right = valueFor(value, { column, states });
@@ -49,9 +51,33 @@ export function valueTest(
   return test(right);
 }
 
+/** A count is never less than nothing; of one or more, and of none, a semi-join says all. */
+function countTest(count: CountRef, op: Test['op'], value: number): Condition {
+  const { direction, strict, negative } = OPERATORS[op];
+  if (direction === undefined) {
+    const member = negative !== true;
+    if (value < 0) return constant(!member);
+    if (value === 0) return existsOf({ ...count.exists, negated: member });
+    return boundedCount(count, op, value);
+  }
+  const least = direction === 'up' ? (strict ? value + 1 : value) : strict ? value : value + 1;
+  const up = direction === 'up';
+  if (least <= 0) return constant(up);
+  if (least === 1) return existsOf({ ...count.exists, negated: !up });
+  return boundedCount(count, op, value);
+}
+
+const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition => ({
+  kind: 'test',
+  op,
+  negated: false,
+  left: { ...count, limit: value + 1 },
+  right: { kind: 'literal', type: 'int', value },
+});
+
 /** A value as the column's type, so that the column is never cast; an identifier that meets a text that may be none is the exception. */
 export function valueFor(operand: PlannedOperand, { column, states }: Meeting): Operand {
-  invariant(operand.kind !== 'column', 'a value is no column');
+  invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
   const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
   const type = typeof column.type === 'object' && own === 'string' ? 'string' : column.type;
   if (operand.kind === 'literal') return { kind: 'literal', type, value: operand.value };

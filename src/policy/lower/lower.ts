@@ -7,6 +7,7 @@ import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
+  type CountRef,
   type Exists,
   FALSE,
   heldColumn,
@@ -40,6 +41,7 @@ import {
   PARTIAL,
   type Planned,
   type PlannedCompare,
+  type PlannedCount,
   type PlannedOperand,
 } from './specialise.ts';
 
@@ -89,6 +91,8 @@ interface Elements {
   /** Binds an element. */
   readonly source: Source;
   exists(condition: Condition, negated: boolean): Condition;
+  /** The elements that meet the condition. */
+  rows(condition: Condition): Exists;
 }
 
 class Lowering {
@@ -214,19 +218,19 @@ class Lowering {
     // A foreign key leads to a stored record, also when a written record holds it.
     const isStored = path.steps.length > 0 || key.kind === 'slot';
     const owner: Lookup = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
-    const exists = (condition: Condition, negated: boolean): Condition =>
-      existsOf({
-        kind: 'exists',
-        negated,
-        source,
-        from,
-        relation,
-        target: this.#collection(relation.collection),
-        ...owner,
-        walk: [...walk, relation.name],
-        condition,
-      });
-    return { wrap, key, source, exists };
+    const rows = (condition: Condition): Exists => ({
+      kind: 'exists',
+      negated: false,
+      source,
+      from,
+      relation,
+      target: this.#collection(relation.collection),
+      ...owner,
+      walk: [...walk, relation.name],
+      condition,
+    });
+    const exists = (condition: Condition, negated: boolean): Condition => existsOf({ ...rows(condition), negated });
+    return { wrap, key, source, rows, exists };
   }
 
   // -------------------------------------------------------------- paths
@@ -370,6 +374,7 @@ class Lowering {
     { op, negated, left, right }: Omit<PlannedCompare, 'kind'> & { readonly negated: boolean },
     place: Place,
   ): Condition {
+    if (left.kind === 'count') return this.#countTest({ op, negated, left, right }, left, place);
     const from = left.kind === 'column' ? this.#reach(left, place) : undefined;
     const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
     const column = from?.column ?? to?.column;
@@ -387,6 +392,25 @@ class Lowering {
         : valueTest(base, { column, value: right, states });
     const wrapped = to === undefined ? inner : to.wrap(inner);
     return from === undefined ? wrapped : from.wrap(wrapped);
+  }
+
+  /** Behind an absent step nothing is known of the count. */
+  #countTest(
+    { op, right }: Omit<PlannedCompare, 'kind'> & { readonly negated: boolean },
+    count: PlannedCount,
+    place: Place,
+  ): Condition {
+    const { wrap, source, rows, key } = this.#elements(count.path, place);
+    const variables = new Map(place.variables).set(count.variable, source);
+    const exists = rows(this.lower(count.condition, { polarity: true, variables }));
+    const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
+    const { states } = this.#signature;
+    const column: CountRef = { kind: 'count', type: 'int', exists };
+    const test: Condition =
+      to === undefined
+        ? valueTest({ op, negated: false }, { column, value: right, states })
+        : to.wrap({ kind: 'test', op, negated: false, left: column, right: to.column });
+    return wrap(and([isPresent(key), test]));
   }
 
   #stateOf(operand: PlannedOperand): number | undefined {

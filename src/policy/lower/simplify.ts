@@ -5,6 +5,7 @@
 import {
   type ColumnRef,
   type Condition,
+  type CountRef,
   type Exists,
   FALSE,
   isTo,
@@ -26,7 +27,7 @@ const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
 export const and = (items: readonly Condition[]): Condition => junction('and', items);
 export const or = (items: readonly Condition[]): Condition => junction('or', items);
 
-export function isPresent(column: ColumnRef | SlotValue): Condition {
+export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
   return column.kind === 'column' && column.nullable ? { kind: 'null', negated: true, column } : TRUE;
 }
 
@@ -57,7 +58,7 @@ function junction(kind: Kind, given: readonly Condition[]): Condition {
 }
 
 function costOf(cond: Condition): number {
-  if (cond.kind === 'exists') return 2;
+  if (cond.kind === 'exists' || (cond.kind === 'test' && cond.left.kind === 'count')) return 2;
   return cond.kind === 'and' || cond.kind === 'or' ? 1 + Math.max(...cond.items.map(costOf)) : 0;
 }
 
@@ -119,7 +120,10 @@ interface Renaming {
 function renamed(cond: Condition, renaming: Renaming): Condition {
   const column = (ref: ColumnRef): ColumnRef =>
     ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
-  const operand = (side: Operand): Operand => (side.kind === 'column' ? column(side) : side);
+  const operand = (side: Operand): Operand => {
+    if (side.kind === 'count') return { ...side, exists: renamed(side.exists, renaming) as Exists };
+    return side.kind === 'column' ? column(side) : side;
+  };
   switch (cond.kind) {
     case 'const':
       return cond;
@@ -214,7 +218,7 @@ function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undef
 }
 
 export interface ListTest {
-  readonly column: ColumnRef;
+  readonly column: ColumnRef | CountRef;
   readonly type: ValueType;
   readonly elements: readonly Scalar[];
   /** `in`, or `not in`. */
@@ -276,6 +280,7 @@ export function keyOf(cond: Condition, bound: readonly number[] = []): string {
 function operandKey(operand: Operand, bound: readonly number[] = []): string {
   if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
   if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
+  if (operand.kind === 'count') return `count(${keyOf(operand.exists, bound)},${operand.limit ?? ''})`;
   const depth = bound.indexOf(operand.source.id);
   return `${depth < 0 ? `#${operand.source.id}` : `^${depth}`}.${operand.column}`;
 }

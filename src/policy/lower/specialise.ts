@@ -3,6 +3,7 @@
  * one request and says how they turned out, as a signature: two requests of one signature leave the same residual, with other values bound.
  */
 import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
+import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
 import type { Scalar } from '../condition.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
@@ -14,6 +15,7 @@ import type {
   CheckedCompare,
   CheckedOperand,
   ColumnOperand,
+  CountOperand,
   LiteralOperand,
   PolicyRequest,
   RequestOperand,
@@ -41,7 +43,14 @@ interface SlotOperand {
     | RequestOperand
     | { readonly kind: 'now'; readonly seconds: number; readonly type: 'datetime'; readonly list?: false };
 }
-export type PlannedOperand = ColumnOperand | LiteralOperand | SlotOperand;
+export interface PlannedCount {
+  readonly kind: 'count';
+  readonly path: ToManyPath;
+  readonly variable: string;
+  readonly condition: Planned;
+  readonly type: 'int';
+}
+export type PlannedOperand = ColumnOperand | PlannedCount | LiteralOperand | SlotOperand;
 
 /** A checked tree whose request-only leaves are numbered. */
 export type Planned =
@@ -115,6 +124,7 @@ class Planner {
       case 'compare':
         return this.compare(node);
       case 'is null': {
+        invariant(node.operand.kind !== 'count', 'the checker tests no count for null');
         if (node.operand.kind === 'column')
           return { kind: 'is null', negated: node.negated, operand: this.#scoped(node.operand) };
         const { present } = this.reader(node.operand);
@@ -131,7 +141,7 @@ class Planner {
   }
 
   compare(node: CheckedCompare): Planned {
-    if (node.left.kind !== 'column' && node.right.kind !== 'column') return this.decide(this.#verdict(node));
+    if (!isStored(node.left) && !isStored(node.right)) return this.decide(this.#verdict(node));
     const left = this.#operand(node.left);
     const right = this.#operand(node.right);
     if (right.kind === 'slot' && OPERATORS[node.op].prefix) this.slots[right.slot]!.isPrefix = true;
@@ -146,6 +156,10 @@ class Planner {
   #operand(operand: CheckedOperand): PlannedOperand {
     if (operand.kind === 'literal') return operand;
     if (operand.kind === 'column') return this.#scoped(operand);
+    if (operand.kind === 'count') {
+      const { kind, variable, type } = operand;
+      return { kind, path: this.#scoped(operand.path), variable, condition: this.plan(operand.condition), type };
+    }
     const slot = this.slot(operand);
     this.slots[slot]!.meetsColumn = true;
     return { kind: 'slot', slot, operand };
@@ -172,7 +186,7 @@ class Planner {
   }
 
   /** A request-only operand, read from a binding. */
-  reader(operand: Exclude<CheckedOperand, ColumnOperand>): Reader {
+  reader(operand: Exclude<CheckedOperand, ColumnOperand | CountOperand>): Reader {
     if (operand.kind === 'literal') {
       const state = operand.list && (operand.value as readonly Scalar[]).length === 0 ? EMPTY : PRESENT;
       const value = Array.isArray(operand.value) ? literalElements(operand) : operand.value;
@@ -188,8 +202,8 @@ class Planner {
   }
 
   #verdict(node: CheckedCompare): Verdict {
-    const left = this.reader(node.left as Exclude<CheckedOperand, ColumnOperand>);
-    const right = this.reader(node.right as Exclude<CheckedOperand, ColumnOperand>);
+    const left = this.reader(node.left as Exclude<CheckedOperand, ColumnOperand | CountOperand>);
+    const right = this.reader(node.right as Exclude<CheckedOperand, ColumnOperand | CountOperand>);
     const holds = holdsOf(node);
     const list = isList(node.right) ? right : isList(node.left) ? left : undefined;
     const member = OPERATORS[node.op].negative !== true;
@@ -202,6 +216,10 @@ class Planner {
     };
   }
 }
+
+/** Only the database, or the record, has it. */
+const isStored = (operand: CheckedOperand): operand is ColumnOperand | CountOperand =>
+  operand.kind === 'column' || operand.kind === 'count';
 
 const isList = (operand: CheckedOperand): boolean =>
   (operand.kind === 'request' || operand.kind === 'literal') && operand.list;
@@ -254,6 +272,9 @@ export function literalElements({ value, exact }: LiteralOperand): readonly Scal
 
 /** The column on the left where the operator has a mirror image; `list contains column` is `column in list`. */
 function normalised(node: PlannedCompare): PlannedCompare {
+  if (node.left.kind === 'count') return node;
+  if (node.right.kind === 'count')
+    return { kind: 'compare', op: OPERATORS[node.op].mirror!, left: node.right, right: node.left };
   if (node.left.kind === 'column') return node;
   const isList = node.left.kind === 'slot' ? node.left.operand.list === true : node.left.list;
   const operator = OPERATORS[node.op];
