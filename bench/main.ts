@@ -11,6 +11,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   list: () => import('./list.ts'),
   auth: () => import('./auth.ts'),
   files: () => import('./files.ts'),
+  start: () => import('./start.ts'),
 };
 
 const { values, positionals } = parseArgs({

@@ -4,7 +4,6 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createTransport } from 'nodemailer';
 import { v7 } from 'uuid';
 import { Problem } from '../problem.ts';
 
@@ -87,27 +86,45 @@ const messageOf = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: M
   disableUrlAccess: true,
 });
 
+/** With the first mail: most processes send none for a while, and the package is slow to load. */
+const loadNodemailer = () => import('nodemailer');
+
 function bySmtp(settings: MailSettings, url: string): Send {
-  const transport = createTransport(url, {});
-  Object.assign(transport.options, {
-    connectionTimeout: SEND_TIMEOUT_MS,
-    greetingTimeout: SEND_TIMEOUT_MS,
-    socketTimeout: SEND_TIMEOUT_MS,
+  const transport = once(async () => {
+    const { createTransport } = await loadNodemailer();
+    const made = createTransport(url, {});
+    Object.assign(made.options, {
+      connectionTimeout: SEND_TIMEOUT_MS,
+      greetingTimeout: SEND_TIMEOUT_MS,
+      socketTimeout: SEND_TIMEOUT_MS,
+    });
+    return made;
   });
   return async (mail) => {
-    await transport.sendMail(messageOf(settings, mail));
+    await (await transport()).sendMail(messageOf(settings, mail));
   };
 }
 
 function toFolder(settings: MailSettings): Send {
   const folder = folderOf(settings);
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  const transport = once(async () => {
+    const { createTransport } = await loadNodemailer();
+    return createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  });
   let isAnnounced = false;
   return async (mail) => {
     if (!isAnnounced) settings.warn(`SMTP_URL is not set: mails are written as files into ${folder}`);
     isAnnounced = true;
-    const { message } = await transport.sendMail(messageOf(settings, mail));
+    const { message } = await (await transport()).sendMail(messageOf(settings, mail));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, `${v7()}.eml`), message as Buffer, { mode: 0o600, flag: 'wx' });
+  };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
   };
 }

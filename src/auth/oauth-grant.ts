@@ -1,8 +1,7 @@
 /**
  * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700, OpenID Connect Core
- * 1.0). The only file with grant.
+ * 1.0). The only file with grant, which is loaded with the first sign-in.
  */
-import grant from 'grant';
 import { invariant } from '../invariant.ts';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider } from '../schema/model.ts';
@@ -63,7 +62,8 @@ export async function startGrant(request: ProviderRequest): Promise<StartedGrant
     session: {},
     state: {},
   };
-  await handlerOf(request)(ctx, async () => {});
+  const handler = await handlerOf(request);
+  await handler(ctx, async () => {});
   invariant(location !== undefined && ctx.session.grant !== undefined, 'grant starts a flow');
   return { location, session: ctx.session.grant };
 }
@@ -88,14 +88,16 @@ export async function finishGrant(
     EXCHANGE_MS,
   );
   try {
-    await Promise.race([handlerOf(request)(ctx, async () => {}), late]);
+    const handler = await handlerOf(request);
+    await Promise.race([handler(ctx, async () => {}), late]);
   } finally {
     clearTimeout(timer);
   }
   return ctx.state.grant?.response ?? {};
 }
 
-function handlerOf({ provider, settings, baseUrl }: ProviderRequest): GrantHandler {
+async function handlerOf({ provider, settings, baseUrl }: ProviderRequest): Promise<GrantHandler> {
+  const { default: grant } = await import('grant');
   const { name, ...endpoints } = settings;
   const handler = grant.default.koa({
     config: {

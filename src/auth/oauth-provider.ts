@@ -21,10 +21,12 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 type Presets = Readonly<
   Record<string, { readonly oauth?: number; readonly authorize_url?: string; readonly access_url?: string }>
 >;
-const presets = createRequire(import.meta.url)('grant/config/oauth.json') as Presets;
-const profiles = createRequire(import.meta.url)('grant/config/profile.json') as Readonly<
-  Record<string, { readonly profile_url?: string }>
->;
+type Profiles = Readonly<Record<string, { readonly profile_url?: string }>>;
+
+/** Read only for a schema that uses a preset. */
+const read = createRequire(import.meta.url);
+const readPresets = (): Presets => read('grant/config/oauth.json');
+const readProfiles = (): Profiles => read('grant/config/profile.json');
 
 export function unavailable(provider: string, cause: unknown): Problem {
   return new Problem('unavailable', `the provider \`${provider}\` cannot be reached; try again shortly`, {
@@ -36,6 +38,7 @@ export function unavailable(provider: string, cause: unknown): Problem {
 /** Throws for a preset that this service cannot use. */
 export function checkPreset({ name, preset }: OAuthProvider): void {
   if (preset === undefined) return;
+  const [presets, profiles] = [readPresets(), readProfiles()];
   const known = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
   const profile = Object.hasOwn(profiles, preset) ? profiles[preset]?.profile_url : undefined;
   const usable =

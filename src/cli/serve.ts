@@ -44,9 +44,11 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
     throw error;
   });
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
+  // INVARIANT: a signal that follows the line below stops the service in order.
+  const stopped = stopSignal();
   if (isWorker) notifyReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
-  await stopSignal();
+  await stopped;
   await closeSocket?.();
   await service.stop();
   // The channel to the primary would keep a worker alive.

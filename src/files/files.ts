@@ -30,14 +30,14 @@ export interface FilesParts {
   readonly db: Database;
   readonly schema: Schema;
   /** `storeId` names the bytes of this database. */
-  readonly openStorage: (storeId: string) => Storage;
+  readonly openStorage: (storeId: string) => Promise<Storage>;
   readonly onFault: (what: string, error: unknown) => void;
 }
 
 /** On the embedded database, where no other process can be running, it resolves after a first sweep. */
 export async function createFiles({ db, schema, openStorage, onFault }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
-  const storage = openStorage(storeId);
+  const storage = await openStorage(storeId);
   const sweeper = new Sweeper({
     sweep: (grace = GRACE, signal) => storage.sweep({ grace, alive: aliveIn(db, signal) }),
     onFault: (error) => onFault('the sweep of the files failed', error),

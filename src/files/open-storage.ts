@@ -1,7 +1,8 @@
 /** Opens the storage that the settings name. */
 import { join, resolve } from 'node:path';
+import { loadOptional } from '../optional-package.ts';
 import { localStorage } from './local.ts';
-import { readS3Place, s3Storage } from './s3.ts';
+import { readS3Place } from './s3-place.ts';
 import type { Storage } from './storage.ts';
 
 export interface StoragePlace {
@@ -11,8 +12,10 @@ export interface StoragePlace {
   readonly files?: string;
 }
 
-/** Each database has its own folder, named by `storeId`. */
-export function openStorage({ data, files }: StoragePlace, storeId: string): Storage {
+const S3_PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/lib-storage', '@aws-sdk/s3-request-presigner'];
+
+/** Each database has its own folder, named by `storeId`. Throws MissingPackage. */
+export async function openStorage({ data, files }: StoragePlace, storeId: string): Promise<Storage> {
   if (files === undefined) return localStorage(join(resolve(data), 'files', storeId));
   const place = readS3Place(files);
   if (place === undefined) {
@@ -20,5 +23,10 @@ export function openStorage({ data, files }: StoragePlace, storeId: string): Sto
       'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1&endpoint=https://s3.example&redirects=true',
     );
   }
+  const { s3Storage } = await loadOptional({
+    packages: S3_PACKAGES,
+    reason: 'BYLAW_FILES names a bucket',
+    load: () => import('./s3.ts'),
+  });
   return s3Storage({ ...place, prefix: `${place.prefix}${storeId}/` });
 }

@@ -1,6 +1,7 @@
 /**
  * Bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its last part is acknowledged,
  * which publishes it. Until then the server keeps the parts, and the sweep aborts uploads that nobody finished.
+ * Imported only when a bucket is used: its packages are optional, and slow to load.
  */
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
@@ -18,6 +19,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import type { S3Place } from './s3-place.ts';
 import { type Incoming, idOfKey, type Key, type Storage, StorageUnavailable, type Sweep } from './storage.ts';
 
 /** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
@@ -25,36 +27,6 @@ const PART = 8 * 1024 * 1024;
 const AT_ONCE = 3;
 /** Seconds for which a redirect is valid. */
 const REDIRECT_LIFETIME = 60;
-
-export interface S3Place {
-  readonly bucket: string;
-  /** Ends in a slash. */
-  readonly prefix: string;
-  readonly region: string;
-  /** Default: that of AWS. Credentials come from the AWS environment. */
-  readonly endpoint?: string;
-  /** Clients get the bytes from the bucket itself, at a signed address. */
-  readonly redirects: boolean;
-}
-
-/** `s3://bucket/prefix?region=…&endpoint=…&redirects=true`. Undefined: the text is not of that form. */
-export function readS3Place(text: string): S3Place | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 's3:' || url.hostname === '') return undefined;
-  const unknown = [...url.searchParams.keys()].some((key) => !['region', 'endpoint', 'redirects'].includes(key));
-  const endpoint = url.searchParams.get('endpoint');
-  const redirects = url.searchParams.get('redirects') ?? 'false';
-  if (unknown || !/^(?:true|false)$/.test(redirects) || (endpoint !== null && !URL.canParse(endpoint)))
-    return undefined;
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
-  return {
-    bucket: url.hostname,
-    prefix: folder === '' ? '' : `${folder}/`,
-    region: url.searchParams.get('region') ?? 'us-east-1',
-    redirects: redirects === 'true',
-    ...(endpoint === null ? {} : { endpoint }),
-  };
-}
 
 function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
   const client = new S3Client({

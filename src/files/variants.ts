@@ -3,7 +3,8 @@
  * original while the kept sizes of a file together take no more bytes than the file itself: storage never exceeds
  * twice the quota.
  */
-import sharp, { type Sharp } from 'sharp';
+import type { Sharp, SharpConstructor } from 'sharp';
+import { loadOptional, MissingPackage } from '../optional-package.ts';
 import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -47,8 +48,32 @@ const QUEUE = { atOnce: 2, perUser: 1, waitingPerUser: 100, waiting: 1_000 };
 const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
 
-sharp.cache(false);
-sharp.concurrency(1);
+let loading: Promise<SharpConstructor> | undefined;
+
+/** With the first image: the library is slow to load, and optional. */
+function imageLibrary(): Promise<SharpConstructor> {
+  loading ??= loadSharp();
+  return loading;
+}
+
+/** Throws `unavailable`: the original can still be read. */
+async function loadSharp(): Promise<SharpConstructor> {
+  try {
+    const { default: sharp } = await loadOptional({
+      packages: ['sharp'],
+      reason: 'images are requested in other sizes',
+      load: () => import('sharp'),
+    });
+    sharp.cache(false);
+    sharp.concurrency(1);
+    return sharp;
+  } catch (error) {
+    if (!(error instanceof MissingPackage)) throw error;
+    throw new Problem('unavailable', `${error.message} on the server`, {
+      cause: error,
+    });
+  }
+}
 
 export class Variants {
   readonly #storage: Storage;
@@ -67,7 +92,7 @@ export class Variants {
 
   /**
    * Undefined: the original is gone. Throws `validation_failed` if the bytes are not an image or have too many pixels,
-   * and `unavailable` if too many renders are waiting.
+   * and `unavailable` if too many renders are waiting or the image library is not installed.
    */
   async of(request: VariantRequest): Promise<Variant | undefined> {
     const format = OUTPUT[request.contentType];
@@ -131,6 +156,7 @@ export class Variants {
   }
 
   async #render({ id, width, height, fit }: VariantRequest, format: Format): Promise<Buffer> {
+    const sharp = await imageLibrary();
     const original = await this.#storage.open(id);
     if (original === undefined) throw new Problem('not_found', 'there is no such record');
     const image = sharp({

@@ -49,7 +49,7 @@ function hoursOf(service: TestService): void {
     const made = createFiles({
       db: service.app.db,
       schema: service.app.schema,
-      openStorage: () => storage as unknown as Storage,
+      openStorage: async () => storage as unknown as Storage,
       onFault: (what, error) => faults.push([what, (error as Error).message]),
     });
     while (storage.sweeps.length === 0) await settle();

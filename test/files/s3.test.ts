@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStorage } from '../../src/files/open-storage.ts';
-import { readS3Place, s3Storage } from '../../src/files/s3.ts';
+import { s3Storage } from '../../src/files/s3.ts';
+import { readS3Place } from '../../src/files/s3-place.ts';
 import { type Storage, StorageUnavailable } from '../../src/files/storage.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
 import { MiB } from './streaming.ts';
@@ -75,8 +76,8 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBeUndefined();
   });
 
-  test('tells where it must be, if a setting names none', () => {
-    expect(() => openStorage({ data: '', files: 's3://files?endpoint=nonsense' }, ID)).toThrow(
+  test('tells where it must be, if a setting names none', async () => {
+    await expect(openStorage({ data: '', files: 's3://files?endpoint=nonsense' }, ID)).rejects.toThrow(
       'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1',
     );
   });

@@ -1,6 +1,6 @@
 /** The database that the settings ask for. */
+import { loadOptional } from '../../optional-package.ts';
 import type { Database } from './contract.ts';
-import { openEmbedded } from './embedded.ts';
 import { openPostgres } from './postgres.ts';
 
 export interface OpenOptions {
@@ -18,9 +18,15 @@ export interface OpenOptions {
   readonly preparedStatements?: number;
 }
 
-export function openDatabase(options: OpenOptions): Promise<Database> {
+/** Throws MissingPackage, if the embedded database is not installed. */
+export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { url, dataDir, snapshot, ...more } = options;
   if (url !== undefined) return openPostgres({ url, ...more });
+  const { openEmbedded } = await loadOptional({
+    packages: ['@electric-sql/pglite'],
+    reason: 'there is no DATABASE_URL, so the embedded database is used',
+    load: () => import('./embedded.ts'),
+  });
   return openEmbedded({
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(snapshot === undefined ? {} : { snapshot }),
