@@ -41,21 +41,26 @@ test.skipIf(inject('postgresUrl') === '')('on PostgreSQL with local files none o
   expect(loaded.filter((name) => heavy.test(name))).toEqual([]);
 });
 
+const PGLITE = '@electric-sql/pglite';
+const S3 = ['@aws-sdk/client-s3', '@aws-sdk/lib-storage', '@aws-sdk/s3-request-presigner'];
+
 test.each([
   [
-    '@electric-sql/pglite',
+    PGLITE,
     {},
-    'there is no DATABASE_URL, so the embedded database is used, but the optional package @electric-sql/pglite is not installed: run `npm install @electric-sql/pglite`',
+    'there is no DATABASE_URL, so the embedded database is used, but the optional package ' +
+      `${PGLITE} is not installed: run \`npm install ${PGLITE}\``,
   ],
   [
-    '@aws-sdk/lib-storage',
+    S3[1]!,
     { BYLAW_FILES: 's3://bucket' },
-    'BYLAW_FILES names a bucket, but the optional packages @aws-sdk/client-s3, @aws-sdk/lib-storage, @aws-sdk/s3-request-presigner are not installed: run `npm install @aws-sdk/client-s3 @aws-sdk/lib-storage @aws-sdk/s3-request-presigner`',
+    `BYLAW_FILES names a bucket, but the optional packages ${S3.join(', ')} are not installed: ` +
+      `run \`npm install ${S3.join(' ')}\``,
   ],
 ])('without %s, a start that needs it says so', async (name, env, message) => {
   const ended = await run({
     args: ['serve', '--port', '0', ...arguments_()],
-    env: hooks({ TEST_HIDDEN: name, ...env }),
+    env: hooks({ ...env, TEST_HIDDEN: name }),
   });
   expect(ended).toEqual({ code: 1, stdout: '', stderr: `bylaw: ${message}\n` });
 });
