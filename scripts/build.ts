@@ -12,7 +12,9 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '
   stdio: 'inherit',
 });
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
-cpSync(join(root, 'src/cli/project'), join(dist, 'src/cli/project'), { recursive: true });
+for (const folder of ['src/cli/project', 'src/routes/system/docs/static']) {
+  cpSync(join(root, folder), join(dist, folder), { recursive: true });
+}
 
 // The compiler rewrites `./x.ts` in JavaScript and leaves it in declarations, where some resolvers do not follow it.
 for (const file of globSync('**/*.d.ts', { cwd: dist })) {

@@ -7,7 +7,7 @@ import { listRecords } from './records/list.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
-import { docs } from './system/docs.ts';
+import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
 import { openapi } from './system/openapi.ts';
@@ -25,4 +25,6 @@ export const routes: readonly DescribedRoute[] = [
   metrics,
   openapi,
   docs,
+  docsScript,
+  docsStyle,
 ];

@@ -23,6 +23,8 @@ const OPEN: readonly string[] = [
   'GET /metrics',
   'GET /openapi.json',
   'GET /docs',
+  'GET /docs/page.js',
+  'GET /docs/page.css',
 ];
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;

@@ -1,0 +1,152 @@
+/** The OpenAPI document as one HTML page. It reads without script; page.js adds search and a console that sends requests. */
+import {
+  type ApiDocument,
+  type Content,
+  nameOfRef,
+  type Operation,
+  type Parameter,
+  type Response,
+} from './api-document.ts';
+import { exampleOf } from './example-value.ts';
+import { attribute, code, prose, text } from './html-text.ts';
+import { fieldsOf, REQUIRED, typeOf } from './schema-words.ts';
+
+interface Entry {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+const METHODS = ['get', 'head', 'post', 'patch', 'delete'];
+
+export function renderDocs(document: ApiDocument): string {
+  const { title, version, description } = document.info;
+  const groups = Map.groupBy(entriesOf(document), ({ operation }) => operation.tags?.[0] ?? 'other');
+  const sections = [...groups].map(([name, entries]) => section(name, entries, document));
+  const schemas = Object.entries(document.components?.schemas ?? {}).map(
+    ([name, schema]) =>
+      `<details class="schema" id="schema-${attribute(name)}"><summary>${code(name)}</summary><div class="body">${fieldsOf(schema, document)}</div></details>`,
+  );
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${text(title)}</title>
+<link rel="stylesheet" href="/docs/page.css"><script src="/docs/page.js" defer></script></head>
+<body><a class="skip" href="#content">To the operations</a>
+<header><h1>${text(title)} <small>${text(version)}</small></h1>
+<p>${description === undefined ? '' : prose(description)} For programs: <a href="/openapi.json">/openapi.json</a></p>
+<div id="tools" hidden></div></header>
+<div class="columns"><nav aria-label="Operations">${[...groups].map(navigation).join('')}<p><a href="#schemas">schemas</a></p></nav>
+<main id="content">${sections.join('\n')}
+<section><h2 id="schemas">schemas</h2>${schemas.join('\n')}</section></main></div>
+</body></html>
+`;
+}
+
+function entriesOf({ paths }: ApiDocument): readonly Entry[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
+      path,
+      method,
+      operation: item[method] as Operation,
+    })),
+  );
+}
+
+const idOf = ({ operationId }: Operation): string => `op-${attribute(operationId)}`;
+const badge = (method: string): string => `<span class="method ${method}">${text(method.toUpperCase())}</span>`;
+
+function navigation([name, entries]: readonly [string, readonly Entry[]]): string {
+  const links = entries.map(
+    ({ method, path, operation }) =>
+      `<li><a href="#${idOf(operation)}">${badge(method)} <span>${text(path)}</span></a></li>`,
+  );
+  return `<details><summary>${text(name)}</summary><ul><li><a href="#group-${attribute(name)}">all of ${text(name)}</a></li>${links.join('')}</ul></details>`;
+}
+
+function section(name: string, entries: readonly Entry[], document: ApiDocument): string {
+  const about = document.tags?.find((tag) => tag.name === name)?.description;
+  const operations = entries.map((each) => renderEntry(each, document)).join('\n');
+  const head = `<h2 id="group-${attribute(name)}">${text(name)}</h2>`;
+  return `<section>${head}${about === undefined ? '' : `<p>${prose(about)}</p>`}\n${operations}</section>`;
+}
+
+function renderEntry(entry: Entry, document: ApiDocument): string {
+  const { path, method, operation } = entry;
+  const { summary = '', description, parameters = [], security = [], requestBody, responses = {} } = operation;
+  const head = `${badge(method)} <code class="path">${text(path)}</code> <span class="summary">${prose(summary)}</span>`;
+  const parts = [
+    description === undefined ? '' : `<p>${prose(description)}</p>`,
+    security.length === 0 ? '<p>Open to everyone.</p>' : '<p>Needs a bearer token or the session cookie.</p>',
+    parameters.length === 0
+      ? ''
+      : `<h3>Parameters</h3><table class="parameters">${parameters.map(parameter).join('')}</table>`,
+    requestBody === undefined ? '' : body(requestBody.content, document),
+    ...answers(responses, document),
+    `<h3>Request</h3><pre class="curl" tabindex="0">${text(curlOf(entry, document))}</pre>`,
+  ];
+  const data = `data-method="${method.toUpperCase()}" data-path="${text(path)}"`;
+  return `<details class="operation" id="${idOf(operation)}" ${data}><summary>${head}</summary><div class="body">${parts.join('\n')}</div></details>`;
+}
+
+function parameter({ name, in: place, required, description = '', schema = {} }: Parameter): string {
+  const head = `<th scope="row">${code(name)}${required ? REQUIRED : ''}<br><small>${text(place)}</small></th>`;
+  const data = `data-name="${text(name)}" data-in="${text(place)}"`;
+  return `<tr ${data}>${head}<td>${typeOf(schema)}${description === '' ? '' : `<br>${prose(description)}`}</td></tr>`;
+}
+
+function body(content: Content = {}, document: ApiDocument): string {
+  return Object.entries(content)
+    .map(([type, { schema = {} }]) => {
+      const example = json(exampleOf(schema, document, 'request'));
+      const data = schema.properties?.data;
+      const fields = `${fieldsOf(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldsOf(data, document)}`}`;
+      return `<h3>Body <small>${text(type)}</small></h3>${fields}<h4>Example</h4><pre class="example" tabindex="0" data-type="${text(type)}">${text(example)}</pre>`;
+    })
+    .join('');
+}
+
+/** The successes, each with an example; then every error code. */
+function answers(responses: NonNullable<Operation['responses']>, document: ApiDocument): readonly string[] {
+  const entries = Object.entries(responses);
+  const successes = entries.filter(([, { $ref }]) => $ref === undefined).map((each) => success(each, document));
+  const errors = entries.flatMap(([status, { $ref }]) => ($ref === undefined ? [] : [error(status, $ref, document)]));
+  return [`<h3>Responses</h3>${successes.join('')}`, `<h3>Errors</h3><table class="errors">${errors.join('')}</table>`];
+}
+
+function success([status, response]: readonly [string, Response], document: ApiDocument): string {
+  const { description = '', headers = {}, content = {} } = response;
+  const described = Object.entries(headers).map(
+    ([name, header]) => `${code(name)}: ${prose(header.description ?? '')}`,
+  );
+  const bodies = Object.entries(content).map(([type, { schema = {} }]) => {
+    const about = `<p>${typeOf(schema)} <small>${text(type)}</small></p>`;
+    if (!/\bjson$/.test(type)) return about;
+    const example = json(exampleOf(schema, document, 'answer'));
+    return `${schema.properties === undefined ? about : fieldsOf(schema, document)}<pre tabindex="0">${text(example)}</pre>`;
+  });
+  const list = described.length === 0 ? '' : `<ul>${described.map((line) => `<li>${line}</li>`).join('')}</ul>`;
+  return `<h4><code class="success">${text(status)}</code> ${prose(description)}</h4>${list}${bodies.join('')}`;
+}
+
+/** The description of a shared response names its codes: a line for each. */
+function error(status: string, ref: string, { components }: ApiDocument): string {
+  const { description = '' } = components?.responses?.[nameOfRef(ref)] ?? {};
+  const lines = description.split(/ (?=`\w+`: )/).map(prose);
+  return `<tr><th scope="row">${code(status === 'default' ? 'any' : status)}</th><td>${lines.join('<br>')}</td></tr>`;
+}
+
+const json = (value: unknown): string => JSON.stringify(value, null, 2);
+
+function curlOf({ path, method, operation }: Entry, document: ApiDocument): string {
+  const content = Object.entries(operation.requestBody?.content ?? {})[0];
+  const lines = [
+    `curl${method === 'head' ? ' -I' : method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE${path}"`,
+    ...((operation.security ?? []).length === 0 ? [] : ['  -H "Authorization: Bearer $TOKEN"']),
+    ...(content === undefined ? [] : dataOf(content[0], exampleOf(content[1].schema ?? {}, document, 'request'))),
+  ];
+  return lines.join(' \\\n');
+}
+
+function dataOf(type: string, example: unknown): readonly string[] {
+  if (type === 'multipart/form-data') return ["  -F 'file=@photo.png'"];
+  return [`  -H 'Content-Type: ${type}'`, `  -d '${JSON.stringify(example).replaceAll("'", `'\\''`)}'`];
+}

@@ -1,0 +1,85 @@
+/** `/docs` and its two static files. */
+import { readFileSync } from 'node:fs';
+import { type Operation, TEXT } from '../../../describe/operation.ts';
+import { type DescribedRoute, route } from '../../define-route.ts';
+import type { ApiDocument } from './api-document.ts';
+import { renderDocs } from './docs-page.ts';
+
+/** Only our own files; the script cannot make markup from text. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** A document lives as long as its schema: the page is made once for each. */
+const pages = new WeakMap<object, string>();
+
+function pageOf(document: object): string {
+  let page = pages.get(document);
+  if (page === undefined) {
+    page = renderDocs(document as ApiDocument);
+    pages.set(document, page);
+  }
+  return page;
+}
+
+export const docs = route({
+  method: 'GET',
+  path: '/docs',
+  door: 'public',
+  accepts: 'any',
+  id: 'docs',
+  summary: 'Read this document as a page',
+  description: 'With search and a console. It reads without script, too.',
+  answers: { 200: { description: 'HTML.', type: 'text/html', shape: () => TEXT } },
+  problems: [],
+  handle(ctx, app) {
+    ctx.set('Content-Security-Policy', POLICY);
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = pageOf(app.document());
+  },
+});
+
+interface StaticFile extends Pick<Operation, 'id' | 'summary'> {
+  readonly name: string;
+  readonly type: string;
+}
+
+function fileRoute({ name, type, id, summary }: StaticFile): DescribedRoute {
+  const content = readFileSync(new URL(`./static/${name}`, import.meta.url), 'utf8');
+  return route({
+    method: 'GET',
+    path: `/docs/${name}`,
+    door: 'public',
+    accepts: 'any',
+    id,
+    summary,
+    answers: { 200: { description: 'The file.', type, shape: () => TEXT } },
+    problems: [],
+    handle(ctx) {
+      ctx.set('Cache-Control', 'no-cache');
+      ctx.type = `${type}; charset=utf-8`;
+      ctx.body = content;
+    },
+  });
+}
+
+export const docsScript = fileRoute({
+  name: 'page.js',
+  type: 'text/javascript',
+  id: 'docs_script',
+  summary: 'Get the script of that page',
+});
+export const docsStyle = fileRoute({
+  name: 'page.css',
+  type: 'text/css',
+  id: 'docs_style',
+  summary: 'Get the style of that page',
+});

@@ -1,0 +1,15 @@
+/** Text into HTML. Everything that the page shows goes through one of these. */
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+export const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
+/** For ids and the links to them. */
+export const attribute = (value: string): string => text(value.replaceAll(/\s/g, '-'));
+export const code = (value: string): string => `<code>${text(value)}</code>`;
+/** Backticks mark code. */
+export const prose = (value: string): string => text(value).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
