@@ -99,7 +99,10 @@ function body(content: Content = {}, document: ApiDocument): string {
       const example = json(exampleOf(schema, document, 'request'));
       const data = schema.properties?.data;
       const fields = `${fieldsOf(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldsOf(data, document)}`}`;
-      return `<h3>Body <small>${text(type)}</small></h3>${fields}<h4>Example</h4><pre class="example" tabindex="0" data-type="${text(type)}">${text(example)}</pre>`;
+      return [
+        `<h3>Body <small>${text(type)}</small></h3>${fields}<h4>Example</h4>`,
+        `<pre class="example" tabindex="0" data-type="${text(type)}">${text(example)}</pre>`,
+      ].join('');
     })
     .join('');
 }
