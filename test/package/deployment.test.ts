@@ -1,0 +1,93 @@
+/** Dockerfile, compose.yaml, the systemd unit and docs/deployment.md agree with package.json and with the settings. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { SETTINGS } from '../../src/config.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+const dockerfile = read('Dockerfile');
+const unit = read('deploy/bylaw.service');
+const compose = parse(read('compose.yaml'));
+const PORT = SETTINGS.port.default;
+const settings = new Set<string>(Object.values(SETTINGS).map(({ env }) => env));
+/** Read by other programs than bylaw. */
+const FOREIGN = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'POSTGRES_PASSWORD'];
+/** Running requests have so many seconds at the end; what stops the service must wait longer. */
+const DRAIN = Number(/DRAIN_MS = (\d+)_000/.exec(read('src/cli/start-service.ts'))![1]);
+
+const unknown = (names: readonly string[]): readonly string[] =>
+  names.filter((name) => !settings.has(name) && !FOREIGN.includes(name));
+const matches = (text: string, pattern: RegExp): readonly string[] =>
+  [...text.matchAll(pattern)].map(([, name]) => name!);
+
+describe('the image', () => {
+  test('runs on a Node that the package allows, in both stages', () => {
+    const [major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!.slice(1).map(Number) as [number, number];
+    const bases = matches(dockerfile, /^FROM node:(\d+)-slim/gm).map(Number);
+    expect([bases.length, new Set(bases).size]).toEqual([2, 1]);
+    expect(bases[0]!).toBeGreaterThan(minor === 0 ? major - 1 : major);
+    expect(manifest.devDependencies.node.split('.')[0]).toBe(String(bases[0]));
+  });
+
+  test('sets settings that exist, to the port it exposes, as a user without privileges', () => {
+    const names = matches(dockerfile, /^(?:ENV|[ ]{3})\s*([A-Z_]+)=/gm);
+    expect(names).toEqual(expect.arrayContaining(['NODE_ENV', 'HOST', 'PORT', 'BYLAW_SCHEMA', 'BYLAW_DATA']));
+    expect(unknown(names)).toEqual([]);
+    expect(matches(dockerfile, /^EXPOSE (\d+)$/gm)).toEqual([PORT]);
+    expect(matches(dockerfile, /\bPORT=(\d+)/g)).toEqual([PORT]);
+    expect(matches(dockerfile, /^USER (.*)$/gm)).toEqual(['1000:1000']);
+    expect(matches(dockerfile, /\/((?:ready|health)z)/g)).toEqual(['readyz']);
+    expect(dockerfile).toContain('ENTRYPOINT ["bylaw"]\nCMD ["serve"]');
+    expect(dockerfile).toContain(`/opt/bylaw/${manifest.bin.bylaw} /usr/local/bin/bylaw`);
+  });
+
+  test('is built from all that the build and the package read, and from nothing else', () => {
+    const allowed = matches(read('.dockerignore'), /^!(.+)$/gm);
+    expect(allowed.filter((name) => !existsSync(join(ROOT, name)))).toEqual([]);
+    const packed = manifest.files.filter((name: string) => name !== 'dist');
+    const built = parse(read('tsconfig.build.json')).include;
+    expect(allowed).toEqual(expect.arrayContaining([...packed, ...built, 'scripts', 'package-lock.json', 'LICENSE']));
+    expect(allowed.filter((name) => /^(?:test|bench|data|node_modules|\.env|\.git)$/.test(name))).toEqual([]);
+  });
+});
+
+describe('compose.yaml', () => {
+  test('sets settings that exist, and waits for a PostgreSQL that the service supports', () => {
+    const { bylaw, database } = compose.services;
+    expect(unknown(Object.keys(bylaw.environment))).toEqual([]);
+    expect(bylaw.ports).toEqual([`127.0.0.1:${PORT}:${PORT}`]);
+    expect(Number.parseInt(bylaw.stop_grace_period, 10)).toBeGreaterThan(DRAIN);
+    expect(bylaw.depends_on).toEqual({ database: { condition: 'service_healthy' } });
+    expect(Number(/^postgres:(\d+)$/.exec(database.image)![1])).toBeGreaterThanOrEqual(15);
+    expect(bylaw.environment.DATABASE_URL).toMatch(/@database:5432\/bylaw$/);
+  });
+
+  test('mounts what the image reads and writes, from volumes that exist', () => {
+    const mounts = (name: string): readonly string[] => compose.services[name].volumes;
+    expect(mounts('bylaw').map((mount) => mount.split(':')[1])).toEqual(
+      [/BYLAW_SCHEMA=(\S+)/, /BYLAW_DATA=(\S+)/].map((pattern) => pattern.exec(dockerfile)![1]),
+    );
+    const named = [...mounts('bylaw'), ...mounts('database')].map((mount) => mount.split(':')[0]!);
+    expect(named.filter((name) => !name.startsWith('./')).sort()).toEqual(Object.keys(compose.volumes).sort());
+  });
+});
+
+test('the systemd unit sets settings that exist, writes where it may, and waits for running requests', () => {
+  const names = matches(unit, /^Environment=([A-Z_]+)=/gm);
+  expect(names).toContain('BYLAW_DATA');
+  expect(unknown(names)).toEqual([]);
+  expect(unit).toContain(`Environment=BYLAW_DATA=/var/lib/${/^StateDirectory=(.*)$/m.exec(unit)![1]}\n`);
+  expect(unit).toContain(`Environment=NODE_COMPILE_CACHE=/var/cache/${/^CacheDirectory=(.*)$/m.exec(unit)![1]}\n`);
+  expect(Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)![1])).toBeGreaterThan(DRAIN);
+});
+
+test('docs/deployment.md names settings that exist', () => {
+  const page = read('docs/deployment.md');
+  const names = matches(page, /\b((?:BYLAW|DATABASE|BASE|SMTP|POSTGRES)_[A-Z_]+)\b/g);
+  expect(names.length).toBeGreaterThan(5);
+  expect(unknown(names)).toEqual([]);
+  expect([...new Set(matches(page, /127\.0\.0\.1:(\d+)/g))]).toEqual([PORT]);
+});
