@@ -167,12 +167,21 @@ function unknownRoot(names: readonly Name[], report: Report): undefined {
   if (found === '@now') {
     return fault(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
   }
-  const near = FOREIGN.get(found.toLowerCase()) ?? nearest(found, ROOT_TEXTS) ?? rejoined(first, second);
+  const near =
+    FOREIGN.get(found.toLowerCase()) ??
+    (nested ? nearSource(second.name) : nearest(found, ROOT_TEXTS)) ??
+    rejoined(first, second);
   if (near === undefined) {
     return fault(report, { code: 'path_unknown', message: `unknown path \`${found}\`; expected ${expected}`, span });
   }
   const message = `unknown path \`${found}\`; did you mean \`${near}\`?`;
   return fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
+}
+
+/** By what follows `@request.` alone: a header that is not to be had must not become a parameter that the caller chooses. */
+function nearSource(name: string): string | undefined {
+  const near = nearest(name, SOURCES.keys());
+  return near === undefined ? undefined : `@request.${near}`;
 }
 
 /** `@requst.auth`: the first name is off, the second is not. */

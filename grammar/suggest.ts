@@ -43,7 +43,8 @@ function distance(name: string, candidate: string): number | undefined {
   if (Math.abs(a.length - b.length) <= limit) {
     const cost = edits(a, b, limit);
     // Typing errors are rarer in the first letters than in the rest.
-    if (cost <= limit) return cost - commonPrefix(a, b) / (a.length + b.length + 1) / 2;
+    if (cost <= limit && (cost === 0 || Math.max(a.length, b.length) - cost > 1))
+      return cost - commonPrefix(a, b) / (a.length + b.length + 1) / 2;
   }
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   return short.length >= 3 && (long.startsWith(short) || long.endsWith(short)) ? limit + 1 : undefined;

@@ -21,17 +21,23 @@ describe('absence under a negation', () => {
   it.each<[string, Expected[]]>([
     [
       '@record.score != 5',
-      [['negation_of_nullable', '@record.score', '(@record.score is null or @record.score != 5)']],
+      [['negation_of_nullable', '@record.score', '(@record.score is not null and @record.score != 5)']],
     ],
     [
       'not (@record.score = 5)',
-      [['negation_of_nullable', '@record.score', '(@record.score is null or not (@record.score = 5))']],
+      [['negation_of_nullable', '@record.score', '(@record.score is not null and not (@record.score = 5))']],
     ],
     ['not (@request.query.mode = "x")', [['negation_of_nullable', '@request.query.mode']]],
     ['@request.data.status != "published"', [['negation_of_nullable', '@request.data.status']]],
     [
       '@record.team.name not in ["a"]',
-      [['negation_of_nullable', '@record.team.name', '(@record.team.name is null or @record.team.name not in ["a"])']],
+      [
+        [
+          'negation_of_nullable',
+          '@record.team.name',
+          '(@record.team.name is not null and @record.team.name not in ["a"])',
+        ],
+      ],
     ],
     ['none(@record.tags as t, @record.score > 3)', [['negation_of_nullable', '@record.score']]],
     ['none(@record.team.memberships as m, m.role = "owner")', [['negation_of_nullable', '@record.team.memberships']]],

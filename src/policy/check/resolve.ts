@@ -315,9 +315,12 @@ function unknownVariable(path: Path, place: Place): undefined {
       fix: { span: at, replacement },
     });
   if (root !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${root}\`?`, root);
-  const near = nearest(name, place.variables.keys());
+  const near = nearest(name, place.variables.keys()) ?? innermostWith(path.steps[0]?.name, place);
   if (near !== undefined && path.steps.length > 0)
     return suggest(`unknown name \`${name}\`; did you mean \`${near}\`?`, near);
+  const variable = path.steps.length === 0 ? innermostWith(name, place) : undefined;
+  if (variable !== undefined)
+    return suggest(`unknown name \`${name}\`; did you mean \`${variable}.${name}\`?`, `${variable}.${name}`);
   const collection = place.catalog.collections.get(place.collection);
   const field = collection && (namesOf(collection).find((each) => each === name) ?? nearest(name, namesOf(collection)));
   if (field !== undefined) {
@@ -335,6 +338,17 @@ function unknownVariable(path: Path, place: Place): undefined {
     suggestion: quoted,
     fix: { span, replacement: quoted },
   });
+}
+
+/** The innermost variable whose record has the name. */
+function innermostWith(name: string | undefined, place: Place): string | undefined {
+  if (name === undefined) return undefined;
+  for (const [variable, bound] of [...place.variables].reverse()) {
+    const of = bound.kind === 'variable' ? bound.collection : bound.record?.at;
+    const collection = of === undefined ? undefined : place.catalog.collections.get(of);
+    if (collection !== undefined && namesOf(collection).includes(name)) return variable;
+  }
+  return undefined;
 }
 
 function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {

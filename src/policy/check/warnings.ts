@@ -157,7 +157,9 @@ class Review {
       written === undefined
         ? ''
         : `; \`${written}\` also allows what is absent, \`${path} is not null and …\` makes the denial explicit`;
-    const fix = written !== undefined && absent.kind === 'column' ? { span: clause!, replacement: written } : undefined;
+    // The fix keeps what the rule allows; the other reading would open it.
+    const narrow = clause === undefined ? undefined : `(${path} is not null and ${this.#slice(clause)})`;
+    const fix = narrow !== undefined && absent.kind === 'column' ? { span: clause!, replacement: narrow } : undefined;
     this.#warn({ code: 'negation_of_nullable', message: message + hint, span: absent.span, ...(fix && { fix }) });
   }
 
