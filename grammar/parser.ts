@@ -8,7 +8,7 @@ import {
   readNow,
   readNumeral,
   readPath,
-  readText,
+  readString,
   readVariable,
   readVariableName,
   type Shift,
@@ -20,24 +20,24 @@ import type { CompareOp, Expr, List, Operand, Path, Quantifier, Span } from './s
 import { syntaxIssue } from './syntax-issue.ts';
 import * as t from './tokens.ts';
 
-type Literal = List['items'][number];
+type ListItem = List['items'][number];
 type Tail =
   | { readonly op: CompareOp; readonly right: Operand; readonly span: Span }
   | { readonly op: 'is null' | 'is not null'; readonly span: Span };
 
-const reach = (from: Span, to: Span): Span => ({ start: from.start, end: to.end });
+const spanning = (from: Span, to: Span): Span => ({ start: from.start, end: to.end });
 
 function joined(kind: 'and' | 'or', items: readonly Expr[]): Expr {
-  return items.length === 1 ? items[0]! : { kind, items, span: reach(items[0]!.span, items.at(-1)!.span) };
+  return items.length === 1 ? items[0]! : { kind, items, span: spanning(items[0]!.span, items.at(-1)!.span) };
 }
 
 function compared(left: Operand, tail: Tail | undefined): Expr {
   if (tail === undefined) return { kind: 'truth', operand: left, span: left.span };
   if ('right' in tail) {
     const { op, right } = tail;
-    return { kind: 'compare', op, opSpan: tail.span, left, right, span: reach(left.span, right.span) };
+    return { kind: 'compare', op, opSpan: tail.span, left, right, span: spanning(left.span, right.span) };
   }
-  return { kind: 'is null', negated: tail.op === 'is not null', operand: left, span: reach(left.span, tail.span) };
+  return { kind: 'is null', negated: tail.op === 'is not null', operand: left, span: spanning(left.span, tail.span) };
 }
 
 // Inside `ACTION`: what uses the answer of a subrule, which is a placeholder while chevrotain records the grammar.
@@ -80,13 +80,13 @@ class PolicyParser extends EmbeddedActionsParser {
   readonly negation: ParserMethod<[], Expr> = this.RULE('negation', (): Expr => {
     const span = spanOf(this.CONSUME(t.Not));
     const item = this.SUBRULE(this.condition);
-    return this.ACTION(() => ({ kind: 'not', item, span: reach(span, item.span) }));
+    return this.ACTION(() => ({ kind: 'not', item, span: spanning(span, item.span) }));
   });
 
   readonly group: ParserMethod<[], Expr> = this.RULE('group', (): Expr => {
     const open = spanOf(this.CONSUME(t.Open));
     const inner = this.SUBRULE(this.policy);
-    return { ...inner, span: reach(open, spanOf(this.CONSUME(t.Close))) };
+    return { ...inner, span: spanning(open, spanOf(this.CONSUME(t.Close))) };
   });
 
   readonly quantified: ParserMethod<[], Expr> = this.RULE('quantified', (): Expr => {
@@ -100,7 +100,7 @@ class PolicyParser extends EmbeddedActionsParser {
     const close = spanOf(this.CONSUME(t.Close));
     const variable = readVariableName(name, this.report);
     const quantifier = word.image.toLowerCase() as Quantifier;
-    return { kind: 'quantified', quantifier, path, variable, condition, span: reach(spanOf(word), close) };
+    return { kind: 'quantified', quantifier, path, variable, condition, span: spanning(spanOf(word), close) };
   });
 
   readonly call: ParserMethod<[], Expr> = this.RULE('call', (): Expr => {
@@ -114,7 +114,7 @@ class PolicyParser extends EmbeddedActionsParser {
         args.push(this.SUBRULE2(this.operand));
       });
     });
-    const span = reach(spanOf(name), spanOf(this.CONSUME(t.Close)));
+    const span = spanning(spanOf(name), spanOf(this.CONSUME(t.Close)));
     return { kind: 'call', name: { name: name.image, span: spanOf(name) }, args, span };
   });
 
@@ -159,7 +159,7 @@ class PolicyParser extends EmbeddedActionsParser {
       const condition = this.SUBRULE(this.policy);
       return { variable: readVariableName(name, this.report), condition };
     });
-    return { kind: 'count', path, ...chosen, span: reach(word, spanOf(this.CONSUME(t.Close))) };
+    return { kind: 'count', path, ...chosen, span: spanning(word, spanOf(this.CONSUME(t.Close))) };
   });
 
   readonly path: ParserMethod<[], Path> = this.RULE('path', () =>
@@ -169,25 +169,25 @@ class PolicyParser extends EmbeddedActionsParser {
     ]),
   );
 
-  readonly literal: ParserMethod<[], Literal> = this.RULE('literal', () =>
+  readonly literal: ParserMethod<[], ListItem> = this.RULE('literal', () =>
     this.OR([
-      { ALT: () => readText(this.CONSUME(t.Text), this.report) },
+      { ALT: () => readString(this.CONSUME(t.Text), this.report) },
       { ALT: () => readNumeral(this.CONSUME(t.Numeral), this.report) },
       {
-        ALT: (): Literal => {
+        ALT: (): ListItem => {
           const token = this.CONSUME(t.Truth);
-          const truth: Literal = { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
+          const truth: ListItem = { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
           if (isStandIn(token)) this.report.broken.add(truth);
           return truth;
         },
       },
-      { ALT: (): Literal => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
+      { ALT: (): ListItem => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
     ]),
   );
 
   readonly list: ParserMethod<[], Operand> = this.RULE('list', (): Operand => {
     const open = spanOf(this.CONSUME(t.OpenList));
-    const items: Literal[] = [];
+    const items: ListItem[] = [];
     this.OPTION(() => {
       items.push(this.SUBRULE(this.literal));
       this.MANY(() => {
@@ -195,7 +195,7 @@ class PolicyParser extends EmbeddedActionsParser {
         items.push(this.SUBRULE2(this.literal));
       });
     });
-    return { kind: 'list', items, span: reach(open, spanOf(this.CONSUME(t.CloseList))) };
+    return { kind: 'list', items, span: spanning(open, spanOf(this.CONSUME(t.CloseList))) };
   });
 
   readonly instant: ParserMethod<[], Operand> = this.RULE('instant', () => {

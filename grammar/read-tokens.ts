@@ -50,7 +50,7 @@ const SOURCES: ReadonlyMap<string, Root> = new Map([
   ['data', 'data'],
 ]);
 /** What the same thing is called elsewhere. */
-const FOREIGN: ReadonlyMap<string, string> = new Map([
+const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@user', '@request.auth'],
   ['@me', '@request.auth'],
   ['@auth', '@request.auth'],
@@ -71,7 +71,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['@request.input', '@request.data'],
 ]);
 
-function namesOf(text: string, offset: number): Name[] {
+function namesIn(text: string, offset: number): Name[] {
   const names: Name[] = [];
   let start = 0;
   while (start <= text.length) {
@@ -90,20 +90,20 @@ function broken(report: Report, path: Path): Path {
 
 /** `@record…`, `@next…`, `@request.auth…`, … */
 export function readPath(token: IToken, report: Report): Path {
-  const names = namesOf(token.image, token.startOffset);
+  const names = namesIn(token.image, token.startOffset);
   const span = spanOf(token);
   const root = ROOTS.get(names[0]!.name);
-  if (root !== undefined) return finish({ kind: 'path', root, steps: names.slice(1), span }, report);
+  if (root !== undefined) return finishPath({ kind: 'path', root, steps: names.slice(1), span }, report);
   const source = names[0]!.name === '@request' && names.length > 1 ? SOURCES.get(names[1]!.name) : undefined;
-  if (source !== undefined) return finish({ kind: 'path', root: source, steps: names.slice(2), span }, report);
+  if (source !== undefined) return finishPath({ kind: 'path', root: source, steps: names.slice(2), span }, report);
   unknownRoot(names, report);
   return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
 }
 
 /** `m`, `m.user`. Whether `m` is bound is the checker's to say. */
 export function readVariable(token: IToken, report: Report): Path {
-  const [variable, ...steps] = namesOf(token.image, token.startOffset);
-  return finish({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
+  const [variable, ...steps] = namesIn(token.image, token.startOffset);
+  return finishPath({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
 }
 
 /** The name that a quantifier binds. */
@@ -122,7 +122,7 @@ export function readVariableName(token: IToken, report: Report): Name {
   return { name, span };
 }
 
-function finish(path: Path, report: Report): Path {
+function finishPath(path: Path, report: Report): Path {
   const empty = path.steps.find((step) => step.name === '');
   if (empty !== undefined) {
     const span = { start: empty.span.start - 1, end: empty.span.end };
@@ -168,7 +168,7 @@ function unknownRoot(names: readonly Name[], report: Report): undefined {
     return fault(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
   }
   const near =
-    FOREIGN.get(found.toLowerCase()) ??
+    FOREIGN_ROOTS.get(found.toLowerCase()) ??
     (nested ? nearSource(second.name) : nearest(found, ROOT_TEXTS)) ??
     rejoined(first, second);
   if (near === undefined) {
@@ -196,7 +196,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-export function readText(token: IToken, report: Report): Text {
+export function readString(token: IToken, report: Report): Text {
   const { image } = token;
   const quote = image[0];
   const inner = image.slice(1, -1);

@@ -18,7 +18,7 @@ import {
   Truth,
 } from './tokens.ts';
 
-const RIGHT: ReadonlySet<string> = new Set('and or not && || ! any all none as true false null'.split(' '));
+const RIGHT_WORDS: ReadonlySet<string> = new Set('and or not && || ! any all none as true false null'.split(' '));
 const FIXED: ReadonlySet<string> = new Set(['is null', 'is not null']);
 const WORDS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotNull]);
 
@@ -31,7 +31,7 @@ function rightSpelling(token: IToken): string | undefined {
     const op = comparisonOf(image);
     return image === op || spaced(image) === op ? undefined : op;
   }
-  if (!WORDS.has(tokenType) || RIGHT.has(image)) return undefined;
+  if (!WORDS.has(tokenType) || RIGHT_WORDS.has(image)) return undefined;
   if (image === '&') return 'and';
   if (image === '|') return 'or';
   const words = spaced(image);

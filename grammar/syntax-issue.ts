@@ -17,7 +17,7 @@ const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.CloseL
 const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.OpenList, t.Now]);
 
 /** What the operators are called elsewhere. */
-const FOREIGN: ReadonlyMap<string, string> = new Map([
+const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
   ['eq', '='],
   ['equals', '='],
   ['is', '='],
@@ -46,7 +46,7 @@ const FOREIGN: ReadonlyMap<string, string> = new Map([
   ['nin', 'not in'],
   ['not_in', 'not in'],
 ]); // prettier-ignore
-const PATTERNS = new Set(['like', 'ilike', 'matches', 'match', 'regex', 'regexp', 'rlike', 'similar']);
+const PATTERN_OPERATORS = new Set(['like', 'ilike', 'matches', 'match', 'regex', 'regexp', 'rlike', 'similar']);
 const OPERATOR_WORDS = ['contains', 'starts with', 'ends with', 'is null', 'is not null', 'not in', 'in', 'and', 'or'];
 
 const describe = (token: IToken | undefined): string =>
@@ -66,7 +66,7 @@ export function syntaxIssue(error: IRecognitionException, tokens: readonly IToke
 
 function diagnose(found: Found): Given {
   const { tokens, at } = found;
-  if (tokens.length === 0) return empty(found);
+  if (tokens.length === 0) return emptyPolicy(found);
   const before = tokens[at - 1];
   if (before === undefined) return missingOperand(found);
   if (tokens[at]?.tokenType === t.Close && opens(found) === 0) return tooManyCloses(found);
@@ -85,11 +85,11 @@ function diagnose(found: Found): Given {
 
 // ---------------------------------------------------------------- places
 
-const endOf = ({ text }: Found) => ({ start: text.length, end: text.length });
+const endOfText = ({ text }: Found) => ({ start: text.length, end: text.length });
 
 function placeOf(found: Found) {
   const token = found.tokens[found.at];
-  return token === undefined ? endOf(found) : spanOf(token);
+  return token === undefined ? endOfText(found) : spanOf(token);
 }
 
 /** How many parentheses are open before the place. */
@@ -115,7 +115,7 @@ function inList({ tokens, at }: Found): boolean {
 
 // ---------------------------------------------------------------- the errors
 
-function empty(found: Found): Given {
+function emptyPolicy(found: Found): Given {
   const message =
     'an empty policy; expected a condition, such as `@record.owner = @request.auth.id`, or `false`, which denies all';
   return { code: 'policy_empty', message, span: { start: 0, end: found.text.length } };
@@ -130,7 +130,7 @@ function tooManyCloses(found: Found): Given {
 }
 
 function unclosed(found: Found, open: IToken): Given {
-  const fix = { span: endOf(found), replacement: ')' };
+  const fix = { span: endOfText(found), replacement: ')' };
   return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: spanOf(open) }, fix);
 }
 
@@ -288,7 +288,7 @@ function wordAsOperator(found: Found): Given {
   const token = tokens[at]!;
   const word = token.image.toLowerCase();
   const span = spanOf(token);
-  if (PATTERNS.has(word)) return pattern(found);
+  if (PATTERN_OPERATORS.has(word)) return patternOperator(found);
   if (word === 'between') {
     const message = '`between` is written `x >= a and x <= b` here';
     return { code: 'operator_foreign', message, span };
@@ -298,7 +298,7 @@ function wordAsOperator(found: Found): Given {
     const given = { code: 'operator_foreign', message: '`is not` takes `null` only; expected `!=`', span: both };
     return withFix(given, { span: both, replacement: '!=' });
   }
-  const right = isCompared(found) ? nearest(word, ['and', 'or']) : (FOREIGN.get(word) ?? near(token));
+  const right = isCompared(found) ? nearest(word, ['and', 'or']) : (FOREIGN_OPERATORS.get(word) ?? near(token));
   const expected = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
   if (right === undefined) {
     return {
@@ -315,7 +315,7 @@ const near = (token: IToken): string | undefined =>
   token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
 
 /** `like "draft%"` is `starts with "draft"`, and so on, where the pattern says no more than that. */
-function pattern({ tokens, at }: Found): Given {
+function patternOperator({ tokens, at }: Found): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
   const span = spanOf(token);

@@ -233,7 +233,7 @@ export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 /** What each setting holds once it is read: undefined only where it has no default. */
-type Settings = {
+type ServerSettings = {
   readonly [Name in SettingName]:
     | z.output<(typeof SETTINGS)[Name]['read']>
     | ((typeof SETTINGS)[Name] extends { readonly default: string } ? never : undefined);
@@ -280,12 +280,12 @@ export function schemaFileOf(flags: FlagValues, env: Environment): string {
   return value as string;
 }
 
-interface Read {
+interface SettingRead {
   readonly value?: unknown;
   readonly issue?: string;
 }
 
-function readSetting(name: SettingName, flags: FlagValues, env: Environment): Read {
+function readSetting(name: SettingName, flags: FlagValues, env: Environment): SettingRead {
   const setting: Setting = SETTINGS[name];
   const fromFlag = setting.flag === undefined ? undefined : flags[setting.flag];
   // An empty variable counts as unset: that is how compose files leave one out.
@@ -300,9 +300,9 @@ function readSetting(name: SettingName, flags: FlagValues, env: Environment): Re
 function readSettings(
   flags: FlagValues,
   env: Environment,
-): { readonly settings: Settings; readonly issues: readonly string[] } {
+): { readonly settings: ServerSettings; readonly issues: readonly string[] } {
   const read = SETTING_NAMES.map((name) => [name, readSetting(name, flags, env)] as const);
-  const settings = Object.fromEntries(read.map(([name, { value }]) => [name, value])) as unknown as Settings;
+  const settings = Object.fromEntries(read.map(([name, { value }]) => [name, value])) as unknown as ServerSettings;
   const invalid = read.flatMap(([, { issue }]) => (issue === undefined ? [] : [issue]));
   const issues = [...unknownEnvironment(env), ...(invalid.length > 0 ? invalid : conflicts(settings))];
   return { settings, issues };
@@ -315,7 +315,7 @@ function unknownEnvironment(env: Environment): readonly string[] {
   return ours.filter((name) => !known.includes(name)).map((name) => unknownName('environment name', name, known));
 }
 
-function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword }: Settings): readonly string[] {
+function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword }: ServerSettings): readonly string[] {
   const issues: string[] = [];
   if (workers > 1 && databaseUrl === undefined)
     issues.push('--workers: more than one needs --database-url (the embedded database serves one process)');
@@ -326,7 +326,7 @@ function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword
   return issues;
 }
 
-function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: Settings): Config {
+function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: ServerSettings): Config {
   const isAdminGiven = adminEmail !== undefined && adminPassword !== undefined;
   return {
     ...rest,
@@ -337,5 +337,5 @@ function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: Se
   };
 }
 
-const urlOf = ({ host, port }: Pick<Settings, 'host' | 'port'>): string =>
+const urlOf = ({ host, port }: Pick<ServerSettings, 'host' | 'port'>): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

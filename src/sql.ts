@@ -1,5 +1,5 @@
 /**
- * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a `constant` if the
+ * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a `typedLiteral` if the
  * program or the schema states it; a name goes through `ident`. Request input reaches the database only as parameters.
  * `text` numbers the parameters; equal shapes have equal text, so the text identifies a statement.
  */
@@ -79,7 +79,7 @@ export const seconds = (value: number): Sql => sql`${param('float8', value)} * i
  * A value that is part of the text, so that a plan is made for it. For values that the program or the schema states,
  * literals of policies among them; request input is a `param`.
  */
-export function constant(type: SqlType, value: unknown): Sql {
+export function typedLiteral(type: SqlType, value: unknown): Sql {
   if (!Array.isArray(value)) return raw(`${literal(value)}::${type}`);
   return raw(`ARRAY[${value.map(literal).join(', ')}]::${type}`);
 }

@@ -27,7 +27,7 @@ const TYP = 'at+jwt';
 /** Seconds that the clocks of two nodes may differ. */
 const CLOCK_TOLERANCE = 5;
 const MAX_CACHED = 10_000;
-const MAX_LENGTH = 2_048;
+const MAX_TOKEN_LENGTH = 2_048;
 const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 /** A base64url SHA-256 thumbprint (RFC 7638). Anything else is not a `kid` of ours and causes no look-up. */
 const KID = /^[A-Za-z0-9_-]{43}$/;
@@ -52,7 +52,7 @@ export interface TokenSettings {
   readonly lifetime: number;
 }
 
-interface Key {
+interface SigningKey {
   readonly kid: string;
   readonly privateKey: CryptoKey;
   readonly publicKey: CryptoKey;
@@ -66,7 +66,7 @@ export class AccessTokens {
   readonly #lifetime: number;
   readonly #verified = new VerifiedTokens();
   /** Oldest first. */
-  #keys: readonly Key[] = [];
+  #keys: readonly SigningKey[] = [];
   #loadedAt = Number.NEGATIVE_INFINITY;
   #loading: Promise<void> | undefined;
   /** INVARIANT: what was verified before keys were last revoked is not remembered. */
@@ -121,7 +121,7 @@ export class AccessTokens {
       if (known.expires + CLOCK_TOLERANCE > Date.now() / 1000) return known;
       throw invalidToken();
     }
-    if (token.length > MAX_LENGTH || !SHAPE.test(token)) throw invalidToken();
+    if (token.length > MAX_TOKEN_LENGTH || !SHAPE.test(token)) throw invalidToken();
     return this.#verifyNew(token);
   }
 
@@ -176,7 +176,7 @@ export class AccessTokens {
     return key.publicKey;
   }
 
-  #find(kid: string): Key | undefined {
+  #find(kid: string): SigningKey | undefined {
     return this.#keys.find((key) => key.kid === kid);
   }
 
@@ -221,7 +221,7 @@ export async function newKey(): Promise<NewKey> {
   return { kid: await calculateJwkThumbprint(jwk), privateJwk: JSON.stringify(jwk) };
 }
 
-async function readKey({ kid, activeAt }: KeyRow, privateJwk: string): Promise<Key> {
+async function readKey({ kid, activeAt }: KeyRow, privateJwk: string): Promise<SigningKey> {
   const jwk = JSON.parse(privateJwk) as JWK;
   const { kty, crv, x, y } = jwk;
   const publicJwk = { kty, crv, x, y, kid, alg: ALG, use: 'sig' } as JWK;

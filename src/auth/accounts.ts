@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database, Transaction } from '../store/database/contract.ts';
 import type { AccessTokens } from './access-tokens.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import type { Limiter } from './limiter.ts';
@@ -28,7 +28,7 @@ export interface Issued {
 
 export interface RefreshRequest {
   readonly token: string;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface AccountParts {
@@ -57,7 +57,7 @@ export class Accounts {
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
-    return users.insert(user, (tx, userId) => record(tx, { event: 'register', userId, client }));
+    return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'register', userId, client }));
   }
 
   /** Throws `invalid_credentials`, whatever was wrong; `rate_limited`, `unavailable`. */
@@ -81,7 +81,7 @@ export class Accounts {
       const outcome = await sessions.refresh(tx, token);
       if (outcome.outcome === 'reused') {
         const { userId, sessionId } = outcome;
-        await record(tx, { event: 'refresh_reused', userId, sessionId, client });
+        await recordAudit(tx, { event: 'refresh_reused', userId, sessionId, client });
       }
       return outcome;
     });
@@ -96,11 +96,11 @@ export class Accounts {
     }
   }
 
-  async logout({ id: userId, sessionId }: Caller, client: Client): Promise<void> {
+  async logout({ id: userId, sessionId }: Caller, client: RequestClient): Promise<void> {
     const { db, sessions, authenticator } = this.#parts;
     await db.transaction(async (tx) => {
       await sessions.end(tx, sessionId, userId);
-      await record(tx, { event: 'logout', userId, sessionId, client });
+      await recordAudit(tx, { event: 'logout', userId, sessionId, client });
     });
     await authenticator.sessionEnded(sessionId);
   }
@@ -110,7 +110,7 @@ export class Accounts {
     const secrets = await this.#parts.sessions.start(tx, start);
     const { userId, method, client } = start;
     const event = method === 'password' ? 'login' : 'oauth_login';
-    await record(tx, { event, userId, sessionId: secrets.sessionId, client });
+    await recordAudit(tx, { event, userId, sessionId: secrets.sessionId, client });
     return secrets;
   }
 

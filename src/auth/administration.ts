@@ -4,7 +4,7 @@ import type { Schema } from '../schema/model.ts';
 import { param, sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { touched } from '../store/records/touched.ts';
-import { type AuditQuery, type AuditRow, readAudit, record } from './audit-trail.ts';
+import { type AuditQuery, type AuditRow, readAudit, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { checkEmail, normalEmail } from './email-address.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
@@ -61,7 +61,7 @@ export class Administration {
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: true, roles: [...new Set(roles)], passwordHash };
-    return users.insert(user, (tx, userId) => record(tx, { event: 'user_added', userId, detail: { roles } }));
+    return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'user_added', userId, detail: { roles } }));
   }
 
   /** Throws `not_found`, `validation_failed`. */
@@ -92,7 +92,7 @@ export class Administration {
                ${touched()}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
-      await record(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
+      await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
       return (await users.byId(tx, id))!;
     });
     await authenticator.userChanged(id);

@@ -31,7 +31,7 @@ type AuditEvent =
   | 'keys_revoked';
 
 /** Who sent a request, as far as it is worth keeping. */
-export interface Client {
+export interface RequestClient {
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;
@@ -43,22 +43,22 @@ export interface AuditEntry {
   /** Who did it, if not `userId`. */
   readonly actorId?: string | undefined;
   readonly sessionId?: string | undefined;
-  readonly client?: Client | undefined;
+  readonly client?: RequestClient | undefined;
   /** Never a password, token, cookie or code. */
   readonly detail?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Long enough for real ones; a stranger chooses these strings. */
-const MAX_LENGTH = 256;
+const MAX_CELL_LENGTH = 256;
 
 export const clip = (value: string | undefined): string | null =>
-  value === undefined ? null : value.toWellFormed().replaceAll('\0', '').slice(0, MAX_LENGTH).toWellFormed();
+  value === undefined ? null : value.toWellFormed().replaceAll('\0', '').slice(0, MAX_CELL_LENGTH).toWellFormed();
 
 /** PostgreSQL stores no NUL and no lone surrogate. */
 const storable = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '') : value;
 
-export async function record(db: Queryable, entry: AuditEntry): Promise<void> {
+export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   const { event, userId, actorId, sessionId, client, detail } = entry;
   const detailText = detail === undefined ? null : JSON.stringify(detail, storable);
   await db.run(sql`
@@ -93,7 +93,7 @@ export interface AuditRow {
 /** Newest first. */
 export async function readAudit(db: Queryable, { email, event, limit }: AuditQuery): Promise<readonly AuditRow[]> {
   const conditions = [
-    ...(email === undefined ? [] : [sql`a.user_id IN (${idsOf(email)})`]),
+    ...(email === undefined ? [] : [sql`a.user_id IN (${userIdsOf(email)})`]),
     ...(event === undefined ? [] : [sql`a.event = ${text(event)}`]),
   ];
   const where = conditions.length === 0 ? empty : sql`WHERE ${join(conditions, ' AND ')}`;
@@ -105,11 +105,11 @@ export async function readAudit(db: Queryable, { email, event, limit }: AuditQue
      ${where}
      ORDER BY a.id DESC
      LIMIT ${param('int8', limit)}`);
-  return rows.map(rowOf);
+  return rows.map(auditRow);
 }
 
 /** Users who have the address, or had it when they were deleted. */
-function idsOf(email: string) {
+function userIdsOf(email: string) {
   const address = text(normalEmail(email));
   return sql`
     SELECT id FROM "users" WHERE email = ${address}
@@ -117,7 +117,7 @@ function idsOf(email: string) {
     SELECT user_id FROM "_auth_audit" WHERE event = 'user_deleted' AND detail::jsonb ->> 'email' = ${address}`;
 }
 
-function rowOf(cells: Cells): AuditRow {
+function auditRow(cells: Cells): AuditRow {
   const [at, event, user_id, email, actor_id, session_id, ip, user_agent, request_id, detail] = cells;
   return {
     at: at!,

@@ -94,13 +94,13 @@ const ROLE_TRAIL = `CREATE TABLE IF NOT EXISTS "_auth_role_trail" (
 )`;
 
 /** As rate-limiter-flexible expects it. */
-const LIMITS = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
+const LIMITS_TABLE = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
   key varchar(255) PRIMARY KEY,
   points int8 NOT NULL DEFAULT 0,
   expire int8
 )`;
 
-const INDEXES: readonly string[] = [
+const AUTH_INDEXES: readonly string[] = [
   'CREATE UNIQUE INDEX IF NOT EXISTS "_auth_sessions_cookie" ON "_auth_sessions" (cookie_hash)',
   'CREATE INDEX IF NOT EXISTS "_auth_sessions_user" ON "_auth_sessions" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_sessions_created" ON "_auth_sessions" (created_at)',
@@ -126,6 +126,6 @@ export const authTables: readonly Sql[] = [
   EMAIL_TOKENS,
   AUDIT,
   ROLE_TRAIL,
-  LIMITS,
-  ...INDEXES,
+  LIMITS_TABLE,
+  ...AUTH_INDEXES,
 ].map(raw);

@@ -6,7 +6,7 @@ import type { Database } from '../store/database/contract.ts';
 import { AccessTokens } from './access-tokens.ts';
 import { Accounts, type Issued, type RefreshRequest } from './accounts.ts';
 import { Administration } from './administration.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 import { Authenticator, type Credentials, type SessionClaims } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { createLimiter, type Limiter } from './limiter.ts';
@@ -23,7 +23,7 @@ import { type User, Users } from './users.ts';
 
 export type { Issued } from './accounts.ts';
 export type { Administration } from './administration.ts';
-export type { AuditRow, Client } from './audit-trail.ts';
+export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Credentials } from './authenticator.ts';
 export type { Caller } from './caller.ts';
 export type { PasswordPool } from './passwords.ts';
@@ -146,7 +146,7 @@ export class Auth {
     return this.#members.accounts.refresh(request);
   }
 
-  logout(caller: Caller, client: Client): Promise<void> {
+  logout(caller: Caller, client: RequestClient): Promise<void> {
     return this.#members.accounts.logout(caller, client);
   }
 
@@ -154,7 +154,7 @@ export class Auth {
     return this.#members.recovery.changePassword(caller, change);
   }
 
-  requestReset(email: string, client: Client): Promise<void> {
+  requestReset(email: string, client: RequestClient): Promise<void> {
     return this.#members.recovery.requestReset(email, client);
   }
 
@@ -162,7 +162,7 @@ export class Auth {
     return this.#members.recovery.confirmReset(confirmation);
   }
 
-  requestVerification(caller: Caller, client: Client): Promise<void> {
+  requestVerification(caller: Caller, client: RequestClient): Promise<void> {
     return this.#members.recovery.requestVerification(caller, client);
   }
 
@@ -194,18 +194,18 @@ export class Auth {
   }
 
   /** Throws `not_found` for a session that is not the caller's own. */
-  async endSession(caller: Caller, id: string, client: Client): Promise<void> {
+  async endSession(caller: Caller, id: string, client: RequestClient): Promise<void> {
     const { db, sessions, authenticator } = this.#members;
     await db.transaction(async (tx) => {
       if (!(await sessions.end(tx, id, caller.id))) throw new Problem('not_found', 'you have no such session');
-      await record(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
+      await recordAudit(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
     });
     await authenticator.sessionEnded(id);
   }
 
   /** A link to a file's content was made: whoever has it reads the file. */
-  async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: Client): Promise<void> {
-    await record(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
+  async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
+    await recordAudit(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,7 @@
  * Passwords that are guessed first: the words and patterns at the head of every published list of leaked passwords, with
  * the decorations that people add. NIST SP 800-63B §5.1.1.2 requires such a list, with the context (the address) on it.
  */
-const WORDS = `
+const PASSWORD_WORDS = `
 password passwort passw0rd motdepasse contrasena senha parola haslo wachtwoord qwerty qwertz azerty qwertyuiop asdfghjkl zxcvbnm asdf qwer
 letmein welcome willkommen bienvenue admin administrator root toor user guest test testing tester demo default changeme secret geheim login
 master monkey dragon football baseball basketball soccer hockey superman batman spiderman iloveyou ilovey0u loveyou love lovely princess sunshine
@@ -15,16 +15,16 @@ christ blessed family friends forever babygirl babyboy sweetheart tinkerbell mus
 access pass abc abcd abcde abcdef abcdefg abcdefgh abcabc abcxyz hello hallo bonjour mynoob nothing nopass nopassword newpassword mypassword
 thepassword yourpassword oldpassword temppassword temp temporary qazwsx qazwsxedc zaqxsw wsxedc qweasd qweasdzxc asdzxc
 `;
-const WHOLE = `
+const WHOLE_PASSWORDS = `
 1q2w3e4r 1q2w3e4r5t 1qaz2wsx 1qaz2wsx3edc 1qazxsw2 q1w2e3r4 q1w2e3r4t5 zaq12wsx zaq1zaq1 zaq1xsw2 qwe123qwe 123qwe123 asd123asd a1b2c3d4 1a2b3c4d a1s2d3f4
 12345678 123456789 1234567890 0123456789 987654321 9876543210 87654321 11223344 1122334455 12344321 123454321 12341234 123123123 147258369 147852369
 159753456 789456123 741852963 963852741 321654987 456789123 102030405 1029384756 31415926 314159265 27182818 13131313 12121212 10203040 01012011
 qwerty12345678 qwer1234 asdf1234 zxcv1234 abcd1234 abc12345 1234abcd 1234qwer 12345qwert password1234 letmein12 adminadmin rootroot passpass testtest
 correcthorsebatterystaple correct horse battery staple
 `;
-const read = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
-const words = new Set(read(WORDS));
-const whole = new Set([...read(WHOLE), 'correct horse battery staple']);
+const wordsIn = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
+const knownWords = new Set(wordsIn(PASSWORD_WORDS));
+const whole = new Set([...wordsIn(WHOLE_PASSWORDS), 'correct horse battery staple']);
 
 const KEYBOARD: readonly string[] = [
   'abcdefghijklmnopqrstuvwxyz',
@@ -58,7 +58,7 @@ export function isCommon(password: string, email: string): boolean {
   const forms = [text, core, undecorated, plain(text), plain(undecorated), plain(undecorated).replace(/i$/, '')];
   return (
     whole.has(text) ||
-    forms.some((form) => words.has(form)) ||
+    forms.some((form) => knownWords.has(form)) ||
     isRepetition(text) ||
     isRun(text) ||
     isAddress(forms, email.toLowerCase())

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { Problem } from '../problem.ts';
 
 /** RFC 5321 §4.5.3.1.3. */
-const MAX_LENGTH = 254;
+const MAX_EMAIL_LENGTH = 254;
 
 /** What strangers may send: request bodies, and the documents of OAuth providers. */
 export const emailAddress = z
   .email('expected an email address')
-  .max(MAX_LENGTH, `expected at most ${MAX_LENGTH} characters`);
+  .max(MAX_EMAIL_LENGTH, `expected at most ${MAX_EMAIL_LENGTH} characters`);
 
 /**
  * Only ASCII letters change. `toLowerCase` would also turn the Kelvin sign (U+212A) into `k`, and so one address into
@@ -18,7 +18,7 @@ export const normalEmail = (email: string): string => email.replace(/[A-Z]+/g, (
 
 /** For an operator, who may also name `root@localhost`. Throws `validation_failed`. */
 export function checkEmail(email: string): void {
-  if (email.length <= MAX_LENGTH && /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/.test(email)) return;
+  if (email.length <= MAX_EMAIL_LENGTH && /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/.test(email)) return;
   const detail = 'expected an email address';
   throw new Problem('validation_failed', detail, { errors: [{ pointer: '/email', code: 'invalid_value', detail }] });
 }

@@ -4,7 +4,7 @@
  */
 import type { Database } from '../store/database/contract.ts';
 import { newKey } from './access-tokens.ts';
-import { record } from './audit-trail.ts';
+import { recordAudit } from './audit-trail.ts';
 import { CHANNEL } from './authenticator.ts';
 import { SigningKeys } from './signing-keys.ts';
 
@@ -23,7 +23,7 @@ export async function rotateKeys(db: Database, { keySecret, tokenLifetime, now }
   const key = await newKey();
   if (now) await keys.replaceAll(key);
   else await keys.insertNext(key, tokenLifetime);
-  await record(db, { event: now ? 'keys_revoked' : 'key_rotated', detail: { kid: key.kid } });
+  await recordAudit(db, { event: now ? 'keys_revoked' : 'key_rotated', detail: { kid: key.kid } });
   await db.notify(CHANNEL, 'keys:');
   return key.kid;
 }

@@ -9,7 +9,7 @@ import type { Limits, Rate } from '../schema/model.ts';
 import { param, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { AttemptCounter } from './attempt-counter.ts';
-import type { Client } from './audit-trail.ts';
+import type { RequestClient } from './audit-trail.ts';
 import { QueuePerKey } from './bounded-queue.ts';
 import { normalEmail } from './email-address.ts';
 import { networkOf } from './network.ts';
@@ -24,13 +24,13 @@ interface Attempt {
 /** Every method throws `rate_limited`. */
 export interface Limiter {
   /** Checks a password in `work`, when the attempts of the account and of the client's network allow it. */
-  passwordAttempt<T>(email: string, client: Client, work: (attempt: Attempt) => Promise<T>): Promise<T>;
-  register(client: Client, email: string): Promise<void>;
-  refresh(client: Client): Promise<void>;
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
+  register(client: RequestClient, email: string): Promise<void>;
+  refresh(client: RequestClient): Promise<void>;
   /** Redeeming a token from a mail. */
-  redeem(client: Client): Promise<void>;
+  redeem(client: RequestClient): Promise<void>;
   /** Asking for a mail to `email`. */
-  mail(client: Client, email: string): Promise<void>;
+  mail(client: RequestClient, email: string): Promise<void>;
   prune(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ class DatabaseLimiter implements Limiter {
    * The network takes its place before the account does: a client that floods an account waits behind itself, and
    * others wait for the few checks that one network may have under way.
    */
-  passwordAttempt<T>(email: string, client: Client, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     const network = networkOf(client.ip);
     return this.#passwordChecks.run(`network ${network}`, async () => {
       await this.#loginAddress.check(network);
@@ -106,16 +106,16 @@ class DatabaseLimiter implements Limiter {
     });
   }
 
-  async register(client: Client, email: string): Promise<void> {
+  async register(client: RequestClient, email: string): Promise<void> {
     await this.#register.spend(networkOf(client.ip));
     await this.#registerAccount.spend(digest(normalEmail(email)));
   }
 
-  async refresh(client: Client): Promise<void> {
+  async refresh(client: RequestClient): Promise<void> {
     await this.#refresh.spend(networkOf(client.ip));
   }
 
-  async redeem(client: Client): Promise<void> {
+  async redeem(client: RequestClient): Promise<void> {
     await this.#reset.spend(networkOf(client.ip));
   }
 
@@ -124,7 +124,7 @@ class DatabaseLimiter implements Limiter {
    * network uses up at most half of that, so that a stranger cannot keep the owner from asking; a known network uses
    * none of it.
    */
-  async mail(client: Client, email: string): Promise<void> {
+  async mail(client: RequestClient, email: string): Promise<void> {
     const network = networkOf(client.ip);
     await this.#reset.spend(network);
     const account = digest(normalEmail(email));
@@ -138,7 +138,7 @@ class DatabaseLimiter implements Limiter {
     await this.#db.run(sql`DELETE FROM "_auth_limits" WHERE expire < ${param('int8', Date.now())}`);
   }
 
-  async #cameFrom(email: string, { ip }: Client): Promise<boolean> {
+  async #cameFrom(email: string, { ip }: RequestClient): Promise<boolean> {
     if (ip === undefined || !isStorable(email)) return false;
     const rows = await this.#db.rows(sql`
       SELECT 1

@@ -26,7 +26,7 @@ export interface MailSettings {
   readonly warn: (message: string) => void;
 }
 
-const MAX_WAITING = 1_000;
+const MAX_WAITING_MAILS = 1_000;
 const SEND_TIMEOUT_MS = 20_000;
 
 type Send = (mail: Mail) => Promise<void>;
@@ -47,7 +47,7 @@ export class Mailer {
 
   /** Runs `work`, which decides whether there is a mail to send, after the answer. Throws `unavailable` when too many wait. */
   later(work: () => Promise<Mail | undefined>): void {
-    if (this.#waiting >= MAX_WAITING) {
+    if (this.#waiting >= MAX_WAITING_MAILS) {
       throw new Problem('unavailable', 'too many mails wait to be sent; try again shortly', {
         headers: { 'Retry-After': '5' },
       });
@@ -77,7 +77,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** As nodemailer takes it. An address in a string of its own would be parsed, and could come out as several. */
-const messageOf = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
+const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
   from: mailFrom ?? `no-reply@${new URL(baseUrl()).hostname.replace(/^\[|\]$/g, '')}`,
   to: { name: '', address: to },
   subject,
@@ -101,7 +101,7 @@ function bySmtp(settings: MailSettings, url: string): Send {
     return made;
   });
   return async (mail) => {
-    await (await transport()).sendMail(messageOf(settings, mail));
+    await (await transport()).sendMail(mailMessage(settings, mail));
   };
 }
 
@@ -115,7 +115,7 @@ function toFolder(settings: MailSettings): Send {
   return async (mail) => {
     if (!isAnnounced) settings.warn(`SMTP_URL is not set: mails are written as files into ${folder}`);
     isAnnounced = true;
-    const { message } = await (await transport()).sendMail(messageOf(settings, mail));
+    const { message } = await (await transport()).sendMail(mailMessage(settings, mail));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, `${v7()}.eml`), message as Buffer, { mode: 0o600, flag: 'wx' });
   };

@@ -9,7 +9,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 import { emailAddress, normalEmail } from './email-address.ts';
 import type { Users } from './users.ts';
 
@@ -25,25 +25,25 @@ export interface SignIn {
   readonly identity: Identity;
   /** Whose session the flow was started in. */
   readonly sessionUserId: string | undefined;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
-type Document = Readonly<Record<string, unknown>>;
+type ProviderDocument = Readonly<Record<string, unknown>>;
 
 /**
  * By OpenID Connect: who signed in, by the identity token; the email and whether it is verified by one document, because
  * the two could speak of different addresses. The userinfo counts if it has an email. Throws `oauth_failed`.
  */
-export function openIdIdentity(issuer: string, claims: Document, userinfo: Document): Identity {
+export function openIdIdentity(issuer: string, claims: ProviderDocument, userinfo: ProviderDocument): Identity {
   return identityOf(issuer, claims.sub, Object.hasOwn(userinfo, 'email') ? userinfo : claims);
 }
 
 /** By the profile of a preset that does not speak OpenID Connect. Throws `oauth_failed`. */
-export function profileIdentity(issuer: string, profile: Document): Identity {
+export function profileIdentity(issuer: string, profile: ProviderDocument): Identity {
   return identityOf(issuer, profile.sub ?? profile.id, profile);
 }
 
-function identityOf(issuer: string, subject: unknown, document: Document): Identity {
+function identityOf(issuer: string, subject: unknown, document: ProviderDocument): Identity {
   return {
     issuer,
     subject: subjectOf(subject),
@@ -103,8 +103,8 @@ export class Identities {
     const { issuer, isEmailVerified: emailVerified } = identity;
     const user = { email, emailVerified, roles: this.#schema.register.roles, passwordHash: undefined };
     const { id } = await this.#users.insert(user, async (tx, userId) => {
-      await link(tx, identity, userId);
-      await record(tx, { event: 'register', userId, client, detail: { issuer } });
+      await linkIdentity(tx, identity, userId);
+      await recordAudit(tx, { event: 'register', userId, client, detail: { issuer } });
     });
     return id;
   }
@@ -121,8 +121,8 @@ export class Identities {
       );
       if (local === undefined) throw accountExists('the account with this email has changed meanwhile; try again');
       requireJoinable(local, signIn);
-      await link(tx, identity, id);
-      await record(tx, { event: 'oauth_linked', userId: id, client, detail: { issuer: identity.issuer } });
+      await linkIdentity(tx, identity, id);
+      await recordAudit(tx, { event: 'oauth_linked', userId: id, client, detail: { issuer: identity.issuer } });
     });
     return id;
   }
@@ -165,7 +165,7 @@ function emailOf({ email }: Identity): string {
   return normalEmail(read.data);
 }
 
-async function link(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<void> {
+async function linkIdentity(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO "_auth_identities" (issuer, subject, user_id, created_at)
     VALUES (${text(issuer)}, ${text(subject)}, ${uuid(userId)}, now())`);

@@ -15,7 +15,7 @@ export interface Endpoints {
 
 const TIMEOUT_MS = 5_000;
 const FRESH_MS = 600_000;
-const MAX_BYTES = 1 << 20;
+const MAX_ANSWER_BYTES = 1 << 20;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 type Presets = Readonly<
@@ -122,7 +122,7 @@ async function limitedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new Error('too much from the provider');
+    if (size > MAX_ANSWER_BYTES) throw new Error('too much from the provider');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -7,7 +7,7 @@ import type { OAuthProvider, Schema } from '../schema/model.ts';
 import { seconds, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import type { Accounts, Issued } from './accounts.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
 import type { Limiter } from './limiter.ts';
@@ -22,7 +22,7 @@ export interface OAuthStart {
   readonly redirectTo: string | undefined;
   /** The session cookie of a request that no other site caused: the flow may join an identity with its user. */
   readonly sessionCookie: string | undefined;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface StartedOAuth {
@@ -38,7 +38,7 @@ export interface OAuthCallback {
   readonly query: ReadonlyMap<string, string>;
   /** The flow's. */
   readonly cookie: string | undefined;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export type OAuthEnd =
@@ -115,7 +115,7 @@ export class OAuth {
       return { kind: 'signed_in', issued: await accounts.issue(secrets), redirectTo };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      await record(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });
+      await recordAudit(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });
       if (redirectTo === undefined) throw error;
       return { kind: 'refused', redirectTo: withError(redirectTo, error.code) };
     }

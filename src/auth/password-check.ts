@@ -1,7 +1,7 @@
 /** Checks a password: limited, audited, and equally slow whether or not the account exists. */
 import type { Database } from '../store/database/contract.ts';
 import { LimitReached } from './attempt-counter.ts';
-import { type AuditEntry, type Client, record } from './audit-trail.ts';
+import { type AuditEntry, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Limiter } from './limiter.ts';
 import type { PasswordPool } from './passwords.ts';
 import type { Account, Users } from './users.ts';
@@ -9,7 +9,7 @@ import type { Account, Users } from './users.ts';
 export interface PasswordClaim {
   readonly email: string;
   readonly password: string;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface PasswordCheckParts {
@@ -71,6 +71,6 @@ export class PasswordCheck {
   }
 
   #record({ client }: PasswordClaim, entry: AuditEntry): Promise<void> {
-    return record(this.#parts.db, { ...entry, client });
+    return recordAudit(this.#parts.db, { ...entry, client });
   }
 }

@@ -2,7 +2,7 @@
 import { Problem } from '../problem.ts';
 import { sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { normalEmail } from './email-address.ts';
@@ -17,18 +17,18 @@ import type { Users } from './users.ts';
 export interface PasswordChange {
   readonly password: string;
   readonly newPassword: string;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface ResetConfirmation {
   readonly token: string;
   readonly password: string;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface VerificationConfirmation {
   readonly token: string;
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface RecoveryParts {
@@ -63,20 +63,20 @@ export class Recovery {
     const ended = await db.transaction(async (tx) => {
       await users.storePassword(tx, account.id, hash);
       await dropProofs(tx, 'reset_password', account.id);
-      await record(tx, { event: 'password_changed', userId: account.id, sessionId, client });
+      await recordAudit(tx, { event: 'password_changed', userId: account.id, sessionId, client });
       return sessions.endAll(tx, account.id, sessionId);
     });
     if (ended > 0) await authenticator.userChanged(account.id);
   }
 
   /** Does not say whether the address belongs to an account. Throws `rate_limited`, `unavailable`. */
-  async requestReset(email: string, client: Client): Promise<void> {
+  async requestReset(email: string, client: RequestClient): Promise<void> {
     const { db, users, limiter } = this.#parts;
     await limiter.mail(client, email);
     this.#mailProof('reset_password', async () => {
       const account = await users.accountOf(db, email);
       if (account === undefined || account.isDisabled) return undefined;
-      await record(db, { event: 'password_reset_requested', userId: account.id, client });
+      await recordAudit(db, { event: 'password_reset_requested', userId: account.id, client });
       return { userId: account.id, email: normalEmail(email) };
     });
   }
@@ -100,19 +100,19 @@ export class Recovery {
       }
       await dropProofs(tx, 'reset_password', userId);
       await sessions.endAll(tx, userId);
-      await record(tx, { event: 'password_reset', userId, client });
+      await recordAudit(tx, { event: 'password_reset', userId, client });
     });
     await authenticator.userChanged(proof.userId);
   }
 
   /** Throws `rate_limited`, `unavailable`. */
-  async requestVerification(caller: Caller, client: Client): Promise<void> {
+  async requestVerification(caller: Caller, client: RequestClient): Promise<void> {
     const { db, users, limiter } = this.#parts;
     const user = await users.byId(db, caller.id);
     if (user === undefined || user.email_verified) return;
     const { id: userId, email } = user;
     await limiter.mail(client, email);
-    await record(db, { event: 'email_verification_requested', userId, sessionId: caller.sessionId, client });
+    await recordAudit(db, { event: 'email_verification_requested', userId, sessionId: caller.sessionId, client });
     this.#mailProof('verify_email', async () => ({ userId, email }));
   }
 
@@ -125,7 +125,7 @@ export class Recovery {
       if (used === undefined) throw badProof();
       await users.proveEmail(tx, used.userId);
       await dropProofs(tx, 'verify_email', used.userId);
-      await record(tx, { event: 'email_verified', userId: used.userId, client });
+      await recordAudit(tx, { event: 'email_verified', userId: used.userId, client });
       return used;
     });
     await authenticator.userChanged(userId);

@@ -2,7 +2,7 @@
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
 import { readTextArray } from '../store/database/text-array.ts';
-import { type Client, record } from './audit-trail.ts';
+import { type RequestClient, recordAudit } from './audit-trail.ts';
 
 export async function beginRoleHistory(db: Queryable, userId: string): Promise<void> {
   await db.run(sql`
@@ -13,7 +13,7 @@ export async function beginRoleHistory(db: Queryable, userId: string): Promise<v
 
 export interface Actor {
   readonly actorId?: string | undefined;
-  readonly client?: Client | undefined;
+  readonly client?: RequestClient | undefined;
 }
 
 /** Records the user's roles if they differ. */
@@ -30,5 +30,5 @@ export async function recordRoles(tx: Transaction, userId: string, by: Actor = {
  RETURNING old.roles, u.roles`);
   if (cells === undefined) return;
   const [from, to] = cells.map((cell) => readTextArray(cell!));
-  await record(tx, { event: 'roles_changed', userId, ...by, detail: { from, to } });
+  await recordAudit(tx, { event: 'roles_changed', userId, ...by, detail: { from, to } });
 }

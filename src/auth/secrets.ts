@@ -1,11 +1,11 @@
 /** Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: 256 bits cannot be guessed. */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
-const BYTES = 32;
+const SECRET_BYTES = 32;
 /** The form of every opaque token. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-export const newSecret = (): string => randomBytes(BYTES).toString('base64url');
+export const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url');
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 

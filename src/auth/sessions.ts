@@ -8,7 +8,7 @@ import { v7 } from 'uuid';
 import type { Schema } from '../schema/model.ts';
 import { param, type Sql, seconds, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable, Transaction } from '../store/database/contract.ts';
-import { type Client, clip } from './audit-trail.ts';
+import { clip, type RequestClient } from './audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 import type { User, Users } from './users.ts';
 
@@ -30,7 +30,7 @@ export interface SessionSecrets {
 export interface SessionStart {
   readonly userId: string;
   readonly method: 'password' | 'oauth';
-  readonly client: Client;
+  readonly client: RequestClient;
 }
 
 export interface SessionState {

@@ -20,7 +20,7 @@ export interface NewKey {
 /** Seconds from a rotation until the new key signs: by then every node knows it, and so does whoever polls the JWKS often. */
 const HEAD_START = 2;
 /** Seconds that a key verifies beyond the last token it can have signed, for nodes that were slow to notice. */
-const GRACE = 300;
+const RETIREMENT_GRACE = 300;
 
 export class SigningKeys {
   readonly #db: Database;
@@ -75,7 +75,7 @@ export class SigningKeys {
     await this.#db.transaction(async (tx) => {
       await tx.run(sql`
         UPDATE "_auth_keys"
-           SET retired_at = now() + ${seconds(HEAD_START + tokenLifetime + GRACE)}
+           SET retired_at = now() + ${seconds(HEAD_START + tokenLifetime + RETIREMENT_GRACE)}
          WHERE retired_at IS NULL`);
       await tx.run(sql`DELETE FROM "_auth_keys" WHERE retired_at < now() - interval '1 day'`);
       await this.#insert(tx, key, HEAD_START);

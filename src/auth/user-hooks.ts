@@ -5,7 +5,7 @@ import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Transaction } from '../store/database/contract.ts';
 import type { Hooks } from '../store/records/access-context.ts';
-import { record } from './audit-trail.ts';
+import { recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { recordRoles } from './role-history.ts';
 
@@ -31,7 +31,12 @@ export function userHooks(schema: Schema, authenticator: Authenticator): UserHoo
       if (admins.length > 0) await requireOtherAdmin(tx, schema, ids);
       for (const [id, email] of users) {
         const cascadedFrom = cause.collection === 'users' && cause.id === id ? undefined : cause;
-        await record(tx, { event: 'user_deleted', userId: id!, ...by, detail: { email, cascaded_from: cascadedFrom } });
+        await recordAudit(tx, {
+          event: 'user_deleted',
+          userId: id!,
+          ...by,
+          detail: { email, cascaded_from: cascadedFrom },
+        });
       }
     },
 

@@ -64,17 +64,17 @@ async function serveCall(socket: Socket, run: RunCall): Promise<void> {
   const outputs = { stdout: outputTo(socket, 'stdout'), stderr: outputTo(socket, 'stderr') };
   const code = await run(JSON.parse(call) as CommandCall, outputs);
   for (const output of [outputs.stdout, outputs.stderr]) await finished(output.end());
-  socket.end(lineOf({ code }));
+  socket.end(messageLine({ code }));
 }
 
-const lineOf = (message: Message): string => `${JSON.stringify(message)}\n`;
+const messageLine = (message: Message): string => `${JSON.stringify(message)}\n`;
 
 /** A command that prints much waits for a caller that reads slowly. */
 const outputTo = (socket: Socket, name: 'stdout' | 'stderr'): Writable =>
   new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
-      socket.write(lineOf(name === 'stdout' ? { stdout: text } : { stderr: text }), done);
+      socket.write(messageLine(name === 'stdout' ? { stdout: text } : { stderr: text }), done);
     },
   });
 

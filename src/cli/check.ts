@@ -4,7 +4,7 @@ import type { SchemaIssue } from '../schema/issue.ts';
 import { formatSchema } from '../schema/shape.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
-import { readSchemaFile, type SchemaFile } from './schema-file.ts';
+import { type CheckedSchemaFile, readSchemaFile } from './schema-file.ts';
 
 export const command: Command = {
   name: 'check',
@@ -26,7 +26,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const isStrict = args.has('strict');
   const file = readSchemaFile(schemaFileOf(args.flags, io.env), io);
   if (args.has('json')) io.stdout.write(`${JSON.stringify(file.issues.map(asJson), null, 2)}\n`);
-  else io.stdout.write(summaryOf(file, isStrict));
+  else io.stdout.write(findingsSummary(file, isStrict));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
 
@@ -35,7 +35,7 @@ function asJson({ code, severity, message, file, line, column, end_line, end_col
   return { code, severity, message, file, line, column, end_line, end_column, path, fix };
 }
 
-function summaryOf({ issues, report }: SchemaFile, isStrict: boolean): string {
+function findingsSummary({ issues, report }: CheckedSchemaFile, isStrict: boolean): string {
   if (issues.length === 0) return 'no errors, no warnings\n';
   const errors = issues.filter(({ severity }) => severity === 'error').length;
   const warnings = issues.length - errors;

@@ -55,18 +55,18 @@ async function questionOf(args: Arguments, { db, schema }: OpenDatabase): Promis
   if (collection === undefined || issues.length > 0) throw new ConfigError(issues);
   const store = new Store(db, schema);
   const request: PolicyRequest = {
-    auth: await callerOf(store, args.get('as')),
-    query: queryOf(args.all('query')),
+    auth: await callerByEmail(store, args.get('as')),
+    query: queryArgument(args.all('query')),
     now: new Date().toISOString().replace('Z', '000Z'),
   };
-  const record = await recordOf(store, collection, args.get('record'));
+  const record = await recordArgument(store, collection, args.get('record'));
   return { store, collection, action: action as Action, request, record };
 }
 
 const unknownOf = (what: string, name: string, known: readonly string[]): string =>
   `${unknownName(what, name, known)} (expected one of ${known.join(', ')})`;
 
-async function callerOf(store: Store, email: string | undefined): Promise<Row | null> {
+async function callerByEmail(store: Store, email: string | undefined): Promise<Row | null> {
   if (email === undefined) return null;
   const [found] = await findSystem(store, store.db, {
     collection: 'users',
@@ -77,7 +77,7 @@ async function callerOf(store: Store, email: string | undefined): Promise<Row | 
   return { ...found.row, roles: effectiveRoles(store.schema, own) };
 }
 
-async function recordOf(store: Store, { name }: Collection, given: string | undefined): Promise<Row | undefined> {
+async function recordArgument(store: Store, { name }: Collection, given: string | undefined): Promise<Row | undefined> {
   if (given === undefined) return undefined;
   const id = parseUuid(given);
   const [found] =
@@ -88,7 +88,7 @@ async function recordOf(store: Store, { name }: Collection, given: string | unde
   return found.row;
 }
 
-function queryOf(pairs: readonly string[]): Record<string, string | string[]> {
+function queryArgument(pairs: readonly string[]): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null);
   for (const pair of pairs) {
     const at = pair.indexOf('=');

@@ -1,14 +1,14 @@
 /** What `--help` prints, from the declarations of the commands and of the settings. */
 import { type Command, type CommandGroup, environmentOf, flagsOf } from './command.ts';
 
-type Row = readonly [left: string, right: string];
+type HelpRow = readonly [left: string, right: string];
 
 /** `bylaw --help`. */
 export function overview(commands: readonly (Command | CommandGroup)[]): string {
-  return page(
+  return helpPage(
     'bylaw: collections of records over HTTP, where policies decide every access',
     'bylaw COMMAND [flags]',
-    ['commands', commands.map(({ name, summary }): Row => [name, summary])],
+    ['commands', commands.map(({ name, summary }): HelpRow => [name, summary])],
     [
       'flags',
       [
@@ -21,24 +21,24 @@ export function overview(commands: readonly (Command | CommandGroup)[]): string 
 
 /** `bylaw user --help`. */
 export function groupHelp({ name, summary, commands }: CommandGroup): string {
-  return page(
+  return helpPage(
     `bylaw ${name}: ${summary}`,
     `bylaw ${name} COMMAND [flags]`,
-    ['commands', commands.map((command): Row => [usageOf(command), command.summary])],
+    ['commands', commands.map((command): HelpRow => [usageOf(command), command.summary])],
     ['flags', [['--help', `explains a command: \`bylaw ${commands[0]!.name} --help\``]]],
   );
 }
 
 /** `bylaw user add --help`. */
 export function commandHelp(command: Command): string {
-  const flags = Object.entries(flagsOf(command)).map(([name, flag]): Row => {
+  const flags = Object.entries(flagsOf(command)).map(([name, flag]): HelpRow => {
     const notes = [flag.repeated === true ? 'may be repeated' : '', flag.env ?? '', defaultNote(flag.default)];
     return [`--${name}${flag.value === undefined ? '' : ` ${flag.value}`}`, withNotes(flag.about, notes)];
   });
-  const environment = environmentOf(command).map((setting): Row => {
+  const environment = environmentOf(command).map((setting): HelpRow => {
     return [setting.env, withNotes(setting.about, [defaultNote(setting.default ?? setting.otherwise)])];
   });
-  return page(
+  return helpPage(
     `bylaw ${command.name}: ${command.summary}`,
     `bylaw ${usageOf(command)} [flags]`,
     ['flags', flags],
@@ -55,7 +55,7 @@ function withNotes(about: string, notes: readonly string[]): string {
   return said.length === 0 ? about : `${about} (${said.join('; ')})`;
 }
 
-function page(title: string, usage: string, ...tables: readonly (readonly [string, readonly Row[]])[]): string {
+function helpPage(title: string, usage: string, ...tables: readonly (readonly [string, readonly HelpRow[]])[]): string {
   const filled = tables.filter(([, rows]) => rows.length > 0);
   const width = Math.max(...filled.flatMap(([, rows]) => rows.map(([left]) => left.length)));
   const sections = filled.map(

@@ -43,7 +43,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
       records: () => readFile(file, format, progress),
       upsert: args.get('upsert'),
       dryRun: args.has('dry-run'),
-      resumeAs: args.has('resume') ? await hashOf(file) : undefined,
+      resumeAs: args.has('resume') ? await fileHash(file) : undefined,
       now: `${new Date().toISOString().slice(0, -1)}000Z`,
     });
     progress.end();
@@ -87,7 +87,7 @@ async function* readFile(file: string, format: Format, progress: ProgressLine): 
   }
 }
 
-async function hashOf(file: string): Promise<string> {
+async function fileHash(file: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
   return hash.digest('hex');

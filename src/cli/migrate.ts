@@ -25,9 +25,9 @@ export const command: CommandGroup = {
   ],
 };
 
-type Step = (opened: OpenDatabase, io: Io) => Promise<void>;
+type MigrateCommand = (opened: OpenDatabase, io: Io) => Promise<void>;
 
-async function withDatabase(args: Arguments, io: Io, step: Step): Promise<number> {
+async function withDatabase(args: Arguments, io: Io, step: MigrateCommand): Promise<number> {
   const opened = await openDatabaseFor(args, io);
   try {
     await step(opened, io);

@@ -4,13 +4,13 @@ import { unknownName } from '../config.ts';
 import { Arguments } from './arguments.ts';
 import { type Command, type Flags, flagsOf } from './command.ts';
 
-export interface Parsed {
+export interface ParsedArguments {
   readonly args: Arguments;
   /** Everything that is wrong, in the order of the command line. */
   readonly issues: readonly string[];
 }
 
-export function parseArguments(argv: readonly string[], command: Command): Parsed {
+export function parseArguments(argv: readonly string[], command: Command): ParsedArguments {
   const flags = flagsOf(command);
   const { tokens } = parseArgs({ args: [...argv], options: optionsOf(flags), strict: false, tokens: true });
   const values = new Map<string, string[]>();

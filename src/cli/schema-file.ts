@@ -6,7 +6,7 @@ import { loadSchema } from '../schema/load-file.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Io } from './command.ts';
 
-export interface SchemaFile {
+export interface CheckedSchemaFile {
   /** Absent where there is an error. */
   readonly schema?: Schema;
   readonly issues: readonly SchemaIssue[];
@@ -14,7 +14,7 @@ export interface SchemaFile {
   readonly report: string;
 }
 
-export function readSchemaFile(file: string, { cwd, env }: Io): SchemaFile {
+export function readSchemaFile(file: string, { cwd, env }: Io): CheckedSchemaFile {
   const path = resolve(cwd, file);
   const loaded = loadSchema({ file: path, env });
   const issues = loaded.issues.map((issue) => ({ ...issue, file }));

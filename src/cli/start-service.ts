@@ -82,7 +82,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const stop = async (): Promise<void> => {
     clearInterval(forgetting);
     files.close();
-    await drain(server);
+    await drainConnections(server);
     await auth.close();
     await db.close();
     log.flush();
@@ -102,7 +102,7 @@ async function listen(server: Server, { host, port }: Config): Promise<string> {
   return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`;
 }
 
-async function drain(server: Server): Promise<void> {
+async function drainConnections(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   // A kept-alive connection is idle as soon as its response is sent.
   const idle = setInterval(() => server.closeIdleConnections(), 20);

@@ -7,7 +7,7 @@ import type { Arguments } from './arguments.ts';
 import { type Command, type CommandGroup, DATABASE_SETTINGS, type Flags, type Io } from './command.ts';
 import { openWorkspace } from './workspace.ts';
 
-type Change = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
+type UserChange = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
 
 interface UserCommand {
   readonly verb: string;
@@ -15,7 +15,7 @@ interface UserCommand {
   readonly flags?: Flags;
   /** Throws ConfigError, before the database is opened. */
   readonly validate?: (args: Arguments) => void;
-  readonly change: Change;
+  readonly change: UserChange;
 }
 
 export const command: CommandGroup = {
@@ -30,7 +30,7 @@ export const command: CommandGroup = {
         'password-stdin': { about: 'reads the password from standard input (required)' },
       },
       validate: requirePasswordFlag,
-      change: add,
+      change: addUser,
     }),
     userCommand({
       verb: 'roles',
@@ -40,17 +40,18 @@ export const command: CommandGroup = {
         remove: { value: 'ROLE', repeated: true, about: 'takes this role away' },
       },
       validate: requireChange,
-      change: (admin, args) => admin.changeRoles(emailOf(args), { add: args.all('add'), remove: args.all('remove') }),
+      change: (admin, args) =>
+        admin.changeRoles(emailArgument(args), { add: args.all('add'), remove: args.all('remove') }),
     }),
     userCommand({
       verb: 'disable',
       summary: 'ends all sessions of a user and rejects new logins',
-      change: (admin, args) => admin.setDisabled(emailOf(args), true),
+      change: (admin, args) => admin.setDisabled(emailArgument(args), true),
     }),
     userCommand({
       verb: 'enable',
       summary: 'lets a disabled user log in again',
-      change: (admin, args) => admin.setDisabled(emailOf(args), false),
+      change: (admin, args) => admin.setDisabled(emailArgument(args), false),
     }),
   ],
 };
@@ -80,11 +81,11 @@ function userCommand({ verb, summary, flags, validate, change }: UserCommand): C
   };
 }
 
-const emailOf = ({ positionals }: Arguments): string => positionals[0]!;
+const emailArgument = ({ positionals }: Arguments): string => positionals[0]!;
 
-async function add(admin: Administration, args: Arguments, io: Io): Promise<User> {
+async function addUser(admin: Administration, args: Arguments, io: Io): Promise<User> {
   const password = (await text(io.stdin)).replace(/\r?\n$/, '');
-  return admin.addUser({ email: emailOf(args), password, roles: args.all('role') });
+  return admin.addUser({ email: emailArgument(args), password, roles: args.all('role') });
 }
 
 function requirePasswordFlag(args: Arguments): void {

@@ -18,7 +18,7 @@ export interface Fleet {
   readonly ready: (url: string, config: Config) => string;
 }
 
-interface Message {
+interface WorkerMessage {
   readonly type: string;
   readonly id?: number;
   readonly text?: string;
@@ -42,7 +42,7 @@ export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Pr
   const start = (): void => {
     const worker = cluster.fork();
     const began = Date.now();
-    worker.on('message', (message: Message) => {
+    worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void sendMetrics(worker, registry, message.id ?? 0);
       if (message.type === READY && --waiting === 0)
         io.stdout.write(`${ready(message.url ?? config.baseUrl, config)}\n`);
@@ -75,13 +75,13 @@ async function sendMetrics(
   id: number,
 ): Promise<void> {
   const text = await registry.clusterMetrics().catch(() => '');
-  if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies Message);
+  if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies WorkerMessage);
 }
 
 // ---------------------------------------------------------------- in a worker
 
 export function notifyReady(url: string): void {
-  process.send?.({ type: READY, url } satisfies Message);
+  process.send?.({ type: READY, url } satisfies WorkerMessage);
 }
 
 let lastRequest = 0;
@@ -90,12 +90,12 @@ let lastRequest = 0;
 export function readMetricsOfAll(): Promise<string> {
   const id = ++lastRequest;
   return new Promise((resolve) => {
-    const onMessage = (message: Message): void => {
+    const onMessage = (message: WorkerMessage): void => {
       if (message.type !== METRICS || message.id !== id) return;
       process.off('message', onMessage);
       resolve(message.text ?? '');
     };
     process.on('message', onMessage);
-    process.send?.({ type: METRICS, id } satisfies Message);
+    process.send?.({ type: METRICS, id } satisfies WorkerMessage);
   });
 }

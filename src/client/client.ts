@@ -1,6 +1,6 @@
 /** The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types come from `bylaw types`. */
 import { Collection, type CollectionTypes } from './collection.ts';
-import { type UploadOptions, upload } from './file-upload.ts';
+import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
@@ -78,7 +78,7 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   }
 
   async upload(file: Blob, options: UploadOptions = {}): Promise<RecordOf<C, 'files'>> {
-    return upload<RecordOf<C, 'files'> & object>(this.#transport, file, options);
+    return uploadFile<RecordOf<C, 'files'> & object>(this.#transport, file, options);
   }
 
   /** An address of a file's content that needs no header, for `<img src>`; good for minutes. */

@@ -34,7 +34,11 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
 }
 
-export async function upload<R extends object>(transport: Transport, file: Blob, options: UploadOptions): Promise<R> {
+export async function uploadFile<R extends object>(
+  transport: Transport,
+  file: Blob,
+  options: UploadOptions,
+): Promise<R> {
   const form = new FormData();
   if (options.data !== undefined) form.append('data', JSON.stringify(options.data));
   form.append('file', file, options.name ?? (file as Partial<File>).name ?? 'file');
@@ -78,7 +82,7 @@ function sendWithProgress<R>(transport: Transport, form: FormData, options: Prog
         options.onProgress?.({ sent: options.size, total: options.size });
         resolve((request.response as { data: R }).data);
       } else {
-        reject(new BylawError(problemOf(request)));
+        reject(new BylawError(problemOfResponse(request)));
       }
     };
     options.signal?.addEventListener('abort', () => request.abort(), { once: true });
@@ -86,7 +90,7 @@ function sendWithProgress<R>(transport: Transport, form: FormData, options: Prog
   });
 }
 
-function problemOf({ status, statusText, response }: UploadRequest): ProblemDocument {
+function problemOfResponse({ status, statusText, response }: UploadRequest): ProblemDocument {
   const body = response as Partial<ProblemDocument> | null;
   const fallback = { type: 'about:blank', title: statusText || `HTTP ${status}`, status, code: 'http_error' };
   return typeof body?.code === 'string' ? { ...fallback, ...body } : fallback;

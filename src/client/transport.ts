@@ -27,7 +27,7 @@ export interface Call {
   readonly anonymous?: boolean;
 }
 
-const UNAVAILABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_PAUSE_MS = 200;
 /** A service that asks for more patience than this gets its error reported instead. */
 const LONGEST_PAUSE_MS = 10_000;
@@ -98,7 +98,7 @@ export class Transport {
       try {
         const response = await this.#fetch(this.urlOf(path, call.query), this.#init(call, accessToken));
         const pause = pauseOf(response, attempt);
-        if (last || !UNAVAILABLE.has(response.status) || pause > LONGEST_PAUSE_MS) return response;
+        if (last || !RETRIED_STATUSES.has(response.status) || pause > LONGEST_PAUSE_MS) return response;
         await response.body?.cancel();
         await sleep(pause, call.signal);
       } catch (error) {

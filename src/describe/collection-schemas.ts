@@ -3,11 +3,11 @@ import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
-import { ID, type Json, object, type Parameter, type Scope, type Shape } from './operation.ts';
+import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
 import { referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
-function collectionIn({ collection }: Scope): Collection {
+function collectionIn({ collection }: OperationScope): Collection {
   if (collection === undefined) throw new Error('this route names no collection');
   return collection;
 }
@@ -29,7 +29,7 @@ export const inData =
 
 /** Only the id where the caller may not read the result of the write. */
 export const written: Shape = (scope) => {
-  const idOnly = { ...object({ id: ID }), description: 'The caller may not read the result of the write.' };
+  const idOnly = { ...object({ id: ID_SCHEMA }), description: 'The caller may not read the result of the write.' };
   return object({ data: { oneOf: [record(scope), scope.define('IdOnly', idOnly)] } });
 };
 
@@ -37,7 +37,7 @@ export const page: Shape = (scope) => object({ data: { type: 'array', items: rec
 
 // ---------------------------------------------------------------- parameters
 
-export function expandParameter(scope: Scope): readonly Parameter[] {
+export function expandParameter(scope: OperationScope): readonly OperationParameter[] {
   const { relations } = collectionIn(scope);
   if (relations.size === 0) return [];
   const names = [...relations.keys()];
@@ -53,7 +53,7 @@ export function expandParameter(scope: Scope): readonly Parameter[] {
   ];
 }
 
-export function filterParameters(scope: Scope): readonly Parameter[] {
+export function filterParameters(scope: OperationScope): readonly OperationParameter[] {
   return [...filterKeysOf(collectionIn(scope)).values()].map((filterKey) => ({
     name: filterKey.key,
     in: 'query',
@@ -80,7 +80,7 @@ function filterDescription(filterKey: FilterKey): string {
 
 /** A filter takes any value of the field's type: only writes are held to its bounds. */
 function filterSchema(filterKey: FilterKey): Json {
-  if (filterKey.kind !== 'field') return ID;
+  if (filterKey.kind !== 'field') return ID_SCHEMA;
   const { type, enum: allowed } = filterKey.field;
   const schema = FIELD_KINDS[type].jsonSchema(allowed === undefined ? {} : { enum: allowed }) as Json;
   return type === 'string' && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
@@ -90,7 +90,7 @@ const NO_NUL = '^[^\\u0000]*$';
 // ---------------------------------------------------------------- problems
 
 /** Where a value or a place can be taken by another record. */
-export function uniqueProblems(scope: Scope): readonly ProblemCode[] {
+export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const { fields, relations } = collectionIn(scope);
   const isHeld = (relation: Relation): boolean =>
     relation.kind === 'has_one' || (relation.kind === 'belongs_to' && relation.unique);
@@ -99,15 +99,15 @@ export function uniqueProblems(scope: Scope): readonly ProblemCode[] {
 }
 
 /** An update of a user can take away the last admin. */
-export const adminProblems = (scope: Scope): readonly ProblemCode[] =>
+export const adminProblems = (scope: OperationScope): readonly ProblemCode[] =>
   collectionIn(scope).kind === 'users' ? ['last_admin'] : [];
 
 // ---------------------------------------------------------------- components
 
 export function commonSchemas({ roles }: Schema): Json {
-  const ids = { type: 'array', items: ID, maxItems: 1000 };
+  const ids = { type: 'array', items: ID_SCHEMA, maxItems: 1000 };
   return {
-    Id: ID,
+    Id: ID_SCHEMA,
     Role: { type: 'string', enum: [...roles.keys()] },
     MemberChange: {
       type: 'object',
@@ -129,7 +129,7 @@ export function commonSchemas({ roles }: Schema): Json {
   };
 }
 
-type TypeName = Scope['typeName'];
+type TypeName = OperationScope['typeName'];
 
 /** `Post`, `PostCreate`, `PostUpdate`. Users are created by registering. */
 export function schemasOf(collection: Collection, typeName: TypeName): Json {
@@ -144,7 +144,7 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
 
 function recordSchema(collection: Collection, typeName: TypeName): Json {
   const stored: Json = Object.fromEntries([
-    ['id', ID],
+    ['id', ID_SCHEMA],
     ...[...collection.fields.values()].map((field) => [
       field.name,
       field.readOnly ? { ...fieldSchema(field), readOnly: true } : fieldSchema(field),
@@ -152,7 +152,7 @@ function recordSchema(collection: Collection, typeName: TypeName): Json {
     ...(collection.kind === 'users' ? [['roles', { type: 'array', items: ref('Role') }]] : []),
     ...referencesOf(collection).map((relation) => [
       relation.name,
-      relation.kind === 'belongs_to' && relation.required ? ID : orNull(ID),
+      relation.kind === 'belongs_to' && relation.required ? ID_SCHEMA : orNull(ID_SCHEMA),
     ]),
   ]);
   return {
@@ -232,7 +232,7 @@ function writableSchema(writable: Writable): Json {
     case 'field':
       return fieldSchema(writable.field);
     case 'reference':
-      return writable.nullable ? orNull(ID) : ID;
+      return writable.nullable ? orNull(ID_SCHEMA) : ID_SCHEMA;
     case 'members':
       return ref('MemberChange');
   }

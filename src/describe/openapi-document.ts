@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import type { Collection, Schema } from '../schema/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
-import { type Answer, HEADERS, ID, type Json, type Operation, type Scope } from './operation.ts';
+import { type Answer, HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';
 
@@ -40,17 +40,17 @@ const TAGS: Readonly<Record<string, string>> = {
   files: 'Files as records, and their content.',
 };
 
-const SIGNED_IN = [{ bearer: [] }, { cookie: [] }];
+const SIGNED_IN_SECURITY = [{ bearer: [] }, { cookie: [] }];
 
 class Document {
   readonly #schema: Schema;
-  readonly #typeName: Scope['typeName'];
+  readonly #typeName: OperationScope['typeName'];
   readonly #problems = new ProblemResponses();
   readonly #schemas: Record<string, Json> = {};
   readonly #paths: Record<string, Record<string, Json>> = {};
   readonly #ids = new Set<string>();
 
-  constructor(schema: Schema, typeName: Scope['typeName']) {
+  constructor(schema: Schema, typeName: OperationScope['typeName']) {
     this.#schema = schema;
     this.#typeName = typeName;
   }
@@ -58,7 +58,7 @@ class Document {
   /** Collection by collection, then what belongs to none. */
   write(routes: readonly Operation[]) {
     for (const collection of this.#schema.collections.values()) {
-      for (const route of routes) if (belongsTo(route, collection)) this.#add(route, collection);
+      for (const route of routes) if (concernsCollection(route, collection)) this.#add(route, collection);
     }
     for (const route of routes) if (isOfNoCollection(route) && this.#isOffered(route)) this.#add(route, undefined);
     return { paths: this.#paths, schemas: this.#schemas, responses: this.#problems.components };
@@ -70,7 +70,7 @@ class Document {
   }
 
   #add(route: Operation, collection: Collection | undefined): void {
-    const scope: Scope = {
+    const scope: OperationScope = {
       schema: this.#schema,
       collection,
       typeName: this.#typeName,
@@ -79,7 +79,7 @@ class Document {
         return { $ref: `#/components/schemas/${name}` };
       },
     };
-    const path = pathOf(route, collection);
+    const path = documentedPath(route, collection);
     this.#paths[path] ??= {};
     const item = this.#paths[path];
     // Of two routes that fit a path and a method, the first one answers.
@@ -88,29 +88,29 @@ class Document {
     if (route.head !== undefined) item.head = this.#headOf(route, scope);
   }
 
-  #operation(route: Operation, scope: Scope): Json {
-    const parameters = parametersOf(route, scope);
+  #operation(route: Operation, scope: OperationScope): Json {
+    const parameters = operationParameters(route, scope);
     const { summary, description, body, answers } = route;
     const named = (text: string): string => text.replaceAll('{collection}', scope.collection?.name ?? '');
     return {
       operationId: this.#operationId(route, scope),
-      tags: [tagOf(route, scope)],
+      tags: [operationTag(route, scope)],
       summary: named(summary),
       ...(description === undefined ? {} : { description: named(description) }),
-      security: isOpen(route) ? [] : SIGNED_IN,
+      security: isOpen(route) ? [] : SIGNED_IN_SECURITY,
       ...(parameters.length === 0 ? {} : { parameters }),
       ...(body === undefined ? {} : { requestBody: requestBodyOf(body, scope) }),
       responses: { ...answersOf(answers, scope), ...this.#problems.of(route, scope) },
     };
   }
 
-  #headOf(route: Operation, scope: Scope): Json {
+  #headOf(route: Operation, scope: OperationScope): Json {
     const head = { ...route, id: route.head!, summary: 'Get the headers of GET without its body' };
     return this.#operation({ ...head, answers: withoutBodies(route.answers) }, scope);
   }
 
   /** A collection can be called so that two routes come to one id: the later one is numbered. */
-  #operationId(route: Operation, { collection }: Scope): string {
+  #operationId(route: Operation, { collection }: OperationScope): string {
     const base = isGeneral(route) ? `${route.id}_${collection!.name}` : route.id;
     let id = base;
     for (let i = 2; this.#ids.has(id); i++) id = `${base}_${i}`;
@@ -125,22 +125,22 @@ const isGeneral = ({ path }: Operation): boolean => path.includes(':collection')
 const isOfNoCollection = (route: Operation): boolean =>
   !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
-function belongsTo(route: Operation, { name, kind }: Collection): boolean {
+function concernsCollection(route: Operation, { name, kind }: Collection): boolean {
   if (typeof route.door !== 'object') return false;
   if (route.door.collection !== undefined) return route.door.collection === name;
   return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }
 
-function tagOf({ path }: Operation, { collection }: Scope): string {
+function operationTag({ path }: Operation, { collection }: OperationScope): string {
   return collection?.name ?? (path.startsWith('/api/auth/') ? 'auth' : 'system');
 }
 
 /** `/api/:collection/:id` → `/api/posts/{id}` */
-function pathOf({ path }: Operation, collection: Collection | undefined): string {
+function documentedPath({ path }: Operation, collection: Collection | undefined): string {
   return path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}');
 }
 
-function parametersOf({ path, parameters = [] }: Operation, scope: Scope): readonly Json[] {
+function operationParameters({ path, parameters = [] }: Operation, scope: OperationScope): readonly Json[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) =>
     name === 'collection' ? [] : [{ name, in: 'path', required: true, schema: pathSchema(name!, scope) }],
   );
@@ -148,18 +148,21 @@ function parametersOf({ path, parameters = [] }: Operation, scope: Scope): reado
   return [...inPath, ...others.map((parameter) => ({ ...parameter }))];
 }
 
-const pathSchema = (name: string, { schema }: Scope): Json =>
-  name === 'provider' ? { type: 'string', enum: [...schema.oauth.keys()] } : ID;
+const pathSchema = (name: string, { schema }: OperationScope): Json =>
+  name === 'provider' ? { type: 'string', enum: [...schema.oauth.keys()] } : ID_SCHEMA;
 
-function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: Scope): Json {
+function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: OperationScope): Json {
   const content = { schema: shape(scope), ...(encoding === undefined ? {} : { encoding: encoding(scope) }) };
   return { required: true, content: { [type]: content } };
 }
 
-const answersOf = (answers: Operation['answers'], scope: Scope): Json =>
-  Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, scope)]));
+const answersOf = (answers: Operation['answers'], scope: OperationScope): Json =>
+  Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, scope)]));
 
-function answerOf({ description, shape, type = 'application/json', headers = [] }: Answer, scope: Scope): Json {
+function responseOf(
+  { description, shape, type = 'application/json', headers = [] }: Answer,
+  scope: OperationScope,
+): Json {
   const described = headers.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
   return {
     description,

@@ -7,7 +7,7 @@ import type { Collection, Schema } from '../schema/model.ts';
 export type Json = { readonly [key: string]: unknown };
 
 /** Where a route is described. A route of every collection is described once for each of them. */
-export interface Scope {
+export interface OperationScope {
   readonly schema: Schema;
   readonly collection: Collection | undefined;
   /** The name of the type of a collection's records. */
@@ -17,9 +17,9 @@ export interface Scope {
 }
 
 /** A JSON Schema that can depend on where it is used. */
-export type Shape = (scope: Scope) => Json;
+export type Shape = (scope: OperationScope) => Json;
 
-export interface Parameter {
+export interface OperationParameter {
   readonly name: string;
   readonly in: 'query' | 'header';
   readonly description: string;
@@ -28,10 +28,10 @@ export interface Parameter {
   readonly explode?: boolean;
 }
 /** A function where the parameters depend on the collection. */
-type Parameters = Parameter | ((scope: Scope) => readonly Parameter[]);
+type Parameters = OperationParameter | ((scope: OperationScope) => readonly OperationParameter[]);
 
 /** A function where the codes depend on the collection. */
-type Problems = ProblemCode | ((scope: Scope) => readonly ProblemCode[]);
+type Problems = ProblemCode | ((scope: OperationScope) => readonly ProblemCode[]);
 
 export interface RequestBody {
   readonly type: 'application/json' | 'multipart/form-data';
@@ -94,6 +94,6 @@ export function object(properties: Json, optional: readonly string[] = []): Json
   return { type: 'object', required, additionalProperties: false, properties };
 }
 
-export const ID = ID_KIND.jsonSchema({}) as Json;
+export const ID_SCHEMA = ID_KIND.jsonSchema({}) as Json;
 export const TEXT: Json = { type: 'string' };
 export const TIMESTAMP: Json = { type: 'string', format: 'date-time' };

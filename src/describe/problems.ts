@@ -1,6 +1,6 @@
 /** The error responses of an operation: exactly the codes that it can answer. */
 import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
-import type { Json, Operation, Scope } from './operation.ts';
+import type { Json, Operation, OperationScope } from './operation.ts';
 
 /** What any request can meet, whatever its route. */
 const EVERYWHERE: readonly ProblemCode[] = [
@@ -16,7 +16,7 @@ const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token']
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of its own, of its door and of its body. */
-function problemsOf(operation: Operation, scope: Scope): readonly ProblemCode[] {
+function problemsOf(operation: Operation, scope: OperationScope): readonly ProblemCode[] {
   const { door, method, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';
   const isChange = method !== 'GET';
@@ -39,7 +39,7 @@ export class ProblemResponses {
   readonly components: Record<string, Json> = {};
 
   /** References by status, and `default` for what any request can meet. */
-  of(operation: Operation, scope: Scope): Json {
+  of(operation: Operation, scope: OperationScope): Json {
     const byStatus = Map.groupBy(problemsOf(operation, scope), (code) => PROBLEMS[code].status);
     const own = [...byStatus].map(([status, codes]) => [String(status), this.#reference(codes)] as const);
     return { ...Object.fromEntries(own), default: this.#reference(EVERYWHERE, 'any') };

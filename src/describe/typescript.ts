@@ -4,7 +4,7 @@ import { filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
-const HEAD = `// Made by \`bylaw types\`. Do not edit.
+const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
 
 /** A UUID. */
 export type Id = string;
@@ -34,14 +34,14 @@ export function typescriptOf({ collections, roles }: Schema): string {
   const names = typeNames(collections.keys());
   const all = [...collections.values()];
   return [
-    HEAD,
+    FILE_HEAD,
     `export type Role = ${[...roles.keys()].map((role) => JSON.stringify(role)).join(' | ')};\n`,
     ...all.map((collection) => typesOf(collection, names)),
-    `export interface Collections {\n${all.map((collection) => entryOf(collection, names)).join('')}}\n`,
+    `export interface Collections {\n${all.map((collection) => typeEntry(collection, names)).join('')}}\n`,
   ].join('\n');
 }
 
-function entryOf({ name, relations }: Collection, names: Names): string {
+function typeEntry({ name, relations }: Collection, names: Names): string {
   const type = names.get(name)!;
   const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
   const create = name === 'users' ? 'never' : `${type}Create`;

@@ -10,7 +10,7 @@ import { examine } from '../policy/check/checker.ts';
 import { compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
-import { readCatalog } from '../schema/load.ts';
+import { readSchemaCatalog } from '../schema/load.ts';
 import { recordGraph } from './record-graph.ts';
 import { SchemaError } from './schema-error.ts';
 
@@ -211,7 +211,7 @@ function rememberSchema(schema: object): Catalog {
 }
 
 function readSchema(text: string): Catalog {
-  const { catalog, issues } = readCatalog(text);
+  const { catalog, issues } = readSchemaCatalog(text);
   if (catalog === undefined) throw new SchemaError(issues.filter(({ severity }) => severity === 'error'));
   return catalog;
 }

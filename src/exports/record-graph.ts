@@ -39,7 +39,7 @@ class Graph implements Related {
 
   add(name: string, record: object, path: string): Row {
     const row = this.#read(name, record, path, undefined);
-    this.#rows.set(keyOf(name, row.id as string), row);
+    this.#rows.set(joinedKey(name, row.id as string), row);
     return row;
   }
 
@@ -51,7 +51,7 @@ class Graph implements Related {
   #read(name: string, record: object, path: string, otherwiseId: string | undefined): Row {
     const collection = this.#catalog.collections.get(name)!;
     const given = new Map(Object.entries(record));
-    const id = given.has('id') ? idOf(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
+    const id = given.has('id') ? recordId(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
     const row: Record<string, unknown> = Object.create(null);
     row.id = id;
     for (const { name: field, type } of collection.fields.values()) {
@@ -68,18 +68,18 @@ class Graph implements Related {
   }
 
   one(collection: string, id: string): Row | undefined {
-    const row = this.#rows.get(keyOf(collection, id));
-    const path = this.#named.get(keyOf(collection, id));
+    const row = this.#rows.get(joinedKey(collection, id));
+    const path = this.#named.get(joinedKey(collection, id));
     if (row === undefined && path !== undefined) {
       throw new TypeError(
         `${path}: the policy reads this record of ${collection}; give the record in the place of its id`,
       );
     }
-    return row ?? this.#elementRows.get(keyOf(collection, id));
+    return row ?? this.#elementRows.get(joinedKey(collection, id));
   }
 
   many(collection: string, relation: string, id: string): readonly Row[] {
-    return this.#elements.get(keyOf(collection, id, relation)) ?? [];
+    return this.#elements.get(joinedKey(collection, id, relation)) ?? [];
   }
 
   #addRelation(
@@ -103,23 +103,23 @@ class Graph implements Related {
     // A written record names its partner and its members itself.
     const ids = rows.map(({ id }) => id);
     if (kind !== 'has_many') row[name] = kind === 'has_one' ? ids[0] : ids;
-    const place = keyOf(from.name, row.id as string, name);
+    const place = joinedKey(from.name, row.id as string, name);
     if (!this.#elements.has(place)) this.#elements.set(place, rows);
   }
 
   /** → the id. */
   #reference(collection: string, value: unknown, path: string): string {
     if (typeof value === 'object') return this.add(collection, value!, path).id as string;
-    const id = idOf(value, path);
-    this.#named.set(keyOf(collection, id), path);
+    const id = recordId(value, path);
+    this.#named.set(joinedKey(collection, id), path);
     return id;
   }
 
   #element(collection: string, value: unknown, path: string): Row {
     if (typeof value === 'object' && value !== null) return this.add(collection, value, path);
-    const id = idOf(value, path);
+    const id = recordId(value, path);
     const row = { id };
-    this.#elementRows.set(keyOf(collection, id), row);
+    this.#elementRows.set(joinedKey(collection, id), row);
     return row;
   }
 
@@ -129,9 +129,9 @@ class Graph implements Related {
   }
 }
 
-const keyOf = (...parts: readonly string[]): string => parts.join('\u0000');
+const joinedKey = (...parts: readonly string[]): string => parts.join('\u0000');
 
-function idOf(value: unknown, path: string): string {
+function recordId(value: unknown, path: string): string {
   const id = typeof value === 'string' ? parseUuid(value) : undefined;
   if (id === undefined) throw new TypeError(`${path}: expected a UUID, found ${JSON.stringify(value)}`);
   return id;

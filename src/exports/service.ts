@@ -45,7 +45,7 @@ export interface RunningService {
  */
 export async function createService(options: ServiceOptions = {}): Promise<RunningService> {
   const schema = schemaFrom(options.schema ?? 'bylaw.yaml');
-  const config = readConfig(flagsOf(options), environmentOf(options));
+  const config = readConfig(serviceFlags(options), serviceEnvironment(options));
   const db = await openDatabaseOf(config, process.cwd());
   try {
     const log = openLog(options.logLevel ?? 'error');
@@ -66,14 +66,14 @@ function schemaFrom(source: string | object): Schema {
   return schema;
 }
 
-function flagsOf({ port = 0, host, databaseUrl, data, baseUrl }: ServiceOptions): FlagValues {
+function serviceFlags({ port = 0, host, databaseUrl, data, baseUrl }: ServiceOptions): FlagValues {
   const flags = { port: String(port), host, 'database-url': databaseUrl, data, 'base-url': baseUrl };
   return Object.fromEntries(
     Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
 }
 
-function environmentOf({ admin, rateLimit = true }: ServiceOptions): Readonly<Record<string, string | undefined>> {
+function serviceEnvironment({ admin, rateLimit = true }: ServiceOptions): Readonly<Record<string, string | undefined>> {
   return {
     BYLAW_ADMIN_EMAIL: admin?.email,
     BYLAW_ADMIN_PASSWORD: admin?.password,

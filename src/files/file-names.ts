@@ -3,7 +3,7 @@
 /** Code points, as the field `name` counts them. */
 const MAX_LENGTH = 255;
 /** Reserved by Windows, with any extension. */
-const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i;
+const DEVICE_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i;
 /** Control characters, bidirectional overrides (`exe.gpj` shown as `jpg.exe`), lone surrogates, and line separators. */
 const HIDDEN = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
@@ -15,8 +15,8 @@ export function safeName(given: string): string {
     .replaceAll(HIDDEN, '')
     .replaceAll(/[<>:"|?*]/g, '_')
     .trim();
-  const name = shortened(withoutTrailingDots(visible) || 'file');
-  return RESERVED.test(name) ? shortened(`_${name}`) : name;
+  const name = shortenedName(withoutTrailingDots(visible) || 'file');
+  return DEVICE_NAMES.test(name) ? shortenedName(`_${name}`) : name;
 }
 
 /** Windows drops dots and spaces at the end. A loop: `/[. ]+$/` takes quadratic time. */
@@ -27,7 +27,7 @@ function withoutTrailingDots(name: string): string {
 }
 
 /** Keeps the extension. */
-function shortened(name: string): string {
+function shortenedName(name: string): string {
   const points = [...name];
   if (points.length <= MAX_LENGTH) return name;
   const extension = /\.[A-Za-z0-9]{1,16}$/.exec(name)?.[0] ?? '';

@@ -11,7 +11,7 @@ import { Variants } from './variants.ts';
 /** Bytes and their record are written within moments of each other; a quarter of an hour allows for slow ones. */
 const GRACE = 900_000;
 /** Files whose bytes are deleted concurrently. */
-const AT_ONCE = 8;
+const REMOVALS_AT_ONCE = 8;
 /** How long a response waits for bytes to be deleted; the deletion of thousands goes on after it. Milliseconds. */
 const PATIENCE = 2_000;
 
@@ -70,7 +70,7 @@ async function removeAll(
   const remove = async (): Promise<void> => {
     for (const id of waiting) await storage.remove(id).catch(onFault);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, remove));
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, remove));
 }
 
 async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
@@ -79,7 +79,7 @@ async function atMost(milliseconds: number, work: Promise<void>): Promise<void> 
   await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const FILE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Checked for every batch, so that a sweep ends with the service. */
 const aliveIn =
@@ -91,7 +91,7 @@ const aliveIn =
 
 /** Names that are not ids have no record. */
 async function aliveAmong(db: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const known = ids.filter((id) => UUID.test(id));
+  const known = ids.filter((id) => FILE_ID.test(id));
   if (known.length === 0) return new Set();
   const rows = await db.rows(sql`
     SELECT id::text

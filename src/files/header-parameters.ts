@@ -24,21 +24,21 @@ export function parametersOf(header: string): ReadonlyMap<string, string> {
   return parameters;
 }
 
-interface Value {
+interface ParameterValue {
   readonly text: string;
   /** Index behind the value. */
   readonly end: number;
 }
 
-function tokenAt(header: string, start: number): Value {
+function tokenAt(header: string, start: number): ParameterValue {
   const semicolon = header.indexOf(';', start);
   const end = semicolon === -1 ? header.length : semicolon;
   return { text: header.slice(start, end).trim(), end };
 }
 
-function quotedAt(header: string, quote: number): Value | undefined {
+function quotedAt(header: string, quote: number): ParameterValue | undefined {
   let text = '';
-  let beforeLastEscapedQuote: Value | undefined;
+  let beforeLastEscapedQuote: ParameterValue | undefined;
   for (let i = quote + 1; i < header.length; i++) {
     const character = header[i]!;
     const next = header[i + 1];

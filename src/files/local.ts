@@ -10,7 +10,7 @@ import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sw
 
 const INCOMING = 'incoming';
 /** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
-const BATCH = 512 * 1024;
+const WRITE_BYTES = 512 * 1024;
 /** Bytes of a read. A download has two such buffers. */
 const READ_AHEAD = 256 * 1024;
 const SWEEP_BATCH = 500;
@@ -77,11 +77,11 @@ class LocalIncoming implements Incoming {
   write(chunk: Buffer): Promise<void> | undefined {
     let before: Promise<void> | undefined;
     for (let at = 0; at < chunk.length; ) {
-      this.#filling ??= this.#spare.pop() ?? Buffer.allocUnsafeSlow(BATCH);
+      this.#filling ??= this.#spare.pop() ?? Buffer.allocUnsafeSlow(WRITE_BYTES);
       const taken = chunk.copy(this.#filling, this.#filled, at);
       this.#filled += taken;
       at += taken;
-      if (this.#filled === BATCH) before = this.#flush();
+      if (this.#filled === WRITE_BYTES) before = this.#flush();
     }
     return before;
   }
@@ -152,7 +152,7 @@ async function openRange(place: string, range: ByteRange | undefined): Promise<A
 }
 
 /** Reads into one buffer while the caller uses the other. */
-async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE): AsyncIterable<Buffer> {
+async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE_FILE): AsyncIterable<Buffer> {
   let [buffer, other] = [Buffer.allocUnsafeSlow(READ_AHEAD), Buffer.allocUnsafeSlow(READ_AHEAD)];
   const read = async (): Promise<Buffer> => {
     const { bytesRead } = await file.read(buffer, 0, Math.min(READ_AHEAD, end + 1 - at), at);
@@ -175,7 +175,7 @@ async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE
     await file.close();
   }
 }
-const WHOLE: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY };
+const WHOLE_FILE: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY };
 
 async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   let removed = 0;
@@ -195,13 +195,13 @@ async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   return removed;
 }
 
-interface Placed {
+interface PlacedFile {
   readonly key: Key;
   readonly place: string;
 }
 
-async function* batches(root: string): AsyncIterable<readonly Placed[]> {
-  let batch: Placed[] = [];
+async function* batches(root: string): AsyncIterable<readonly PlacedFile[]> {
+  let batch: PlacedFile[] = [];
   for (const outer of await namesIn(root)) {
     if (!/^[0-9a-f]{2}$/.test(outer)) continue;
     for (const inner of await namesIn(join(root, outer))) {

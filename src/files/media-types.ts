@@ -3,14 +3,14 @@
 /** Bytes that are enough to recognise a type. */
 export const HEAD_LENGTH = 4096;
 
-interface Signature {
+interface MagicBytes {
   readonly type: string;
   readonly at: number;
   /** Latin-1. */
   readonly bytes: string;
   readonly also?: { readonly at: number; readonly bytes: string };
 }
-const SIGNATURES: readonly Signature[] = [
+const SIGNATURES: readonly MagicBytes[] = [
   { type: 'image/jpeg', at: 0, bytes: '\xff\xd8\xff' },
   { type: 'image/png', at: 0, bytes: '\x89PNG\r\n\x1a\n' },
   { type: 'image/gif', at: 0, bytes: 'GIF87a' },
@@ -50,7 +50,7 @@ const KIN: Readonly<Record<string, RegExp>> = {
   'application/x-msdownload': /msdownload|dos-exec|portable-executable/,
   'application/x-elf': /elf|executable|sharedlib/,
 };
-const UNKNOWN = 'application/octet-stream';
+const UNKNOWN_TYPE = 'application/octet-stream';
 const HTML = /<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|table|a\s|br|p>|title|style|font)/i;
 const SVG = /<svg[\s>]/i;
 /** Types whose signature must be present if they are claimed. */
@@ -74,13 +74,13 @@ function sniff(head: Buffer): string | undefined {
 
 /** The type as it is stored: lower case, without parameters. Undefined: not a media type. */
 export function essenceOf(claimed: string | undefined): string | undefined {
-  const essence = (claimed ?? UNKNOWN).split(';', 1)[0]!.trim().toLowerCase();
+  const essence = (claimed ?? UNKNOWN_TYPE).split(';', 1)[0]!.trim().toLowerCase();
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essence) ? essence : undefined;
 }
 
 /** Why the bytes contradict the claimed type. `application/octet-stream` is never contradicted. */
 export function contradiction(claimed: string, head: Buffer): string | undefined {
-  if (claimed === UNKNOWN) return undefined;
+  if (claimed === UNKNOWN_TYPE) return undefined;
   const found = sniff(head);
   if (found === undefined) {
     return SIGNED.has(claimed) ? `the bytes are not ${claimed}` : undefined;

@@ -56,11 +56,11 @@ class Parser extends MultipartParser {
   feed(chunk: Buffer): void {
     const plain = this.state === IN_DATA && this.index === 0 ? this.#plainLength(chunk) : 0;
     if (plain > 0) this.#tell({ name: 'partData', buffer: chunk, start: 0, end: plain });
-    if (plain < chunk.length) this._transform(chunk.subarray(plain), 'buffer', refuse);
+    if (plain < chunk.length) this._transform(chunk.subarray(plain), 'buffer', refuseRequest);
   }
 
   finish(): void {
-    this._flush(refuse);
+    this._flush(refuseRequest);
   }
 
   /** Up to the boundary, or to what may be the beginning of one that the next chunk goes on with. */
@@ -73,8 +73,8 @@ class Parser extends MultipartParser {
   }
 }
 
-function refuse(error?: unknown): void {
-  if (error != null) throw malformed('the parts of the body cannot be told apart, or the last is cut off');
+function refuseRequest(error?: unknown): void {
+  if (error != null) throw malformedMultipart('the parts of the body cannot be told apart, or the last is cut off');
 }
 
 export interface Part {
@@ -99,7 +99,7 @@ export function boundaryOf(contentType: string): string {
   }
   const boundary = parametersOf(contentType).get('boundary') ?? '';
   if (boundary === '' || boundary.length > MAX_BOUNDARY || /[\s"]/.test(boundary)) {
-    throw malformed(`the Content-Type needs a boundary of 1 to ${MAX_BOUNDARY} characters`);
+    throw malformedMultipart(`the Content-Type needs a boundary of 1 to ${MAX_BOUNDARY} characters`);
   }
   return boundary;
 }
@@ -147,7 +147,7 @@ export async function readMultipart(
     pace,
   );
   parser.finish();
-  if (!ended) throw malformed('the body ends before its last boundary');
+  if (!ended) throw malformedMultipart('the body ends before its last boundary');
 }
 
 /**
@@ -194,7 +194,7 @@ function readChunks(
       resolve();
     };
     // Not `complete`: a socket that fails after the last byte came takes with it what was not read yet.
-    const onClose = (): void => fail(malformed('the body ended in the middle'));
+    const onClose = (): void => fail(malformedMultipart('the body ended in the middle'));
     // Its end was told already, while its sender was looked up.
     if (request.destroyed) return onClose();
     request.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose);
@@ -224,7 +224,7 @@ class PartHeaders {
     this.#length += bytes.length;
     this.#headerLength += bytes.length;
     if (this.#length > MAX_HEADERS || this.#headerLength > MAX_HEADER) {
-      throw malformed(`the headers of a part may hold ${MAX_HEADERS} bytes, and one of them ${MAX_HEADER}`);
+      throw malformedMultipart(`the headers of a part may hold ${MAX_HEADERS} bytes, and one of them ${MAX_HEADER}`);
     }
     (name === 'headerField' ? this.#field : this.#value).push(bytes);
   }
@@ -236,7 +236,7 @@ class PartHeaders {
 
   #keep(): void {
     const field = Buffer.concat(this.#field).toString('latin1').toLowerCase();
-    if (this.#headers.has(field)) throw malformed(`a part has the header ${field} twice`);
+    if (this.#headers.has(field)) throw malformedMultipart(`a part has the header ${field} twice`);
     // Browsers send names in UTF-8 as they are (RFC 7578, 5.1.3).
     this.#headers.set(field, Buffer.concat(this.#value).toString('utf8').trim());
     this.#field = [];
@@ -250,7 +250,7 @@ class PartHeaders {
     const parameters = parametersOf(disposition);
     const name = decodedByBrowser(parameters.get('name'));
     if (type.trim().toLowerCase() !== 'form-data' || name === undefined || name === '')
-      throw malformed('a part has no `Content-Disposition: form-data; name="…"`');
+      throw malformedMultipart('a part has no `Content-Disposition: form-data; name="…"`');
     return {
       name,
       filename: extendedFilename(parameters.get('filename*')) ?? decodedByBrowser(parameters.get('filename')),
@@ -274,4 +274,4 @@ function extendedFilename(value: string | undefined): string | undefined {
   }
 }
 
-export const malformed = (detail: string): Problem => new Problem('malformed_multipart', detail);
+export const malformedMultipart = (detail: string): Problem => new Problem('malformed_multipart', detail);

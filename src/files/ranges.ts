@@ -3,7 +3,7 @@ import type { ByteRange } from './storage.ts';
 
 /** No client resumes a download in more parts; the header is then ignored, as the RFC allows. */
 const MAX_RANGES = 32;
-const MAX_HEADER = 2_000;
+const MAX_RANGE_HEADER = 2_000;
 const SPEC = /^(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
 
 /** `whole`: there is no range, or none that is valid. */
@@ -11,7 +11,7 @@ export type RangeAnswer = 'whole' | 'unsatisfiable' | readonly ByteRange[];
 
 /** Merges ranges that overlap or touch. */
 export function readRange(header: string | undefined, size: number): RangeAnswer {
-  const list = header === undefined || header.length > MAX_HEADER ? undefined : /^bytes=(.*)$/i.exec(header)?.[1];
+  const list = header === undefined || header.length > MAX_RANGE_HEADER ? undefined : /^bytes=(.*)$/i.exec(header)?.[1];
   if (list === undefined) return 'whole';
   const specs = list
     .split(',')
@@ -42,4 +42,4 @@ function merged(ranges: readonly ByteRange[]): readonly ByteRange[] {
   return joined;
 }
 
-export const lengthOf = ({ start, end }: ByteRange): number => end - start + 1;
+export const rangeLength = ({ start, end }: ByteRange): number => end - start + 1;

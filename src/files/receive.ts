@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Fault, Problem } from '../problem.ts';
 import { safeName } from './file-names.ts';
 import { contradiction, essenceOf, HEAD_LENGTH, isAllowed } from './media-types.ts';
-import { malformed, type Part, type PartHandler, readMultipart } from './multipart.ts';
+import { malformedMultipart, type Part, type PartHandler, readMultipart } from './multipart.ts';
 import type { Incoming } from './storage.ts';
 
 /** Bytes of the part `data`. */
@@ -71,7 +71,7 @@ class Receiver implements PartHandler {
     if (name !== 'file' && name !== 'data')
       throw invalidPart(name, 'unknown_part', 'unknown part; the form has `file` and, optionally, `data`');
     if ((name === 'file' ? this.#name : this.#data) !== undefined)
-      throw malformed(`the part \`${name}\` is sent twice`);
+      throw malformedMultipart(`the part \`${name}\` is sent twice`);
     this.#current = name;
     if (name === 'data') {
       this.#data = [];

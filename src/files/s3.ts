@@ -24,11 +24,11 @@ import { type Incoming, idOfKey, type Key, type Storage, StorageUnavailable, typ
 
 /** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
 const PART = 8 * 1024 * 1024;
-const AT_ONCE = 3;
+const PARTS_AT_ONCE = 3;
 /** Seconds for which a redirect is valid. */
 const REDIRECT_LIFETIME = 60;
 
-function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
+function s3ClientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S3Client {
   const client = new S3Client({
     region,
     maxAttempts: 4,
@@ -50,16 +50,16 @@ function clientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>): S
 /** After all attempts: no connection, or an error of the server itself. */
 function isUnreachable(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
-  const status = statusOf(error);
+  const status = httpStatus(error);
   if (status === undefined) return typeof code === 'string' || name === 'TimeoutError';
   return status >= 500 && status !== NOT_IMPLEMENTED;
 }
 
 const NOT_IMPLEMENTED = 501;
-const statusOf = (error: unknown): number | undefined =>
+const httpStatus = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
-export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): Storage {
+export function s3Storage(place: S3Place, client: S3Client = s3ClientOf(place)): Storage {
   const { bucket, prefix, redirects } = place;
   const at = (key: Key) => ({ Bucket: bucket, Key: `${prefix}${key}` });
   const keysUnder = async function* (start: string): AsyncIterable<readonly StoredObject[]> {
@@ -89,7 +89,7 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
       return new S3Incoming(client, { target: at(key), undo: () => removeAll([key]) });
     },
     open: (key, range) =>
-      unlessMissing(async () => {
+      unlessNoObject(async () => {
         const { Body } = await client.send(
           new GetObjectCommand({
             ...at(key),
@@ -98,7 +98,7 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         );
         return Body as Readable;
       }),
-    size: (key) => unlessMissing(async () => (await client.send(new HeadObjectCommand(at(key)))).ContentLength),
+    size: (key) => unlessNoObject(async () => (await client.send(new HeadObjectCommand(at(key)))).ContentLength),
     async sizes(id) {
       const sizes = new Map<Key, number>();
       for await (const page of objectsOf(id)) for (const { key, size } of page) sizes.set(key, size);
@@ -133,7 +133,9 @@ export function s3Storage(place: S3Place, client: S3Client = clientOf(place)): S
         // An upload may take long: the parts of an unfinished one are kept for a day.
         if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
         // It may have ended since it was listed.
-        await unlessMissing(() => client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId })));
+        await unlessNoObject(() =>
+          client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId })),
+        );
         removed++;
       }
       return removed;
@@ -148,7 +150,7 @@ interface StoredObject {
   readonly size: number;
 }
 
-interface Target {
+interface ObjectTarget {
   readonly target: { readonly Bucket: string; readonly Key: string };
   readonly undo: () => Promise<void>;
 }
@@ -162,9 +164,14 @@ class S3Incoming implements Incoming {
   /** The last part was sent: the object may exist, whatever becomes of the response. */
   #ended = false;
 
-  constructor(client: S3Client, { target, undo }: Target) {
+  constructor(client: S3Client, { target, undo }: ObjectTarget) {
     this.#undo = undo;
-    this.#upload = new Upload({ client, params: { ...target, Body: this.#body }, partSize: PART, queueSize: AT_ONCE });
+    this.#upload = new Upload({
+      client,
+      params: { ...target, Body: this.#body },
+      partSize: PART,
+      queueSize: PARTS_AT_ONCE,
+    });
     // `write` and `publish` report a failure; an unhandled event would end the process.
     this.#body.on('error', () => undefined);
   }
@@ -234,16 +241,16 @@ async function listUploads(
   try {
     return await client.send(new ListMultipartUploadsCommand(input));
   } catch (error) {
-    if (statusOf(error) === NOT_IMPLEMENTED) return {};
+    if (httpStatus(error) === NOT_IMPLEMENTED) return {};
     throw error;
   }
 }
 
-async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+async function unlessNoObject<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
-    if (statusOf(error) === 404) return undefined;
+    if (httpStatus(error) === 404) return undefined;
     throw error;
   }
 }

@@ -12,7 +12,7 @@ import type { ByteRange, Key, Storage } from './storage.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
 export type Fit = (typeof FITS)[number];
-type Format = 'jpeg' | 'png' | 'webp';
+type ImageFormat = 'jpeg' | 'png' | 'webp';
 
 export interface VariantRequest {
   readonly id: string;
@@ -35,7 +35,7 @@ export interface Variant {
 }
 
 /** Which formats can be read, and what they become. No markup, and nothing that needs another program. */
-const OUTPUT: Readonly<Record<string, Format>> = {
+const OUTPUT: Readonly<Record<string, ImageFormat>> = {
   'image/jpeg': 'jpeg',
   'image/png': 'png',
   'image/webp': 'webp',
@@ -105,18 +105,18 @@ export class Variants {
     });
   }
 
-  async #kept(request: VariantRequest, format: Format): Promise<Variant | undefined> {
+  async #kept(request: VariantRequest, format: ImageFormat): Promise<Variant | undefined> {
     const key = Variants.keyOf(request);
     const size = await this.#storage.size(key);
     return size === undefined ? undefined : this.#stored(key, format, size);
   }
 
-  #stored(key: Key, format: Format, size: number): Variant {
+  #stored(key: Key, format: ImageFormat, size: number): Variant {
     const open = (range?: ByteRange) => this.#storage.open(key, range);
     return { contentType: `image/${format}`, size, key, open, release: () => undefined };
   }
 
-  async #make(request: VariantRequest, format: Format): Promise<Variant | undefined> {
+  async #make(request: VariantRequest, format: ImageFormat): Promise<Variant | undefined> {
     const original = await this.#storage.size(request.id);
     if (original === undefined) return undefined;
     const bytes = await this.#render(request, format);
@@ -139,7 +139,7 @@ export class Variants {
     }
   }
 
-  #inMemory(bytes: Buffer, format: Format): Variant {
+  #inMemory(bytes: Buffer, format: ImageFormat): Variant {
     const size = bytes.length;
     if (this.#unkept + size > MAX_UNKEPT)
       throw new Problem('unavailable', 'too many resized images are being sent; try again in a moment');
@@ -155,7 +155,7 @@ export class Variants {
     };
   }
 
-  async #render({ id, width, height, fit }: VariantRequest, format: Format): Promise<Buffer> {
+  async #render({ id, width, height, fit }: VariantRequest, format: ImageFormat): Promise<Buffer> {
     const sharp = await imageLibrary();
     const original = await this.#storage.open(id);
     if (original === undefined) throw new Problem('not_found', 'there is no such record');

@@ -38,12 +38,12 @@ export function isLocal(request: IncomingMessage, addressOf: AddressReader): boo
   const address = addressOf(request);
   const isForwarded = FORWARDING_HEADERS.some((name) => request.headers[name] !== undefined);
   if (isIP(address) === 0) return false;
-  return LOOPBACK.check(address, family(address)) && !(isForwarded && address === peerOf(request));
+  return LOOPBACK_ADDRESSES.check(address, family(address)) && !(isForwarded && address === peerOf(request));
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
+const LOOPBACK_ADDRESSES = new BlockList();
+LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6');
 
 function forwardedFor(request: IncomingMessage): readonly string[] {
   const header = request.headers['x-forwarded-for'];

@@ -12,9 +12,9 @@ export function etagOf(version: string, json: string): string {
 
 /** Strong, and made by `etagOf`; captures the version. */
 const OWN_TAG = /^"([\x21\x23-\x7e]+)\.[\w-]+"$/;
-const TAGS = /(?:W\/)?"[^"]*"|[^,\s]+/g;
+const TAG = /(?:W\/)?"[^"]*"|[^,\s]+/g;
 
-const tagsOf = (header: string): readonly string[] => header.match(TAGS) ?? [];
+const tagsOf = (header: string): readonly string[] => header.match(TAG) ?? [];
 
 /** The versions that If-Match allows; undefined: any. A weak or foreign tag allows none (RFC 9110, section 13.1.1). */
 export function versionsOf(ifMatch: string | undefined): readonly string[] | undefined {

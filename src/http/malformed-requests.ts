@@ -13,17 +13,17 @@ import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 /** So long may a client that is still sending take to read the answer: cut at once, it might see a reset connection only. */
 const LINGER_MS = 1_000;
 
-type Answer = ServerResponse<IncomingMessage>;
+type NodeResponse = ServerResponse<IncomingMessage>;
 
 export function answerMalformedRequests(server: Server, log: Logger): void {
   // The latest of a connection: earlier ones are answered before it.
-  const answers = new WeakMap<Duplex, Answer>();
+  const answers = new WeakMap<Duplex, NodeResponse>();
   const refused = new WeakSet<Duplex>();
   const refuse = (socket: Duplex, problem: Problem, { code: reason, rawPacket }: ParseError = {}): void => {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
     const requestId = randomUUID();
     log.info({ request_id: requestId, status: problem.status, code: problem.code, reason }, 'no request');
-    socket.end(answerOf(problem, requestId, isHead(rawPacket)));
+    socket.end(rawAnswer(problem, requestId, isHead(rawPacket)));
     const late = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => clearTimeout(late));
   };
@@ -33,7 +33,7 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
     // What comes after it is no HTTP either, and is told so again.
     if (refused.has(socket)) return;
     refused.add(socket);
-    const told = (): void => refuse(socket, problemOf(error), error);
+    const told = (): void => refuse(socket, problemOfParseError(error), error);
     const before = answers.get(socket);
     if (before === undefined || before.closed) told();
     // The broken request follows one that is still being answered.
@@ -61,7 +61,7 @@ interface ParseError {
 /** The response to a HEAD has no body, whatever came of it. */
 const isHead = (packet: Buffer | undefined): boolean => packet?.toString('latin1', 0, 5) === 'HEAD ';
 
-function problemOf({ code }: ParseError): Problem {
+function problemOfParseError({ code }: ParseError): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new Problem('headers_too_large', 'the request line and the headers together are larger than 16 KiB');
@@ -74,7 +74,7 @@ function problemOf({ code }: ParseError): Problem {
   }
 }
 
-function answerOf(problem: Problem, requestId: string, withoutBody: boolean): string {
+function rawAnswer(problem: Problem, requestId: string, withoutBody: boolean): string {
   const body = detailsOf(problem, requestId);
   const headers = {
     ...PROTECTIVE_HEADERS,

@@ -28,7 +28,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     ctx.res.once('close', () => {
       const path = (ctx.state.route as { path: string } | undefined)?.path ?? 'none';
       duration.observe(
-        { method: known(ctx.method), route: path, status: ctx.res.statusCode },
+        { method: countedMethod(ctx.method), route: path, status: ctx.res.statusCode },
         (performance.now() - start) / 1000,
       );
     });
@@ -65,5 +65,5 @@ function answerPrimary(registry: Registry): void {
   new AggregatorRegistry();
 }
 
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT']);
-const known = (method: string): string => (METHODS.has(method) ? method : 'other');
+const COUNTED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT']);
+const countedMethod = (method: string): string => (COUNTED_METHODS.has(method) ? method : 'other');

@@ -2,7 +2,7 @@
 import type { Context, Next } from 'koa';
 import { Problem } from '../problem.ts';
 
-const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
+const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS =
   'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Prefer, Range, X-Request-Id';
 const ANSWER_HEADERS =
@@ -17,7 +17,7 @@ export function answerOrigins(origins: readonly string[]) {
     ctx.set('Access-Control-Allow-Origin', origin);
     ctx.set('Access-Control-Allow-Credentials', 'true');
     if (ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '') {
-      ctx.set('Access-Control-Allow-Methods', METHODS);
+      ctx.set('Access-Control-Allow-Methods', ALLOWED_METHODS);
       ctx.set('Access-Control-Allow-Headers', REQUEST_HEADERS);
       ctx.set('Access-Control-Max-Age', '600');
       ctx.status = 204;

@@ -21,11 +21,11 @@ function readQuery(text: string): readonly QueryPair[] {
     .map((part) => {
       const at = part.indexOf('=');
       const [key, value] = at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)];
-      return { key: decode(key) ?? key, value: decode(value) };
+      return { key: decodeComponent(key) ?? key, value: decodeComponent(value) };
     });
 }
 
-function decode(text: string): string | undefined {
+function decodeComponent(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

@@ -10,9 +10,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Throws `malformed_json`. */
 export function readJsonBody(bytes: Uint8Array): unknown {
   const text = decode(bytes);
-  if (text.startsWith('\uFEFF')) throw malformed('the body begins with a byte order mark; send plain UTF-8');
+  if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
   // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
-  const value = parse(text);
+  const value = parseJson(text);
   checkStructure(text);
   return value;
 }
@@ -21,17 +21,17 @@ function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch (cause) {
-    throw malformed('the body is not valid UTF-8', cause);
+    throw malformedJson('the body is not valid UTF-8', cause);
   }
 }
 
-function parse(text: string): unknown {
-  if (text === '') throw malformed('the body is empty; send a JSON object');
+function parseJson(text: string): unknown {
+  if (text === '') throw malformedJson('the body is empty; send a JSON object');
   try {
     return JSON.parse(text);
   } catch (cause) {
     const place = /position (\d+)/.exec(String((cause as Error).message))?.[1];
-    throw malformed(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
+    throw malformedJson(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
   }
 }
 
@@ -47,17 +47,17 @@ function checkStructure(text: string): void {
     else if (token === '[') open.push(undefined);
     else if (token === '}' || token === ']') open.pop();
     else if (token === ':') addKey(open.at(-1), last);
-    if (open.length > MAX_DEPTH) throw malformed(`the body is nested more than ${MAX_DEPTH} levels deep`);
+    if (open.length > MAX_DEPTH) throw malformedJson(`the body is nested more than ${MAX_DEPTH} levels deep`);
     last = token;
   }
 }
 
 function addKey(keys: Set<string> | undefined, token: string): void {
   const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1);
-  if (keys?.has(key)) throw malformed(`the key ${JSON.stringify(key)} is given twice in one object`);
+  if (keys?.has(key)) throw malformedJson(`the key ${JSON.stringify(key)} is given twice in one object`);
   keys?.add(key);
 }
 
-function malformed(detail: string, cause?: unknown): Problem {
+function malformedJson(detail: string, cause?: unknown): Problem {
   return new Problem('malformed_json', detail, { cause });
 }

@@ -1,9 +1,9 @@
 /** Who sent a request, as far as the audit trail and the rate limits need to know. */
 import type { Context } from 'koa';
-import type { Client } from '../auth/auth.ts';
+import type { RequestClient } from '../auth/auth.ts';
 import type { App } from './app.ts';
 import { requestIdOf } from './request-id.ts';
 
-export function clientOf(ctx: Context, app: App): Client {
+export function clientOf(ctx: Context, app: App): RequestClient {
   return { ip: app.addressOf(ctx.req), userAgent: ctx.get('User-Agent'), requestId: requestIdOf(ctx) };
 }

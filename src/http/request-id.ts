@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Next } from 'koa';
 
-const VISIBLE_ASCII = /^[\x21-\x7e]{1,128}$/;
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 export async function giveRequestId(ctx: Context, next: Next): Promise<void> {
   const given = ctx.get('X-Request-Id');
-  const id = VISIBLE_ASCII.test(given) ? given : randomUUID();
+  const id = REQUEST_ID.test(given) ? given : randomUUID();
   ctx.state.requestId = id;
   ctx.set('X-Request-Id', id);
   await next();

@@ -12,7 +12,7 @@ export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): P
   // Chunks that end before the announced length end in an error, not in a client that waits for the rest.
   res.strictContentLength = true;
   try {
-    for await (const chunk of chunks) if (!(await written(res, chunk))) return;
+    for await (const chunk of chunks) if (!(await writeChunk(res, chunk))) return;
     res.end();
   } catch (error) {
     // All that is left to tell a body that ends early from a whole one.
@@ -23,7 +23,7 @@ export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): P
 }
 
 /** False: the client is gone. Either way, nobody reads the chunk any more: a response is closed after its socket is. */
-function written(res: ServerResponse, chunk: Buffer): Promise<boolean> {
+function writeChunk(res: ServerResponse, chunk: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     // A response whose connection is lost does not call back.
     const onClose = (): void => resolve(false);

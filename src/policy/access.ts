@@ -122,12 +122,12 @@ function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {
   return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }
 
-interface Branch {
+interface RuleBranch {
   readonly residual: Residual;
   readonly alias: string;
 }
 
-function unionOf(verdict: Residual['verdict'], branches: readonly Branch[]): Sql {
+function unionOf(verdict: Residual['verdict'], branches: readonly RuleBranch[]): Sql {
   if (verdict !== 'depends') return settled(verdict);
   const [only] = branches;
   if (branches.length === 1 && only !== undefined) return only.residual.where(only.alias);

@@ -64,7 +64,7 @@ function beyond({ direction, negative }: Operator, above: boolean): boolean {
   return above === (direction === 'down');
 }
 
-function comparisonOf(op: CompareOp): Operator {
+function numeralComparison(op: CompareOp): Operator {
   const operator = OPERATORS[op];
   if (operator.family !== 'equality' && operator.family !== 'order')
     throw new TypeError(`${op} does not compare numbers`);
@@ -73,7 +73,7 @@ function comparisonOf(op: CompareOp): Operator {
 
 /** `column op literal`, for an int column (whole numbers within ±(2^53−1)) or a float column (finite doubles). */
 export function numberTest(column: 'int' | 'float', op: CompareOp, literal: Numeral): NumberTest {
-  const operator = comparisonOf(op);
+  const operator = numeralComparison(op);
   return column === 'int' ? intTest(operator, literal) : floatTest(operator, literal);
 }
 
@@ -127,5 +127,5 @@ export function compareNumerals(left: string, right: string): number {
 
 /** Two numerals, by what was written. */
 export function holdsForNumerals(op: CompareOp, left: string, right: string): boolean {
-  return comparisonOf(op).holds(compareNumerals(left, right), 0);
+  return numeralComparison(op).holds(compareNumerals(left, right), 0);
 }

@@ -14,13 +14,13 @@ import type { Needs, Residual } from './types.ts';
 /** Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every shape pays a few µs of lowering each time. */
 const KNOWN_SHAPES = 1024;
 
-type Signature = Binding['signature'];
+type BindingSignature = Binding['signature'];
 
 interface Known {
   readonly shape: Shape;
-  readonly signature: Signature;
+  readonly signature: BindingSignature;
   /** The cache that finds it. */
-  readonly owner: Map<Signature, Known>;
+  readonly owner: Map<BindingSignature, Known>;
 }
 
 /** The shapes that were used last, of every policy that shares this memory; the least recently used one goes first. */
@@ -48,20 +48,20 @@ export const PROCESS_MEMORY = new ShapeMemory();
 /** The shapes of one policy, by signature: always the latest, and those that the memory still holds. */
 export class ShapeCache {
   readonly #memory: ShapeMemory;
-  readonly #known = new Map<Signature, Known>();
+  readonly #known = new Map<BindingSignature, Known>();
   #latest: Known | undefined;
 
   constructor(memory: ShapeMemory) {
     this.#memory = memory;
   }
 
-  get(signature: Signature): Shape | undefined {
+  get(signature: BindingSignature): Shape | undefined {
     if (this.#latest?.signature === signature) return this.#latest.shape;
     const known = this.#known.get(signature);
     return known && this.#use(known);
   }
 
-  add(signature: Signature, shape: Shape): Shape {
+  add(signature: BindingSignature, shape: Shape): Shape {
     const known = { shape, signature, owner: this.#known };
     this.#known.set(signature, known);
     return this.#use(known);

@@ -3,14 +3,14 @@ import type { Action } from '../policy/types.ts';
 import type { Collection, Field, Relation } from './model.ts';
 import type { RuleShape } from './shape.ts';
 
-type Given = Partial<Field> & Pick<Field, 'name' | 'type'>;
+type BuiltInField = Partial<Field> & Pick<Field, 'name' | 'type'>;
 
-export function fieldOf(given: Given): Field {
+export function fieldOf(given: BuiltInField): Field {
   return { required: false, unique: false, index: false, readOnly: false, column: given.name, ...given };
 }
 
 /** `created_at` and `updated_at` of every record. Lists are ordered by `id`, so neither is indexed. */
-const STAMPS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
+const STAMP_FIELDS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
   fieldOf({ name, type: 'datetime', required: true, readOnly: true, default: { kind: 'now' } }),
 );
 
@@ -70,7 +70,10 @@ const ACCESS: Readonly<Record<Collection['kind'], Rules>> = {
 
 export const kindOf = (collection: string): Collection['kind'] =>
   collection === 'users' || collection === 'files' ? collection : 'plain';
-export const builtInFields = (kind: Collection['kind']): readonly Field[] => [...STAMPS, ...BUILT_IN_FIELDS[kind]];
+export const builtInFields = (kind: Collection['kind']): readonly Field[] => [
+  ...STAMP_FIELDS,
+  ...BUILT_IN_FIELDS[kind],
+];
 export const builtInRelations = (kind: Collection['kind']): readonly Relation[] => (kind === 'files' ? [OWNER] : []);
 export const takenNames = (kind: Collection['kind']): readonly string[] => TAKEN[kind];
 export const builtInAccess = (kind: Collection['kind']): Rules => ACCESS[kind];

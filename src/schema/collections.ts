@@ -31,7 +31,7 @@ export function declareCollections(
 ): ReadonlyMap<string, Bare> {
   const drafts = new Map<string, Draft>();
   const context: Declaring = { report, broken, drafts };
-  for (const name of namesOf(file)) {
+  for (const name of collectionNames(file)) {
     const path = ['collections', name];
     const fault = collectionNameFault(name);
     if (fault !== undefined) report({ ...fault, path, at: 'key' });
@@ -60,7 +60,7 @@ const upperCase = (name: string, path: Path): Finding => ({
   at: 'key',
 });
 
-function namesOf(file: SchemaFile): readonly string[] {
+function collectionNames(file: SchemaFile): readonly string[] {
   const declared = Object.keys(file.collections ?? {});
   return [...declared, ...BUILT_IN.filter((name) => !declared.includes(name))];
 }
@@ -77,7 +77,7 @@ function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
 }
 
 /** Why `name` is taken: by a field, a relation, the `_id` of a belongs_to, or the `_any` of a to-many. */
-function holderOf(name: string, { fields, relations, kind }: Draft): string | undefined {
+function holderOfName(name: string, { fields, relations, kind }: Draft): string | undefined {
   if (fields.has(name)) return `there is a field \`${name}\` already`;
   if (relations.has(name)) return `there is a relation \`${name}\` already`;
   if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
@@ -92,21 +92,21 @@ function holderOf(name: string, { fields, relations, kind }: Draft): string | un
 }
 
 /** `true` if the name is free; otherwise the fault is reported. */
-interface Claim {
+interface NameClaim {
   readonly name: string;
   readonly path: Path;
   /** Further names by which the API knows it: `<name>_id`, `<name>_any`. */
   readonly also?: readonly string[];
 }
 
-function claim(draft: Draft, { name, path, also: others = [] }: Claim, report: Report): boolean {
+function claim(draft: Draft, { name, path, also: others = [] }: NameClaim, report: Report): boolean {
   const fault = memberNameFault(name);
   if (fault !== undefined) {
     report({ ...fault, path, at: 'key' });
     return false;
   }
   for (const taken of [name, ...others]) {
-    const holder = holderOf(taken, draft);
+    const holder = holderOfName(taken, draft);
     if (holder === undefined) continue;
     const builtIn = draft.kind !== 'plain' && path[2] === 'fields' && draft.fields.has(name);
     const also = taken === name ? '' : `, and the relation \`${name}\` is also called \`${taken}\``;
@@ -219,7 +219,7 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
       targetColumn: 'member_id',
     };
   }
-  const via = viaOf({ via: shape.via, path, draft, collection }, context);
+  const via = viaReference({ via: shape.via, path, draft, collection }, context);
   if (via === undefined) return undefined;
   // At most one record may reference this one.
   if (kind === 'has_one') context.drafts.get(collection)!.relations.set(via.name, { ...via, unique: true });
@@ -233,7 +233,10 @@ interface Via {
   readonly collection: string;
 }
 
-function viaOf({ via, path, draft, collection }: Via, { drafts, broken, report }: Declaring): BelongsTo | undefined {
+function viaReference(
+  { via, path, draft, collection }: Via,
+  { drafts, broken, report }: Declaring,
+): BelongsTo | undefined {
   const { relations, fields } = drafts.get(collection)!;
   const found = relations.get(via);
   if (found?.kind === 'belongs_to' && found.collection === draft.name) return found;

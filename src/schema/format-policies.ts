@@ -54,14 +54,14 @@ function applied(text: string, edits: readonly Edit[]): string {
 
 /** The paths of all policies, even if other parts of the file are faulty. */
 function policyPaths(raw: unknown): readonly Path[] {
-  const conditions = keysOf(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
-  const rules = keysOf(valueAt(raw, ['collections'])).flatMap((name) =>
+  const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
+  const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>
     RULE_KEYS.flatMap((key) => textsBelow(raw, ['collections', name, 'access', key])),
   );
   return [...conditions, ...rules];
 }
 
-const keysOf = (value: unknown): readonly string[] =>
+const objectKeys = (value: unknown): readonly string[] =>
   typeof value === 'object' && value !== null ? Object.keys(value) : [];
 
 function textsBelow(raw: unknown, path: Path): readonly Path[] {

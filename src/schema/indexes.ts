@@ -56,13 +56,13 @@ interface Guarded {
 function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
   const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
   const equal = new Set(equalities(checked));
-  return wanted.filter((column) => equal.has(column) && fits(fieldOfColumn(column, fields)));
+  return wanted.filter((column) => equal.has(column) && isIndexable(fieldOfColumn(column, fields)));
 }
 
 const fieldOfColumn = (column: string, fields: ReadonlyMap<string, Field>): Field | undefined =>
   [...fields.values()].find((field) => field.column === column);
 
-function fits(field: Field | undefined): boolean {
+function isIndexable(field: Field | undefined): boolean {
   if (field?.type !== 'string') return field !== undefined;
   return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
 }

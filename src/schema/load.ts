@@ -74,7 +74,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
 }
 
 /** The names that policies may use, without looking at the policies. `catalog` is given where no issue is an error. */
-export function readCatalog(
+export function readSchemaCatalog(
   text: string,
   file = 'bylaw.yaml',
 ): { readonly catalog?: Catalog; readonly issues: readonly SchemaIssue[] } {

@@ -8,7 +8,7 @@ const SYSTEM_COLUMNS: readonly string[] = ['tableoid', 'xmin', 'cmin', 'xmax', '
 const NAME_BYTES = 63;
 
 /** FNV-1a, 32 bits (draft-eastlake-fnv-17, 2). It never changes: names in databases depend on it. */
-function hashOf(text: string): string {
+function nameHash(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0;
   return hash.toString(16).padStart(8, '0');
@@ -16,7 +16,7 @@ function hashOf(text: string): string {
 
 /** INVARIANT: names are ASCII, so a UTF-16 unit is a byte. */
 const shortened = (name: string): string =>
-  name.length <= NAME_BYTES ? name : `${name.slice(0, NAME_BYTES - 9)}_${hashOf(name)}`;
+  name.length <= NAME_BYTES ? name : `${name.slice(0, NAME_BYTES - 9)}_${nameHash(name)}`;
 
 export const linkTableOf = (collection: string, relation: string): string => shortened(`${collection}__${relation}`);
 

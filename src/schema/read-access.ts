@@ -15,12 +15,12 @@ import { knownRole } from './settings.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from './shape.ts';
 import type { SchemaSource } from './source.ts';
 
-export interface AccessContext {
+export interface AccessReading {
   readonly source: SchemaSource;
   readonly catalog: Catalog;
   readonly broken: ReadonlySet<string>;
 }
-interface RulePlace extends AccessContext {
+interface RulePlace extends AccessReading {
   readonly collection: string;
   readonly action: Action;
   readonly path: Path;
@@ -29,7 +29,7 @@ interface RulePlace extends AccessContext {
 export function readAccess(
   collection: Bare,
   shape: CollectionShape | undefined,
-  context: AccessContext,
+  context: AccessReading,
 ): Collection['access'] {
   const given = shape?.access as RulesByKey | undefined;
   const path = ['collections', collection.name, 'access'];
@@ -41,9 +41,9 @@ export function readAccess(
   const read = (action: Action): readonly Policy[] => {
     const place = { ...context, collection: collection.name, action };
     if (given === undefined) return builtInPolicies(collection, { ...place, path });
-    const key = keyOf(action, given);
+    const key = ruleKey(action, given);
     const rules = rulesOf(given[key]).map((rule, i) => {
-      const at = pathOf(given[key], [...path, key], i);
+      const at = rulePath(given[key], [...path, key], i);
       return { path: at, policy: readRule(rule, { ...place, path: at }) };
     });
     const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
@@ -67,10 +67,10 @@ export function readAccess(
 type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
 
 /** Where the rules of an action are written. */
-const keyOf = (action: Action, given: RulesByKey): (typeof RULE_KEYS)[number] =>
+const ruleKey = (action: Action, given: RulesByKey): (typeof RULE_KEYS)[number] =>
   given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
 
-function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessContext): void {
+function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessReading): void {
   for (const key of ['list', 'read'] as const) {
     if (given[key] === undefined) continue;
     const message = `\`view\` is \`list\` and \`read\`; expected either \`view\` or \`${key}\`, not both`;
@@ -78,7 +78,7 @@ function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessContext
   }
 }
 
-interface Placed {
+interface PlacedPolicy {
   readonly policy: Policy;
   readonly path: Path;
 }
@@ -86,7 +86,7 @@ interface Placed {
 /** More rules than this are not compared: the number of pairs grows with the square. */
 const COMPARED_RULES = 24;
 
-function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
+function warnOfIdle(rules: readonly PlacedPolicy[], { source }: AccessReading): void {
   if (rules.length > COMPARED_RULES) return;
   rules.forEach(({ policy, path }, i) => {
     const by = rules.findIndex((other, j) => {
@@ -102,8 +102,8 @@ function warnOfIdle(rules: readonly Placed[], { source }: AccessContext): void {
 }
 
 function warnOfIndexes(
-  rules: readonly Placed[],
-  { source, catalog, collection }: AccessContext & { readonly collection: Bare },
+  rules: readonly PlacedPolicy[],
+  { source, catalog, collection }: AccessReading & { readonly collection: Bare },
 ): void {
   for (const { policy, path } of rules) {
     const missing = missingIndexes(policy, { catalog, collection: collection.name, fields: collection.fields });
@@ -127,7 +127,7 @@ function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
 }
 
 /** The path of a rule: rules of a list are numbered, a single policy is at its action. */
-const pathOf = (rules: RulesShape | undefined, path: Path, i: number): Path =>
+const rulePath = (rules: RulesShape | undefined, path: Path, i: number): Path =>
   Array.isArray(rules) ? [...path, i] : path;
 
 /** The collections as the file has them. */
@@ -138,8 +138,8 @@ export interface AccessShapes {
 /** The path of the rule with the index `i`. */
 export function rulePlace(collection: string, action: Action, i: number, { shapes }: AccessShapes): Path {
   const access = (shapes[collection]?.access ?? {}) as RulesByKey;
-  const key = keyOf(action, access);
-  return pathOf(access[key], ['collections', collection, 'access', key], i);
+  const key = ruleKey(action, access);
+  return rulePath(access[key], ['collections', collection, 'access', key], i);
 }
 
 /** A rule without `roles` or without `when` has no condition of that kind. */

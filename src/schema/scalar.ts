@@ -2,14 +2,14 @@
 import { Scalar } from 'yaml';
 
 /** A piece of the file and the text that it encodes. */
-interface Unit {
+interface SourceUnit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
 const WHITE = /[ \t\r\n]/;
-const ESCAPES: Readonly<Record<string, string>> = {
+const YAML_ESCAPES: Readonly<Record<string, string>> = {
   '0': '\0',
   a: '\x07',
   b: '\b',
@@ -26,23 +26,24 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-function escapeAt(source: string, start: number): Unit {
+function escapeAt(source: string, start: number): SourceUnit {
   const letter = source[start + 1] ?? '';
   if (letter === '\n' || letter === '\r') return { start, end: start + 1, text: '' };
   const digits = Object.hasOwn(HEX_DIGITS, letter) ? HEX_DIGITS[letter]! : 0;
-  if (digits === 0) return { start, end: start + 2, text: Object.hasOwn(ESCAPES, letter) ? ESCAPES[letter]! : letter };
+  if (digits === 0)
+    return { start, end: start + 2, text: Object.hasOwn(YAML_ESCAPES, letter) ? YAML_ESCAPES[letter]! : letter };
   const end = start + 2 + digits;
   return { start, end, text: String.fromCodePoint(Number.parseInt(source.slice(start + 2, end), 16)) };
 }
 
-function unitAt(source: string, start: number, style: Scalar['type']): Unit {
+function unitAt(source: string, start: number, style: Scalar['type']): SourceUnit {
   if (style === Scalar.QUOTE_DOUBLE && source[start] === '\\') return escapeAt(source, start);
   if (style === Scalar.QUOTE_SINGLE && source.startsWith("''", start)) return { start, end: start + 2, text: "'" };
   return { start, end: start + 1, text: source[start] ?? '' };
 }
 
 /** Where the value begins and ends, without quotes and block headers. */
-function contentOf(source: string, node: Scalar): { readonly start: number; readonly end: number } {
+function contentRange(source: string, node: Scalar): { readonly start: number; readonly end: number } {
   const [start, end] = node.range!;
   if (node.type === Scalar.QUOTE_SINGLE || node.type === Scalar.QUOTE_DOUBLE) return { start: start + 1, end: end - 1 };
   if (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED) {
@@ -58,7 +59,7 @@ function contentOf(source: string, node: Scalar): { readonly start: number; read
  */
 export function offsetsOf(source: string, node: Scalar): readonly number[] {
   const value = String(node.value);
-  const content = contentOf(source, node);
+  const content = contentRange(source, node);
   const offsets: number[] = [];
   let at = content.start;
   while (offsets.length < value.length && at < content.end) {

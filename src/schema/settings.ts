@@ -240,7 +240,7 @@ function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Pat
   return '';
 }
 
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: Settings): void {
   if ((issuer === undefined) === (preset === undefined)) {
@@ -248,7 +248,7 @@ function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: 
   }
   if (issuer === undefined) return;
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname));
+  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK_HOSTS.has(url.hostname));
   if (secure && url!.search === '' && url!.hash === '') return;
   const message = `\`${issuer}\` is not an issuer; expected an https URL without a query (http on loopback only)`;
   report({ code: 'oauth_issuer', message, path: [...path, 'issuer'] });

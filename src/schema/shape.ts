@@ -7,7 +7,7 @@ import { DURATION, RATE, SIZE } from './units.ts';
 
 /** Of collections, fields, relations, roles and OAuth providers. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
-const ON_DELETE = ['cascade', 'restrict', 'set_null'] as const;
+const ON_DELETE_WORDS = ['cascade', 'restrict', 'set_null'] as const;
 
 /** What the reference and editors say of a key. Defaults and examples are values of the key. */
 interface Meaning {
@@ -67,7 +67,7 @@ const belongsTo = z.strictObject({
   required: key(flag, 'every record has one', NO),
   unique: key(flag, 'no two records point at the same record', NO),
   on_delete: key(
-    z.enum(ON_DELETE),
+    z.enum(ON_DELETE_WORDS),
     'when the other record is deleted: `cascade` deletes this one, `restrict` rejects the deletion, `set_null` clears ' +
       'the reference; default: `restrict` if required, otherwise `set_null`',
     { examples: ['cascade'] },

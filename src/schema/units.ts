@@ -1,7 +1,7 @@
 /** `15m`, `30d` and `100MiB`: the spellings of durations and sizes in a schema file. */
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
-const BYTES = {
+const SECONDS_OF_UNIT = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
+const BYTES_OF_UNIT = {
   B: 1,
   KiB: 2 ** 10,
   MiB: 2 ** 20,
@@ -21,14 +21,14 @@ export const RATE = /^([1-9][0-9]{0,8}) in ([1-9][0-9]{0,8}(?:s|m|h|d|w))$/;
 /** Seconds. INVARIANT: the text was matched by the shape. */
 export function secondsOf(text: string): number {
   const [, amount, unit] = DURATION.exec(text)!;
-  return Number(amount) * SECONDS[unit as keyof typeof SECONDS];
+  return Number(amount) * SECONDS_OF_UNIT[unit as keyof typeof SECONDS_OF_UNIT];
 }
 
 /** Bytes. INVARIANT: the text was matched by the shape. */
 export function bytesOf(size: string | number): number {
   if (typeof size === 'number') return size;
   const [, amount, unit] = SIZE.exec(size)!;
-  return Number(amount) * BYTES[unit as keyof typeof BYTES];
+  return Number(amount) * BYTES_OF_UNIT[unit as keyof typeof BYTES_OF_UNIT];
 }
 
 export function rateOf(text: string): { readonly points: number; readonly window: number } {

@@ -139,18 +139,18 @@ export function found(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
-  return typeof value === 'string' ? `the string \`${shortened(value)}\`` : `\`${value}\``;
+  return typeof value === 'string' ? `the string \`${excerpt(value)}\`` : `\`${value}\``;
 }
 
-const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+const excerpt = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
-const listed = (words: readonly string[]): string =>
+const inWords = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
   const rule = ruleFor(path, value);
   const hint = rule === undefined ? '' : `; write \`${rule}\``;
-  const message = `expected ${listed(wanted)}, found ${found(value)}${hint}`;
+  const message = `expected ${inWords(wanted)}, found ${found(value)}${hint}`;
   return { code: 'wrong_type', message, path, at: 'value', prune: path, replacement: rule };
 }
 
@@ -174,7 +174,7 @@ const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
 function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
   const { path } = fault;
   const value = valueAt(raw, path);
-  if (fault.code === 'unrecognized_keys') return (fault.keys ?? []).map((key) => unknownKey(path, key, raw));
+  if (fault.code === 'unrecognized_keys') return (fault.keys ?? []).map((key) => unknownProperty(path, key, raw));
   if (value === undefined && path.length > 0) return [missingKey(path, fault)];
   if (fault.code === 'invalid_value' || (fault.code === 'invalid_union' && fault.options !== undefined)) {
     return [notOneOf(path, (fault.values ?? fault.options ?? []).map(String), value)];
@@ -200,7 +200,7 @@ function notOneOf(path: Path, options: readonly string[], value: unknown): Flat 
   const near =
     advice?.type ?? (typeof value === 'string' && advice === undefined ? nearest(value, options) : undefined);
   const hint =
-    advice?.hint ?? (near === undefined ? `expected ${listed(options.map(quoted))}` : `did you mean \`${near}\`?`);
+    advice?.hint ?? (near === undefined ? `expected ${inWords(options.map(quoted))}` : `did you mean \`${near}\`?`);
   const message = `${found(value)} is not a ${choice}; ${hint}`;
   return { code: 'not_one_of', message, path, at: 'value', prune: path, replacement: near };
 }
@@ -209,7 +209,7 @@ const quoted = (word: string): string => `\`${word}\``;
 
 function missingKey(path: Path, fault: ZodFault): Flat {
   const wanted = fault.options ?? fault.values;
-  const expected = wanted === undefined ? '' : `; expected ${listed(wanted.map(String).map(quoted))}`;
+  const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(quoted))}`;
   const parent = path.slice(0, -1);
   return {
     code: 'missing_key',
@@ -220,10 +220,10 @@ function missingKey(path: Path, fault: ZodFault): Flat {
   };
 }
 
-function unknownKey(parent: Path, key: string, raw: unknown): Flat {
+function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
   const near = nearest(key, known);
-  const expected = known.length === 0 ? '' : `; expected ${listed(known.map(quoted))}`;
+  const expected = known.length === 0 ? '' : `; expected ${inWords(known.map(quoted))}`;
   const hint = near === undefined ? expected : `; did you mean \`${near}\`?`;
   const path = [...parent, key];
   const message = `unknown key \`${key}\`${hint}`;

@@ -8,14 +8,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { compile } from '../../src/policy/compile.ts';
 import type { Catalog, Row } from '../../src/policy/types.ts';
-import { readCatalog } from '../../src/schema/load.ts';
+import { readSchemaCatalog } from '../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../src/sql.ts';
 import { createTables, type Database } from '../fuzz/tables.ts';
 import { type Data, relatedOf } from '../oracle/database.ts';
 import { emptySnapshot } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 
-const { catalog: declared } = readCatalog(`
+const { catalog: declared } = readSchemaCatalog(`
 collections:
   projects:
     fields: { level: { type: int, required: true } }

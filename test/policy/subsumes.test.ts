@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { subsumes } from '../../src/policy/analyse/subsumes.ts';
 import { examine } from '../../src/policy/check/checker.ts';
-import { canBe, FALSE, outcomes, TRUE, UNKNOWN } from '../../src/policy/check/outcomes.ts';
+import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, outcomes } from '../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../src/policy/types.ts';
 import { interpret } from '../oracle/interpret.ts';
 import { SAMPLE } from './sample-catalog.ts';
@@ -159,7 +159,7 @@ describe('against the plain interpreter', () => {
         const set = outcomes(checked);
         for (const each of CASES) {
           const found = truth(checked, each);
-          expect(canBe(set, found === undefined ? UNKNOWN : found ? TRUE : FALSE)).toBe(true);
+          expect(canBe(set, found === undefined ? CAN_BE_UNKNOWN : found ? CAN_BE_TRUE : CAN_BE_FALSE)).toBe(true);
         }
       }),
       { seed: 12, numRuns: 600 },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { indexesOf } from '../../src/schema/indexes.ts';
-import { parseSchema, readCatalog } from '../../src/schema/load.ts';
+import { parseSchema, readSchemaCatalog } from '../../src/schema/load.ts';
 import { loadSchema } from '../../src/schema/load-file.ts';
 import type { Collection, Schema } from '../../src/schema/model.ts';
 import { formatSchema } from '../../src/schema/shape.ts';
@@ -311,7 +311,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
   });
 
   it('gives the names of a file whose policies it does not look at', () => {
-    const { catalog } = readCatalog(
+    const { catalog } = readSchemaCatalog(
       "roles: [x]\ncollections:\n  a:\n    fields: { n: int }\n    access: { read: 'no policy at all' }\n",
     );
     expect([[...catalog!.collections.keys()], [...catalog!.roles.keys()]]).toEqual([

@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { constant, param, raw, sql } from '../../src/sql.ts';
+import { param, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/database/folder-lock.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
@@ -74,18 +74,18 @@ describe.each(KINDS)('%s', (kind) => {
       await db.transaction(async (tx) => {
         await tx.run(raw(`SET LOCAL standard_conforming_strings = ${setting}`));
         for (const text of texts) {
-          const asked = sql`SELECT ${constant('text', text)} = ${param('text', text)}, ${param('text', text)} = ANY(${constant('text[]', texts)})`;
+          const asked = sql`SELECT ${typedLiteral('text', text)} = ${param('text', text)}, ${param('text', text)} = ANY(${typedLiteral('text[]', texts)})`;
           expect([text, ...(await tx.rows(asked))[0]!]).toEqual([text, 't', 't']);
         }
         for (const number of numbers) {
           const asked = sql`
-            SELECT ${constant('float8', number)} = ${param('float8', number)}, ${constant('float8[]', numbers)} = ${param('float8[]', numbers)}`;
+            SELECT ${typedLiteral('float8', number)} = ${param('float8', number)}, ${typedLiteral('float8[]', numbers)} = ${param('float8[]', numbers)}`;
           expect([number, ...(await tx.rows(asked))[0]!]).toEqual([number, 't', 't']);
         }
         const others = sql`
-          SELECT ${constant('text[]', [])} = ${param('text[]', [])},
-                 ${constant('bool', true)},
-                 ${constant('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
+          SELECT ${typedLiteral('text[]', [])} = ${param('text[]', [])},
+                 ${typedLiteral('bool', true)},
+                 ${typedLiteral('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
         expect((await tx.rows(others))[0]).toEqual(['t', 't', 't']);
       });
     },

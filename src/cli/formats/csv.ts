@@ -4,7 +4,7 @@ import type { Chunks, RecordWriter } from './record.ts';
 
 export function csvWriter(names: readonly string[]): RecordWriter {
   return {
-    head: `${names.map(quoted).join(',')}\r\n`,
+    head: `${names.map(csvQuoted).join(',')}\r\n`,
     record(json) {
       const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
       return `${names.map((name) => cellOf(record[name])).join(',')}\r\n`;
@@ -15,15 +15,15 @@ export function csvWriter(names: readonly string[]): RecordWriter {
 
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '';
-  return quoted(Array.isArray(value) ? value.join(' ') : String(value));
+  return csvQuoted(Array.isArray(value) ? value.join(' ') : String(value));
 }
 
 /** Quoted where it must be; the empty string always is, so that it is not null. */
-const quoted = (text: string): string =>
+const csvQuoted = (text: string): string =>
   text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
 type Cell = string | null;
-interface Row {
+interface CsvRow {
   readonly line: number;
   readonly cells: readonly Cell[];
   readonly fault?: string;
@@ -56,7 +56,7 @@ function faultOfHeader(names: readonly string[]): string | undefined {
   return names.includes('') ? 'the header has a cell without a name' : undefined;
 }
 
-async function* rowsOf(chunks: Chunks): AsyncGenerator<Row> {
+async function* rowsOf(chunks: Chunks): AsyncGenerator<CsvRow> {
   const scanner = new CsvScanner();
   for await (const chunk of chunks) yield* scanner.push(chunk);
   yield* scanner.end();
@@ -73,7 +73,7 @@ class CsvScanner {
   #fault: string | undefined;
   #isFirst = true;
 
-  *push(chunk: string): Generator<Row> {
+  *push(chunk: string): Generator<CsvRow> {
     for (const char of chunk) {
       if (this.#isFirst && char === '\uFEFF') {
         this.#isFirst = false;
@@ -85,13 +85,13 @@ class CsvScanner {
     }
   }
 
-  *end(): Generator<Row> {
+  *end(): Generator<CsvRow> {
     if (this.#state === 'quoted') this.#fault = 'a quoted cell does not end: expected `"`';
     if (this.#fault !== undefined || this.#cells.length > 0 || this.#cell !== '' || this.#wasQuoted)
       yield this.#endRow();
   }
 
-  *#take(char: string): Generator<Row> {
+  *#take(char: string): Generator<CsvRow> {
     if (this.#state === 'quoted') {
       if (char === '"') this.#state = 'quote';
       else this.#cell += char;
@@ -122,7 +122,7 @@ class CsvScanner {
     this.#state = 'plain';
   }
 
-  #endRow(): Row {
+  #endRow(): CsvRow {
     this.#endCell();
     const row = { line: this.#rowLine, cells: this.#cells, fault: this.#fault };
     this.#cells = [];

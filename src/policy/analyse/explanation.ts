@@ -28,11 +28,11 @@ import type {
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
 
-type Truth = boolean | undefined;
+type ThreeValued = boolean | undefined;
 /** A part of a policy and what it came to. `absent` says what was missing where it is unknown. */
 export interface Clause {
   readonly text: string;
-  readonly value: Truth;
+  readonly value: ThreeValued;
   readonly absent?: string;
   /** An element of a to-many relation that this clause was asked of. */
   readonly element?: string;
@@ -100,7 +100,7 @@ function sentenceOf(clause: Clause): string {
   return `${verb} because \`${deciding.text}\` is ${wordOf(deciding.value)}${where}${reason}`;
 }
 
-const wordOf = (value: Truth): string => (value === undefined ? 'unknown' : String(value));
+const wordOf = (value: ThreeValued): string => (value === undefined ? 'unknown' : String(value));
 
 /** The smallest clause that alone made the whole what it is. */
 function decidingOf(clause: Clause): Clause {
@@ -109,19 +109,19 @@ function decidingOf(clause: Clause): Clause {
   return only === undefined || others.length > 0 ? clause : decidingOf(only);
 }
 
-const opposite = (value: Truth): Truth => (value === undefined ? undefined : !value);
+const opposite = (value: ThreeValued): ThreeValued => (value === undefined ? undefined : !value);
 
 // ---------------------------------------------------------------- three values
 
-interface Bound {
+interface BoundRow {
   readonly row: Row;
   /** The row that a write makes. What is reached from it is stored. */
   readonly isWritten: boolean;
 }
-type Variables = ReadonlyMap<string, Bound>;
+type BoundRows = ReadonlyMap<string, BoundRow>;
 /** A value, or why there is none. */
-type Found = { readonly value: Scalar | readonly (Scalar | undefined)[] } | { readonly absent: string };
-type FoundRow = Bound | { readonly absent: string };
+type FoundValue = { readonly value: Scalar | readonly (Scalar | undefined)[] } | { readonly absent: string };
+type FoundRow = BoundRow | { readonly absent: string };
 
 class Evaluation {
   readonly #situation: Situation;
@@ -130,7 +130,7 @@ class Evaluation {
     this.#situation = situation;
   }
 
-  clause(node: Checked, variables: Variables): Clause {
+  clause(node: Checked, variables: BoundRows): Clause {
     const text = this.#text(node.span);
     switch (node.kind) {
       case 'const':
@@ -167,7 +167,7 @@ class Evaluation {
 
   #quantified(
     { path, quantifier, variable, condition }: CheckedQuantified,
-    variables: Variables,
+    variables: BoundRows,
   ): Omit<Clause, 'text'> {
     const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
@@ -191,7 +191,7 @@ class Evaluation {
     return before.length !== held.length || !before.every((id) => held.includes(id));
   }
 
-  #elements({ row, isWritten }: Bound, { from, relation }: ToManyPath): readonly Row[] {
+  #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): readonly Row[] {
     const { related } = this.#situation;
     if (!isWritten || relation.kind === 'has_many') return related.many(from, relation.name, own(row, 'id') as string);
     const members = (own(row, relation.name) ?? []) as readonly string[];
@@ -200,7 +200,7 @@ class Evaluation {
 
   // -------------------------------------------------------------- values
 
-  #compare(node: CheckedCompare, variables: Variables): Pick<Clause, 'value' | 'absent'> {
+  #compare(node: CheckedCompare, variables: BoundRows): Pick<Clause, 'value' | 'absent'> {
     const [left, right] = [this.#operand(node.left, variables), this.#operand(node.right, variables)];
     const list = [left, right].find((found) => 'value' in found && Array.isArray(found.value)) as
       | { readonly value: readonly unknown[] }
@@ -216,7 +216,7 @@ class Evaluation {
     return { value: undefined, absent: `an element of \`${this.#text(literal.span)}\` cannot be read` };
   }
 
-  #operand(operand: CheckedOperand, variables: Variables): Found {
+  #operand(operand: CheckedOperand, variables: BoundRows): FoundValue {
     switch (operand.kind) {
       case 'literal':
         return { value: operand.value };
@@ -231,7 +231,7 @@ class Evaluation {
     }
   }
 
-  #count({ path, variable, condition }: CountOperand, variables: Variables): Found {
+  #count({ path, variable, condition }: CountOperand, variables: BoundRows): FoundValue {
     const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
     if ('absent' in at) return at;
     const meets = (row: Row): boolean =>
@@ -239,7 +239,7 @@ class Evaluation {
     return { value: this.#elements(at, path).filter(meets).length };
   }
 
-  #columnValue(operand: ColumnOperand, variables: Variables): Found {
+  #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
     const { column } = operand;
@@ -250,12 +250,12 @@ class Evaluation {
 
   #walk(
     { scope, steps }: { readonly scope: Scope; readonly steps: readonly ToOneStep[] },
-    variables: Variables,
+    variables: BoundRows,
   ): FoundRow {
     let at = this.#root(scope, variables);
     for (const { from, relation } of steps) {
       if ('absent' in at) return at;
-      const { row, isWritten }: Bound = at;
+      const { row, isWritten }: BoundRow = at;
       const { related } = this.#situation;
       const isHeld = relation.kind === 'belongs_to' || isWritten;
       const key = own(row, isHeld ? relation.name : 'id') as string | null | undefined;
@@ -267,7 +267,7 @@ class Evaluation {
     return at;
   }
 
-  #root(scope: Scope, variables: Variables): FoundRow {
+  #root(scope: Scope, variables: BoundRows): FoundRow {
     const { record, isWritten = false, next = record } = this.#situation;
     switch (scope.kind) {
       case 'record':
@@ -290,7 +290,7 @@ class Evaluation {
     return { row: row ?? { id: found.value }, isWritten: false };
   }
 
-  #requestValue({ source, name, type, list, span }: RequestOperand): Found {
+  #requestValue({ source, name, type, list, span }: RequestOperand): FoundValue {
     const { auth, query, data } = this.#situation.request;
     const holder: Row | null | undefined = source === 'auth' ? auth : source === 'query' ? query : data;
     const raw = holder == null ? undefined : own(holder, name);
@@ -311,7 +311,7 @@ class Evaluation {
   }
 }
 
-function kleene(kind: 'and' | 'or', parts: readonly Clause[]): Truth {
+function kleene(kind: 'and' | 'or', parts: readonly Clause[]): ThreeValued {
   const settling = kind === 'or';
   if (parts.some(({ value }) => value === settling)) return settling;
   return parts.some(({ value }) => value === undefined) ? undefined : !settling;

@@ -3,15 +3,15 @@ import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';
 import { readsData, readsDataItself } from '../visit.ts';
 
-const known = new WeakMap<Policy, Policy>();
+const optimisticPolicies = new WeakMap<Policy, Policy>();
 
 /**
  * The rule as the best of all bodies would meet it: where this one denies, no body makes it true. The rule itself, where it does not read the body.
  * INVARIANT: true wherever the rule can be true. It only refuses: what it leaves open, the rule itself decides with the body.
  */
 export function optimistic(policy: Policy, catalog: Catalog): Policy {
-  const answer = known.get(policy) ?? (readsData(policy.checked) ? assumeBody(policy, catalog) : policy);
-  known.set(policy, answer);
+  const answer = optimisticPolicies.get(policy) ?? (readsData(policy.checked) ? assumeBody(policy, catalog) : policy);
+  optimisticPolicies.set(policy, answer);
   return answer;
 }
 

@@ -48,7 +48,7 @@ export function needsOf(checked: Checked): PolicyNeeds {
 const toNeeds = ({ children }: Node): readonly Need[] =>
   [...children.values()].map((child) => ({ relation: child.relation, needs: toNeeds(child) }));
 
-function startOf(scope: Scope, { root, requested, variables }: Place): Node {
+function nodeOfScope(scope: Scope, { root, requested, variables }: Place): Node {
   switch (scope.kind) {
     case 'record':
     case 'next':
@@ -84,7 +84,7 @@ function collect(checked: Checked, place: Place): void {
 
 function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: Place): void {
   const names = [...path.steps.map(({ relation }) => relation.name), path.relation.name];
-  const element = walk(startOf(path.scope, place), names);
+  const element = walk(nodeOfScope(path.scope, place), names);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
 }
 
@@ -96,7 +96,7 @@ function collectOperand(operand: CheckedOperand, place: Place): void {
   if (operand.kind === 'count') collectQuantified(operand, place);
   if (operand.kind !== 'column') return;
   walk(
-    startOf(operand.scope, place),
+    nodeOfScope(operand.scope, place),
     operand.steps.map(({ relation }) => relation.name),
   );
 }

@@ -10,7 +10,7 @@ import { readsNext } from '../visit.ts';
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` is held to the resulting record as well, which `b` with `@next` may not be.
   if (readsNext(b) && !readsNext(a)) return false;
-  return new Proof().implies(plain(b), plain(a));
+  return new ImplicationProof().implies(plain(b), plain(a));
 }
 
 /** Without spans, and with the variables named by their depth, so that equal conditions are equal texts. */
@@ -19,9 +19,9 @@ function plain(checked: Checked): Checked {
   return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
 }
 
-type Names = ReadonlyMap<string, string>;
+type Renaming = ReadonlyMap<string, string>;
 
-function rename(checked: Checked, names: Names): Checked {
+function rename(checked: Checked, names: Renaming): Checked {
   switch (checked.kind) {
     case 'and':
     case 'or':
@@ -43,14 +43,14 @@ function rename(checked: Checked, names: Names): Checked {
   }
 }
 
-function renamedSide(operand: CheckedOperand, names: Names): CheckedOperand {
+function renamedSide(operand: CheckedOperand, names: Renaming): CheckedOperand {
   if (operand.kind !== 'count') return renamed(operand, names);
   const variable = `$${names.size}`;
   const inner = new Map(names).set(operand.variable, variable);
   return { ...operand, path: renamed(operand.path, names), variable, condition: rename(operand.condition, inner) };
 }
 
-function renamed<T extends object>(holder: T, names: Names): T {
+function renamed<T extends object>(holder: T, names: Renaming): T {
   if (!('scope' in holder)) return holder;
   const scope = holder.scope as { readonly kind: string; readonly name?: string };
   return scope.kind === 'variable' ? { ...holder, scope: { ...scope, name: names.get(scope.name!) } } : holder;
@@ -59,7 +59,7 @@ function renamed<T extends object>(holder: T, names: Names): T {
 /** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
 const MOST_STEPS = 20_000;
 
-class Proof {
+class ImplicationProof {
   #steps = 0;
   readonly #keys = new Map<object, string>();
 

@@ -45,7 +45,7 @@ function accessOf(checked: Checked): Access {
       // `any` is a semi-join over an indexed key; `all` and `none` look at every record.
       return checked.quantifier === 'any' ? 'served' : HOPELESS;
     case 'compare':
-      return ofCompare(checked);
+      return accessOfCompare(checked);
   }
 }
 
@@ -68,7 +68,7 @@ function ofOr(items: readonly Access[]): Access {
 
 const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => operand.kind === 'column';
 
-function ofCompare({ op, left, right }: CheckedCompare): Access {
+function accessOfCompare({ op, left, right }: CheckedCompare): Access {
   if (left.kind === 'count' || right.kind === 'count') return HOPELESS;
   const columns = [left, right].filter(dependsOnRecord);
   if (columns.length === 0) return 'free';

@@ -20,18 +20,18 @@ export function checkChange(call: Call, place: Place): CheckedChanged | undefine
     const message = `\`${name.name}()\` names nothing; expected fields or relations, such as \`${name.name}(@record.title)\``;
     return place.fault({ code: 'argument_count', message, span });
   }
-  const named = args.map((argument) => memberOf(argument, { call, collection, place }));
+  const named = args.map((argument) => changedMember(argument, { call, collection, place }));
   const known = named.filter((member) => member !== undefined);
   if (known.length < named.length) return undefined;
-  const names = new Set(known.map(nameOf));
+  const names = new Set(known.map(memberName));
   const unchanged = name.name === CHANGED_ONLY;
-  const members = membersOf(collection).filter((member) => names.has(nameOf(member)) !== unchanged);
+  const members = changeableMembers(collection).filter((member) => names.has(memberName(member)) !== unchanged);
   return { kind: 'changed', unchanged, collection: collection.name, members, span };
 }
 
-const nameOf = (member: Member): string => (member.kind === 'field' ? member.field.name : member.relation.name);
+const memberName = (member: Member): string => (member.kind === 'field' ? member.field.name : member.relation.name);
 
-function membersOf({ fields, relations }: CatalogCollection): readonly Member[] {
+function changeableMembers({ fields, relations }: CatalogCollection): readonly Member[] {
   const members: Member[] = [...fields.values()]
     .filter(({ name }) => !STAMPS.has(name))
     .map((field) => ({ kind: 'field', field }));
@@ -46,7 +46,7 @@ interface Argument {
   readonly place: Place;
 }
 
-function memberOf(argument: Operand, { call, collection, place }: Argument): Member | undefined {
+function changedMember(argument: Operand, { call, collection, place }: Argument): Member | undefined {
   const expected = `expected fields and relations of the record, such as \`@record.title\``;
   const refuse = (message: string): undefined =>
     place.fault({ code: 'change_argument', message: `${message}; ${expected}`, span: argument.span });
@@ -69,7 +69,7 @@ function unknownMember(
   { name, span }: { readonly name: string; readonly span: Call['span'] },
   collection: CatalogCollection,
 ): Fault {
-  const near = nearest(name, membersOf(collection).map(nameOf));
+  const near = nearest(name, changeableMembers(collection).map(memberName));
   const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };
   return { code: 'name_unknown', message, span, ...fix };

@@ -34,7 +34,7 @@ export interface CheckResult {
 
 /** The checked tree of an expression without syntax errors. */
 export function check(expr: Expr, context: CheckContext): CheckResult {
-  const result = checkTree(expr, context, NOTHING);
+  const result = checkTree(expr, context, NO_OPERANDS);
   return result.issues.length === 0 ? result : { ...result, issues: withProvenFixes(result.issues, context) };
 }
 
@@ -56,7 +56,7 @@ function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckRe
 
 // ---------------------------------------------------------------- the walk
 
-const NOTHING: ReadonlySet<Operand> = new Set();
+const NO_OPERANDS: ReadonlySet<Operand> = new Set();
 
 function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operand>): CheckResult {
   const walk = new Checker(context, broken);

@@ -31,7 +31,7 @@ type Side =
   | { readonly kind: 'list'; readonly list: List; readonly span: Span }
   | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
   | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Path; readonly span: Span };
-type Scalar = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
+type ScalarSide = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
 
 interface Pair {
   readonly expr: Compare;
@@ -62,7 +62,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
     case 'text':
       return scalars(pair);
     case 'element':
-      return membership(pair);
+      return membershipTest(pair);
     case 'holder':
       return holding(pair);
   }
@@ -126,7 +126,7 @@ function pathSide(path: Path, at: Comparing): Side | undefined {
   }
 }
 
-const isScalar = (side: Side): side is Scalar =>
+const isScalar = (side: Side): side is ScalarSide =>
   side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
 const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
   relation.used === path.steps.length;
@@ -149,7 +149,7 @@ function mismatch(span: Span, found: ValueType, expected: ValueType): Fault {
 }
 
 /** The type that a side has by itself. */
-function ownType(side: Scalar): ValueType | undefined {
+function ownType(side: ScalarSide): ValueType | undefined {
   switch (side.kind) {
     case 'fixed':
       return side.operand.type;
@@ -163,7 +163,7 @@ function ownType(side: Scalar): ValueType | undefined {
 }
 
 /** The side as an operand that is compared with something of type `against`. */
-function settle(side: Scalar, against: ValueType, at: Comparing): CheckedOperand | undefined {
+function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOperand | undefined {
   switch (side.kind) {
     case 'query':
       return {
@@ -189,7 +189,7 @@ function settle(side: Scalar, against: ValueType, at: Comparing): CheckedOperand
 }
 
 /** The type both sides are read as: that of a path before that of a literal, since only literals are converted. */
-function pivotOf(left: Scalar, right: Scalar): ValueType {
+function pivotOf(left: ScalarSide, right: ScalarSide): ValueType {
   const fixed = left.kind === 'fixed' ? left : right.kind === 'fixed' ? right : undefined;
   return ownType(fixed ?? left) ?? ownType(right) ?? 'string';
 }
@@ -202,28 +202,28 @@ function scalars(pair: Pair): Checked | undefined {
   const rule = OPERATORS[expr.op].sides;
   const pivot = rule === 'text' ? 'string' : pivotOf(left, right);
   if (rule === 'ordered' && !scalarOf(pivot).ordered) return refuse(pair, unordered(expr, pivot));
-  const empty = typeof pivot === 'object' ? [left, right].find(isEmptyText) : undefined;
+  const empty = typeof pivot === 'object' ? [left, right].find(isEmptyString) : undefined;
   if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
   if (rule === 'text') return texts(pair, left, right);
   return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
 }
 
 /** A part of a text is looked for in texts only: an identifier is not one. */
-function texts(pair: Pair, left: Scalar, right: Scalar): Checked | undefined {
+function texts(pair: Pair, left: ScalarSide, right: ScalarSide): Checked | undefined {
   return finish(pair, settleText(left, pair.at), settleText(right, pair.at));
 }
 
-function settleText(side: Scalar, at: Comparing): CheckedOperand | undefined {
+function settleText(side: ScalarSide, at: Comparing): CheckedOperand | undefined {
   if (side.kind !== 'fixed' || side.operand.type === 'string') return settle(side, 'string', at);
   at.fault(mismatch(side.span, side.operand.type, 'string'));
   return undefined;
 }
 
-const isEmptyText = (side: Scalar): boolean =>
+const isEmptyString = (side: ScalarSide): boolean =>
   side.kind === 'literal' && side.literal.kind === 'text' && side.literal.value === '';
 
 /** `@request.auth.id != ""`, as other systems ask whether somebody is signed in. */
-function emptyIdentifier({ expr, left, right, at }: Pair, empty: Scalar): Fault {
+function emptyIdentifier({ expr, left, right, at }: Pair, empty: ScalarSide): Fault {
   const other = empty === left ? right : left;
   const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
   const message = `an id is never an empty string; expected \`${test}\``;
@@ -258,7 +258,7 @@ function listCompared({ expr, left, right, at }: Pair): Fault {
 
 // ---------------------------------------------------------------- in, not in
 
-function membership(pair: Pair): Checked | undefined {
+function membershipTest(pair: Pair): Checked | undefined {
   const { left, right } = pair;
   if (!isScalar(left)) return refuse(pair, elementExpected(left));
   if (isScalar(right) && right.kind !== 'query') return refuse(pair, listExpected(pair));
@@ -289,7 +289,7 @@ function contained({ op, span }: Compare, holder: string, element: string): Pick
 /** The two sides of an element test, whichever way round they are written. */
 function elementAndList(
   { at }: Pair,
-  one: Scalar,
+  one: ScalarSide,
   many: Side,
 ): { readonly element?: CheckedOperand; readonly list?: CheckedOperand } {
   switch (many.kind) {
@@ -360,7 +360,7 @@ function holding(pair: Pair): Checked | undefined {
   return finish(pair, list, element);
 }
 
-function holderExpected({ span }: Scalar, type: ValueType | undefined): Fault {
+function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Fault {
   const found = type === undefined ? 'a value' : describeType(type);
   const message = `\`contains\` takes a list, a to-many relation or a string on its left, found ${found}`;
   return { code: 'type_mismatch', message, span };

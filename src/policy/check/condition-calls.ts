@@ -14,19 +14,19 @@ export interface Head {
   readonly parameters: readonly Parameter[];
 }
 
-const HEAD = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*$/;
+const CONDITION_HEAD = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*$/;
 const PARAMETER = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z_][A-Za-z0-9_]*)\s*$/;
 const WHOLE = { start: 0, end: 0 };
 
 /** `is_writer(team: teams, least: int)` */
 export function readHead(key: string, catalog: Catalog): Head | Fault {
-  const head = HEAD.exec(key);
+  const head = CONDITION_HEAD.exec(key);
   if (head === null) {
     const message = `expected a name and its parameters, such as \`is_member(team: teams)\`, found \`${key.slice(0, 60)}\``;
     return { code: 'condition_malformed', message, span: WHOLE };
   }
   const [, name = '', list = ''] = head;
-  if (RESERVED.has(name)) return reserved(name);
+  if (RESERVED.has(name)) return reservedName(name);
   const parameters: Parameter[] = [];
   for (const text of list.trim() === '' ? [] : list.split(',')) {
     const parameter = readParameter(text, parameters, catalog);
@@ -43,7 +43,7 @@ function readParameter(text: string, known: readonly Parameter[], catalog: Catal
     return { code: 'condition_malformed', message, span: WHOLE };
   }
   const [, name = '', word = ''] = parts;
-  if (RESERVED.has(name)) return reserved(name);
+  if (RESERVED.has(name)) return reservedName(name);
   if (known.some((other) => other.name === name)) {
     return { code: 'parameter_repeated', message: `the parameter \`${name}\` is given twice`, span: WHOLE };
   }
@@ -59,7 +59,7 @@ function typeNamed(word: string, { collections }: Catalog): ValueType | undefine
   return Object.hasOwn(SCALARS, word) ? (word as ScalarType) : undefined;
 }
 
-function reserved(name: string): Fault {
+function reservedName(name: string): Fault {
   return {
     code: 'word_reserved',
     message: `\`${name}\` is a word of the language; expected another name`,
@@ -168,12 +168,12 @@ function bindPath(
 }
 
 function withRecord(operand: CheckedOperand, names: number): BoundParameter {
-  const record = typeof operand.type === 'object' ? recordOf(operand) : undefined;
+  const record = typeof operand.type === 'object' ? recordStart(operand) : undefined;
   return { kind: 'parameter', operand, names, ...(record && { record }) };
 }
 
 /** The record whose id the operand is. */
-function recordOf(operand: CheckedOperand): RecordStart | undefined {
+function recordStart(operand: CheckedOperand): RecordStart | undefined {
   if (operand.kind === 'column') return recordOfColumn(operand);
   if (operand.kind !== 'request' || typeof operand.type !== 'object') return undefined;
   const { id } = operand.type;

@@ -7,7 +7,7 @@ import type { Fault } from './resolve.ts';
 
 export type Literal = Text | Numeral | Bool;
 type Value = string | number | boolean;
-interface Read {
+interface LiteralRead {
   readonly value: Value;
   readonly type: ValueType;
   readonly exact?: string;
@@ -35,14 +35,14 @@ function isHeld(source: string, value: number): boolean {
   return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
 }
 
-function readNumber({ source }: Numeral): Read {
+function readNumber({ source }: Numeral): LiteralRead {
   const value = Number(source) + 0;
   const held = isHeld(source, value);
   const type = held && Number.isSafeInteger(value) ? 'int' : 'float';
   return { value, type, ...(held ? {} : { exact: source }) };
 }
 
-function ownReading(literal: Literal): Read {
+function ownReading(literal: Literal): LiteralRead {
   switch (literal.kind) {
     case 'text':
       return { value: literal.value, type: 'string' };
@@ -53,7 +53,7 @@ function ownReading(literal: Literal): Read {
   }
 }
 
-function mismatch(literal: Literal, type: ValueType): Fault {
+function literalMismatch(literal: Literal, type: ValueType): Fault {
   const found = describeType(ownReading(literal).type);
   const given = {
     code: 'type_mismatch',
@@ -75,7 +75,7 @@ function retyped(literal: Literal, type: ValueType): string | undefined {
   return type === 'bool' && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
 }
 
-function malformed({ value, span }: Text, type: ScalarType, { code, expected, corrected }: LiteralForm): Fault {
+function malformedLiteral({ value, span }: Text, type: ScalarType, { code, expected, corrected }: LiteralForm): Fault {
   const given = { code, message: `not a ${type}; expected one such as ${expected}`, span };
   const right = corrected?.(value);
   if (right === undefined || SCALARS[type].readText(right) === undefined) return given;
@@ -84,7 +84,7 @@ function malformed({ value, span }: Text, type: ScalarType, { code, expected, co
   return { ...given, message, suggestion: replacement, fix: { span, replacement } };
 }
 
-function readAgainst(literal: Literal, type: ValueType): Read | Fault {
+function readAgainst(literal: Literal, type: ValueType): LiteralRead | Fault {
   if (literal.kind === 'text' && typeof type === 'object') {
     const value = parseUuid(literal.value);
     if (value !== undefined) return { value, type };
@@ -94,14 +94,14 @@ function readAgainst(literal: Literal, type: ValueType): Read | Fault {
   const form = typeof type === 'object' ? undefined : SCALARS[type].literal;
   if (literal.kind === 'text' && typeof type === 'string' && form !== undefined) {
     const value = SCALARS[type].readText(literal.value);
-    return value === undefined ? malformed(literal, type, form) : { value, type };
+    return value === undefined ? malformedLiteral(literal, type, form) : { value, type };
   }
   const own = ownReading(literal);
   if (isNumeric(own.type) && isNumeric(type)) return { ...own, type: type === 'float' ? 'float' : own.type };
-  return own.type === type ? own : mismatch(literal, type);
+  return own.type === type ? own : literalMismatch(literal, type);
 }
 
-const isFault = (read: Read | Fault): read is Fault => 'code' in read;
+const isFault = (read: LiteralRead | Fault): read is Fault => 'code' in read;
 
 /** `against`: the type of the other side, if that has one. */
 export function readLiteral(literal: Literal, against?: ValueType): LiteralOperand | Fault {
@@ -117,7 +117,7 @@ export interface ReadList {
 
 export function readList(list: List, against?: ValueType): ReadList {
   const faults: Fault[] = [];
-  const items: Read[] = [];
+  const items: LiteralRead[] = [];
   // Without another side that has a type, the first element says what the list holds.
   let expected = against;
   for (const item of list.items) {
@@ -135,7 +135,7 @@ export function readList(list: List, against?: ValueType): ReadList {
   return faults.length > 0 ? { faults } : { operand: listOperand(list, items, expected ?? 'string'), faults };
 }
 
-function listOperand(list: List, items: readonly Read[], type: ValueType): LiteralOperand {
+function listOperand(list: List, items: readonly LiteralRead[], type: ValueType): LiteralOperand {
   // No stored number equals one that no double holds; only a list of nothing else must keep them, since it is not the empty list.
   const held = items.filter((item) => item.exact === undefined);
   const kept = held.length > 0 ? held : items;

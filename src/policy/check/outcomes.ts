@@ -4,16 +4,16 @@ import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { mayBeAbsent } from './resolve.ts';
 
-export const TRUE = 1;
-export const FALSE = 2;
-export const UNKNOWN = 4;
+export const CAN_BE_TRUE = 1;
+export const CAN_BE_FALSE = 2;
+export const CAN_BE_UNKNOWN = 4;
 /** A set of outcomes, as bits. */
 export type Outcomes = number;
 
 export function outcomes(checked: Checked): Outcomes {
   switch (checked.kind) {
     case 'const':
-      return checked.value ? TRUE : FALSE;
+      return checked.value ? CAN_BE_TRUE : CAN_BE_FALSE;
     case 'and':
       return checked.items.map(outcomes).reduce(both);
     case 'or':
@@ -27,35 +27,37 @@ export function outcomes(checked: Checked): Outcomes {
     case 'quantified':
       return ofQuantified(checked);
     case 'changed':
-      return TRUE | FALSE;
+      return CAN_BE_TRUE | CAN_BE_FALSE;
   }
 }
 
 function negate(set: Outcomes): Outcomes {
-  return (set & TRUE ? FALSE : 0) | (set & FALSE ? TRUE : 0) | (set & UNKNOWN);
+  return (set & CAN_BE_TRUE ? CAN_BE_FALSE : 0) | (set & CAN_BE_FALSE ? CAN_BE_TRUE : 0) | (set & CAN_BE_UNKNOWN);
 }
 
 /** Kleene's `and` over every pair. */
 function both(a: Outcomes, b: Outcomes): Outcomes {
-  const canFail = (a | b) & FALSE;
-  const canHold = a & b & TRUE;
-  const isUnknown = (a & UNKNOWN && b & (TRUE | UNKNOWN)) || (b & UNKNOWN && a & (TRUE | UNKNOWN));
-  return canFail | canHold | (isUnknown ? UNKNOWN : 0);
+  const canFail = (a | b) & CAN_BE_FALSE;
+  const canHold = a & b & CAN_BE_TRUE;
+  const isUnknown =
+    (a & CAN_BE_UNKNOWN && b & (CAN_BE_TRUE | CAN_BE_UNKNOWN)) ||
+    (b & CAN_BE_UNKNOWN && a & (CAN_BE_TRUE | CAN_BE_UNKNOWN));
+  return canFail | canHold | (isUnknown ? CAN_BE_UNKNOWN : 0);
 }
 
 const isNullable = (operand: CheckedOperand): boolean => 'nullable' in operand && operand.nullable;
 
 function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
-  if (isNullable(operand)) return TRUE | FALSE;
-  return negated ? TRUE : FALSE;
+  if (isNullable(operand)) return CAN_BE_TRUE | CAN_BE_FALSE;
+  return negated ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
 function ofCompare(compare: CheckedCompare): Outcomes {
   const { op, left, right } = compare;
   const empty = right.kind === 'literal' && right.list && listOf(right).length === 0;
   const operator = OPERATORS[op];
-  if (empty && operator.family === 'list') return operator.negative ? TRUE : FALSE;
-  const absent = isNullable(left) || isNullable(right) ? UNKNOWN : 0;
+  if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
+  const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
   return present(compare) | absent;
 }
 
@@ -66,19 +68,19 @@ const listOf = (literal: LiteralOperand): readonly (string | number | boolean)[]
 function present({ op, left, right }: CheckedCompare): Outcomes {
   if (left.kind === 'literal' && right.kind === 'literal') return ofLiterals(op, left, right);
   const operator = OPERATORS[op];
-  if (sameColumn(left, right)) return operator.negative || operator.strict ? FALSE : TRUE;
-  if (right.kind !== 'literal' || left.kind !== 'column') return TRUE | FALSE;
+  if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
+  if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
   if (right.list) return ofEnum(left, listOf(right), isMember(operator));
   if (left.type === 'int' && typeof right.value === 'number' && (right.type === 'int' || right.type === 'float')) {
     const test = numberTest('int', op, { value: right.value, exact: right.exact as string | undefined });
-    if (typeof test === 'boolean') return test ? TRUE : FALSE;
+    if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
   }
-  return operator.family === 'equality' ? ofEnum(left, listOf(right), isMember(operator)) : TRUE | FALSE;
+  return operator.family === 'equality' ? ofEnum(left, listOf(right), isMember(operator)) : CAN_BE_TRUE | CAN_BE_FALSE;
 }
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
-  if (left.exact !== undefined || right.exact !== undefined) return TRUE | FALSE;
-  return OPERATORS[op].holds(left.value as string, right.value as string) ? TRUE : FALSE;
+  if (left.exact !== undefined || right.exact !== undefined) return CAN_BE_TRUE | CAN_BE_FALSE;
+  return OPERATORS[op].holds(left.value as string, right.value as string) ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
 function sameColumn(left: CheckedOperand, right: CheckedOperand): boolean {
@@ -92,20 +94,20 @@ export function identity(operand: CheckedOperand): string {
 
 function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolean): Outcomes {
   const names = left.kind === 'column' && left.column.kind === 'field' ? left.column.field.enum : undefined;
-  if (names === undefined || values.some((value) => names.includes(value as string))) return TRUE | FALSE;
-  return wanted ? FALSE : TRUE;
+  if (names === undefined || values.some((value) => names.includes(value as string))) return CAN_BE_TRUE | CAN_BE_FALSE;
+  return wanted ? CAN_BE_FALSE : CAN_BE_TRUE;
 }
 
 function ofQuantified({ quantifier, path, condition }: CheckedQuantified): Outcomes {
-  const absent = mayBeAbsent(path) ? UNKNOWN : 0;
+  const absent = mayBeAbsent(path) ? CAN_BE_UNKNOWN : 0;
   const inner = outcomes(condition);
   switch (quantifier) {
     case 'any':
-      return absent | FALSE | (inner & (TRUE | UNKNOWN));
+      return absent | CAN_BE_FALSE | (inner & (CAN_BE_TRUE | CAN_BE_UNKNOWN));
     case 'none':
-      return absent | TRUE | (inner & TRUE ? FALSE : 0) | (inner & UNKNOWN);
+      return absent | CAN_BE_TRUE | (inner & CAN_BE_TRUE ? CAN_BE_FALSE : 0) | (inner & CAN_BE_UNKNOWN);
     case 'all':
-      return absent | TRUE | (inner & (FALSE | UNKNOWN));
+      return absent | CAN_BE_TRUE | (inner & (CAN_BE_FALSE | CAN_BE_UNKNOWN));
   }
 }
 

@@ -138,7 +138,7 @@ interface Unknown {
   readonly code?: string;
 }
 
-function unknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
+function reportUnknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
   const known = [...names];
   const near = nearest(name.name, known);
   if (near === undefined) {
@@ -218,7 +218,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
     return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
-  unknownName({ name, where: '`@request.auth`', names }, place);
+  reportUnknownName({ name, where: '`@request.auth`', names }, place);
   return undefined;
 }
 
@@ -242,7 +242,7 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
   const relation = findRelation(collection, name.name);
   if (relation?.kind === 'belongs_to') return { ...request, name: relation.name, type: { id: relation.collection } };
   const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
-  unknownName(
+  reportUnknownName(
     {
       name,
       where: `the data of \`${collection.name}\``,
@@ -392,7 +392,7 @@ class PathResolver {
     if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#scalarWalked(step);
     const relation = findRelation(collection, step.name);
     if (relation === undefined) {
-      unknownName({ name: step, where: `\`${collection.name}\``, names: namesOf(collection) }, this.#place);
+      reportUnknownName({ name: step, where: `\`${collection.name}\``, names: namesOf(collection) }, this.#place);
       return 'failed';
     }
     if (isToMany(relation)) return this.#toMany(relation, index);

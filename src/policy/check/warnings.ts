@@ -12,10 +12,10 @@ import type {
   CheckedQuantified,
   LiteralOperand,
 } from '../types.ts';
-import { canBe, FALSE, identity, outcomes, TRUE, UNKNOWN } from './outcomes.ts';
+import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, outcomes } from './outcomes.ts';
 import { mayBeAbsent } from './resolve.ts';
 
-type IsNull = Extract<Checked, { kind: 'is null' }>;
+type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
 type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
 
 /** What the surroundings of a clause have settled. */
@@ -43,7 +43,7 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
   });
   review.clause(checked, ALONE);
   const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
-  if (!said && checked.span.source === undefined && !canBe(outcomes(checked), TRUE)) {
+  if (!said && checked.span.source === undefined && !canBe(outcomes(checked), CAN_BE_TRUE)) {
     const message =
       'this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose';
     issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
@@ -101,12 +101,12 @@ class Review {
     if (checked.kind === 'and' || checked.kind === 'or' || checked.kind === 'not' || checked.kind === 'quantified')
       return false;
     const set = outcomes(checked);
-    if (!canBe(set, FALSE | UNKNOWN)) {
+    if (!canBe(set, CAN_BE_FALSE | CAN_BE_UNKNOWN)) {
       this.#warn({ code: 'always_true', message: 'this is always true', span: checked.span });
       return true;
     }
-    if (canBe(set, TRUE)) return false;
-    const what = canBe(set, UNKNOWN) ? (canBe(set, FALSE) ? 'false or unknown' : 'unknown') : 'false';
+    if (canBe(set, CAN_BE_TRUE)) return false;
+    const what = canBe(set, CAN_BE_UNKNOWN) ? (canBe(set, CAN_BE_FALSE) ? 'false or unknown' : 'unknown') : 'false';
     this.#warn({ code: 'never_true', message: `this is always ${what}`, span: checked.span, ...enumFix(checked) });
     return true;
   }
@@ -126,9 +126,12 @@ class Review {
 
   #dependsOnNothing(compare: CheckedCompare): boolean {
     const set = outcomes(compare);
-    const constant = !canBe(set, FALSE | UNKNOWN) || !canBe(set, TRUE) || (!canBe(set, FALSE) && identical(compare));
+    const constant =
+      !canBe(set, CAN_BE_FALSE | CAN_BE_UNKNOWN) ||
+      !canBe(set, CAN_BE_TRUE) ||
+      (!canBe(set, CAN_BE_FALSE) && identical(compare));
     if (!constant) return false;
-    if (canBe(set, TRUE) && canBe(set, UNKNOWN)) {
+    if (canBe(set, CAN_BE_TRUE) && canBe(set, CAN_BE_UNKNOWN)) {
       this.#warn({
         code: 'same_operands',
         message: 'both sides are the same, so this means `is not null`',
@@ -182,7 +185,7 @@ class Review {
     this.#warn({ code: 'date_as_text', message, span: literal.span });
   }
 
-  #isNull(test: IsNull): void {
+  #isNull(test: CheckedIsNull): void {
     const { operand, negated, span } = test;
     if (operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) {
       if (negated) return;
@@ -260,7 +263,7 @@ const relationKey = ({ path }: CheckedQuantified): string =>
   JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.name]);
 
 function beside(items: readonly Checked[], around: Around): Around {
-  const nullTests = items.filter((item): item is IsNull => item.kind === 'is null');
+  const nullTests = items.filter((item): item is CheckedIsNull => item.kind === 'is null');
   const anys = items.filter(
     (item): item is CheckedQuantified => item.kind === 'quantified' && item.quantifier === 'any',
   );

@@ -38,9 +38,9 @@ function closureOf(cond: Condition): Closure {
     case 'const':
       return () => cond.value;
     case 'and':
-      return allOf(cond.items.map(closureOf));
+      return everyClosure(cond.items.map(closureOf));
     case 'or':
-      return someOf(cond.items.map(closureOf));
+      return someClosure(cond.items.map(closureOf));
     case 'null': {
       const read = columnReader(cond.column);
       return cond.negated ? (frame) => read(frame) != null : (frame) => read(frame) == null;
@@ -55,25 +55,25 @@ function closureOf(cond: Condition): Closure {
 }
 
 /** Unrolled: calls are cheaper than a loop. */
-function allOf(items: readonly Closure[]): Closure {
+function everyClosure(items: readonly Closure[]): Closure {
   const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
   if (c === undefined) return (frame) => a(frame) && b(frame);
   if (others.length === 0) return (frame) => a(frame) && b(frame) && c(frame);
-  const rest = others.length === 1 ? others[0]! : allOf(others);
+  const rest = others.length === 1 ? others[0]! : everyClosure(others);
   return (frame) => a(frame) && b(frame) && c(frame) && rest(frame);
 }
 
-function someOf(items: readonly Closure[]): Closure {
+function someClosure(items: readonly Closure[]): Closure {
   const [a, b, c, ...others] = items as [Closure, Closure, Closure, ...Closure[]];
   if (c === undefined) return (frame) => a(frame) || b(frame);
   if (others.length === 0) return (frame) => a(frame) || b(frame) || c(frame);
-  const rest = others.length === 1 ? others[0]! : someOf(others);
+  const rest = others.length === 1 ? others[0]! : someClosure(others);
   return (frame) => a(frame) || b(frame) || c(frame) || rest(frame);
 }
 
-type Read = (frame: Frame) => unknown;
+type FrameReader = (frame: Frame) => unknown;
 
-function columnReader({ source: { id }, name }: ColumnRef): Read {
+function columnReader({ source: { id }, name }: ColumnRef): FrameReader {
   const inherited = name in Object.prototype;
   switch (id) {
     case RECORD.id:
@@ -85,7 +85,7 @@ function columnReader({ source: { id }, name }: ColumnRef): Read {
   }
 }
 
-function operandReader(operand: Operand): Read {
+function operandReader(operand: Operand): FrameReader {
   switch (operand.kind) {
     case 'column':
       return columnReader(operand);
@@ -124,7 +124,7 @@ function slotTest({ op, left }: Test, slot: number): Closure | undefined {
   const read = columnReader(left as ColumnRef);
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === frame.values[slot];
-  return ordered(operator, left, [read, (frame) => frame.values[slot]]);
+  return orderedTest(operator, left, [read, (frame) => frame.values[slot]]);
 }
 
 function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
@@ -135,13 +135,17 @@ function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
     const list = value as readonly unknown[];
     return (frame) => list.includes(read(frame));
   }
-  return ordered(operator, left, [read, () => value]);
+  return orderedTest(operator, left, [read, () => value]);
 }
 
-type Ordering = (a: Read, b: Read) => Closure;
+type Ordering = (a: FrameReader, b: FrameReader) => Closure;
 
 /** Numbers and datetimes, which JavaScript orders as the language does; strings it does not. */
-function ordered({ direction, strict }: Operator, left: Operand, [a, b]: readonly [Read, Read]): Closure | undefined {
+function orderedTest(
+  { direction, strict }: Operator,
+  left: Operand,
+  [a, b]: readonly [FrameReader, FrameReader],
+): Closure | undefined {
   if (direction === undefined || left.type === 'string') return undefined;
   return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a, b);
 }
@@ -169,7 +173,7 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
   },
 };
 
-function countReader(exists: Exists): Read {
+function countReader(exists: Exists): FrameReader {
   const key = operandReader(exists.key);
   const condition = closureOf(exists.condition);
   const { id } = exists.source;

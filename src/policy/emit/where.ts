@@ -3,7 +3,7 @@
  * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { constant, empty, ident, join, Param, param, raw, Sql, type SqlType, sql } from '../../sql.ts';
+import { empty, ident, join, Param, param, raw, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import {
   type ColumnRef,
@@ -142,7 +142,7 @@ class Printer {
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
     const where = join([match, ...this.#conditions(exists)], ' AND ');
     if (limit === undefined) return sql`(SELECT count(*) FROM ${from} WHERE ${where})`;
-    const most = constant('int8', limit);
+    const most = typedLiteral('int8', limit);
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
   }
 
@@ -229,14 +229,14 @@ class Printer {
 function placeOf(value: Value, list: boolean): Sql {
   const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
-  return value.kind === 'literal' ? constant(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+  return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }
 
 function successorPlace(operand: Operand): Sql | undefined {
   if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
     const successor = successorOf(operand.value as string);
-    return successor === undefined ? undefined : constant('text', successor);
+    return successor === undefined ? undefined : typedLiteral('text', successor);
   }
   const { slot, hasNoSuccessor } = operand;
   return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;

@@ -217,7 +217,7 @@ class Lowering {
     const source = this.#newSource();
     // A foreign key leads to a stored record, also when a written record holds it.
     const isStored = path.steps.length > 0 || key.kind === 'slot';
-    const owner: Lookup = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
+    const owner: ExistsKey = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
     const rows = (condition: Condition): Exists => ({
       kind: 'exists',
       negated: false,
@@ -431,10 +431,10 @@ class Lowering {
   }
 }
 
-type Lookup = Pick<Exists, 'by' | 'key'>;
+type ExistsKey = Pick<Exists, 'by' | 'key'>;
 
 /** How the rows of `relation` are found from a row of `from`. */
-function lookup(relation: CatalogRelation, from: string, source: Source): Lookup {
+function lookup(relation: CatalogRelation, from: string, source: Source): ExistsKey {
   if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
   if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
   return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };

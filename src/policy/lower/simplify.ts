@@ -85,27 +85,29 @@ function isAbsorbed(
 
 // ---------------------------------------------------------------- walks
 
-const isToOne = (item: Condition): item is Exists =>
+const isToOneExists = (item: Condition): item is Exists =>
   item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
 
 /** There is at most one row behind a to-one step, so all questions to it are one. */
 function withSharedWalks(kind: Kind, items: readonly Condition[]): readonly Condition[] {
   const walks = new Map<string, Exists[]>();
   for (const item of items) {
-    if (!isToOne(item)) continue;
+    if (!isToOneExists(item)) continue;
     const step = `${item.negated} ${item.from}.${item.relation.name} ${operandKey(item.key)}`;
     const known = walks.get(step);
     if (known === undefined) walks.set(step, [item]);
     else known.push(item);
   }
   const shared = [...walks.values()].map((group) => sharedWalk(kind, group));
-  return walks.size === 0 ? items : [...items.filter((item) => !isToOne(item)), ...shared];
+  return walks.size === 0 ? items : [...items.filter((item) => !isToOneExists(item)), ...shared];
 }
 
 function sharedWalk(kind: Kind, group: readonly Exists[]): Condition {
   const [first, ...others] = group as readonly [Exists, ...Exists[]];
   if (others.length === 0) return first;
-  const conditions = others.map(({ source, condition }) => renamed(condition, { from: source.id, to: first.source }));
+  const conditions = others.map(({ source, condition }) =>
+    withSources(condition, { from: source.id, to: first.source }),
+  );
   return existsOf({
     ...first,
     condition: junction(first.negated ? other(kind) : kind, [first.condition, ...conditions]),
@@ -117,11 +119,11 @@ interface Renaming {
   readonly to: Source;
 }
 
-function renamed(cond: Condition, renaming: Renaming): Condition {
+function withSources(cond: Condition, renaming: Renaming): Condition {
   const column = (ref: ColumnRef): ColumnRef =>
     ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
   const operand = (side: Operand): Operand => {
-    if (side.kind === 'count') return { ...side, exists: renamed(side.exists, renaming) as Exists };
+    if (side.kind === 'count') return { ...side, exists: withSources(side.exists, renaming) as Exists };
     return side.kind === 'column' ? column(side) : side;
   };
   switch (cond.kind) {
@@ -129,7 +131,7 @@ function renamed(cond: Condition, renaming: Renaming): Condition {
       return cond;
     case 'and':
     case 'or':
-      return { ...cond, items: cond.items.map((item) => renamed(item, renaming)) };
+      return { ...cond, items: cond.items.map((item) => withSources(item, renaming)) };
     case 'test':
       return { ...cond, left: operand(cond.left), right: operand(cond.right) };
     case 'null':
@@ -138,7 +140,7 @@ function renamed(cond: Condition, renaming: Renaming): Condition {
       return {
         ...cond,
         key: cond.key.kind === 'column' ? column(cond.key) : cond.key,
-        condition: renamed(cond.condition, renaming),
+        condition: withSources(cond.condition, renaming),
       };
   }
 }

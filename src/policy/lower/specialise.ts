@@ -145,7 +145,7 @@ class Planner {
     const left = this.#operand(node.left);
     const right = this.#operand(node.right);
     if (right.kind === 'slot' && OPERATORS[node.op].prefix) this.slots[right.slot]!.isPrefix = true;
-    return normalised({ kind: 'compare', op: node.op, left, right });
+    return columnFirst({ kind: 'compare', op: node.op, left, right });
   }
 
   decide(verdict: Verdict): Planned {
@@ -271,7 +271,7 @@ export function literalElements({ value, exact }: LiteralOperand): readonly Scal
 }
 
 /** The column on the left where the operator has a mirror image; `list contains column` is `column in list`. */
-function normalised(node: PlannedCompare): PlannedCompare {
+function columnFirst(node: PlannedCompare): PlannedCompare {
   if (node.left.kind === 'count') return node;
   if (node.right.kind === 'count')
     return { kind: 'compare', op: OPERATORS[node.op].mirror!, left: node.right, right: node.left };
@@ -312,16 +312,16 @@ function signatureOf({ slots, numeric }: Plan, { states, decided }: Binding): nu
   return numeric ? number : text;
 }
 
-interface Reading {
+interface SlotReading {
   readonly request: PolicyRequest;
   readonly values: unknown[];
   readonly index: number;
 }
 
-function readSlot({ operand, isPrefix }: Slot, { request, values, index }: Reading): number {
+function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotReading): number {
   // Adding to `@now` costs more than all the rest; most requests of most policies never look at it.
   if (operand.kind === 'now') return PRESENT;
-  if (operand.list) return readList(operand, { request, values, index });
+  if (operand.list) return readListSlot(operand, { request, values, index });
   const value = readScalar(operand, request);
   if (value === undefined) return ABSENT;
   values[index] = value;
@@ -339,7 +339,7 @@ function readScalar({ source, name, type }: RequestOperand, request: PolicyReque
   return typeof text === 'string' ? readText(type, text) : undefined;
 }
 
-function readList({ source, name, type }: RequestOperand, { request, values, index }: Reading): number {
+function readListSlot({ source, name, type }: RequestOperand, { request, values, index }: SlotReading): number {
   const raw =
     source === 'query' ? own(request.query, name) : own(source === 'auth' ? request.auth : request.data, name);
   const given = source === 'query' && typeof raw === 'string' ? [raw] : raw;

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Parameter } from '../../describe/operation.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
 import { queryOf } from '../../http/query.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
@@ -13,7 +13,7 @@ import {
   tokensAnswer,
 } from './tokens-answer.ts';
 
-const parameter = (name: string): Parameter => ({
+const callbackParameter = (name: string): OperationParameter => ({
   name,
   in: 'query',
   description: 'As the provider sends it.',
@@ -29,7 +29,7 @@ export const finishOAuth = route({
   summary: 'Finish a sign-in at a provider',
   description:
     'The provider sends the browser here. An error goes to `redirect_to` as `?error=<code>`, where there is one.',
-  parameters: ['code', 'state', 'error', 'error_description', 'iss'].map(parameter),
+  parameters: ['code', 'state', 'error', 'error_description', 'iss'].map(callbackParameter),
   answers: {
     200: tokensAnswer,
     302: { description: 'To `redirect_to`, with the session cookie.', headers: ['Location', 'Set-Cookie'] },

@@ -1,4 +1,4 @@
-import { ID, object, type Shape, TIMESTAMP } from '../../describe/operation.ts';
+import { ID_SCHEMA, object, type Shape, TIMESTAMP } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 
@@ -8,7 +8,7 @@ const session: Shape = (scope) =>
   scope.define(
     'Session',
     object({
-      id: ID,
+      id: ID_SCHEMA,
       created_at: TIMESTAMP,
       last_used_at: TIMESTAMP,
       user_agent: NULLABLE,

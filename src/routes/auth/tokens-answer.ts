@@ -38,7 +38,7 @@ export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): vo
   setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie });
 }
 
-const SECONDS = { type: 'integer', description: 'Seconds.' };
+const SECONDS_SCHEMA = { type: 'integer', description: 'Seconds.' };
 
 /** What `answerIssued` sends. */
 export const tokensAnswer: Answer = {
@@ -50,9 +50,9 @@ export const tokensAnswer: Answer = {
       object({
         access_token: { ...TEXT, description: 'A JWT; send it as `Authorization: Bearer …`.' },
         token_type: { const: 'Bearer' },
-        expires_in: SECONDS,
+        expires_in: SECONDS_SCHEMA,
         refresh_token: { ...TEXT, description: 'Works once.' },
-        refresh_expires_in: SECONDS,
+        refresh_expires_in: SECONDS_SCHEMA,
         user: user(scope),
       }),
     ),

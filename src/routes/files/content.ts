@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Answer } from '../../describe/operation.ts';
 import { dispositionOf } from '../../files/file-names.ts';
 import { isInline } from '../../files/media-types.ts';
-import { lengthOf, readRange } from '../../files/ranges.ts';
+import { rangeLength, readRange } from '../../files/ranges.ts';
 import type { ByteRange, Storage } from '../../files/storage.ts';
 import { type Variant, Variants } from '../../files/variants.ts';
 import type { App } from '../../http/app.ts';
@@ -141,7 +141,7 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
       headers: { 'Content-Range': `bytes */${size}` },
     });
   }
-  if (ranges === 'whole') await send(ctx, content, size);
+  if (ranges === 'whole') await sendContent(ctx, content, size);
   else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, content);
   else await sendRanges(ctx, ranges, content);
 }
@@ -150,7 +150,7 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
 const isSameFor = (ifRange: string | undefined, { etag }: Content): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
-async function send(ctx: Context, { open }: Content, length: number, range?: ByteRange): Promise<void> {
+async function sendContent(ctx: Context, { open }: Content, length: number, range?: ByteRange): Promise<void> {
   if (ctx.method === 'HEAD') {
     ctx.status = 200;
     ctx.length = length;
@@ -166,7 +166,7 @@ async function send(ctx: Context, { open }: Content, length: number, range?: Byt
 
 async function sendRange(ctx: Context, range: ByteRange, content: Content): Promise<void> {
   ctx.set('Content-Range', contentRange(range, content.size));
-  await send(ctx, content, lengthOf(range), range);
+  await sendContent(ctx, content, rangeLength(range), range);
 }
 
 async function sendRanges(
@@ -193,7 +193,7 @@ async function sendRanges(
   ctx.set('Content-Type', `multipart/byteranges; boundary=${boundary}`);
   ctx.length =
     heads.reduce((sum, head) => sum + head.length, tail.length) +
-    ranges.reduce((sum, range) => sum + lengthOf(range), 0);
+    ranges.reduce((sum, range) => sum + rangeLength(range), 0);
   await sendChunks(ctx, parts());
 }
 

@@ -1,5 +1,5 @@
 /** `?width=&height=&fit=` of an image. Not a route. */
-import type { Parameter, Scope } from '../../describe/operation.ts';
+import type { OperationParameter, OperationScope } from '../../describe/operation.ts';
 import { FITS, type Fit } from '../../files/variants.ts';
 import type { QueryPair } from '../../http/query.ts';
 import { type Fault, Problem } from '../../problem.ts';
@@ -11,9 +11,9 @@ export interface Sizes {
   readonly fit: Fit;
 }
 
-export function sizeParameters({ schema }: Scope): readonly Parameter[] {
+export function sizeParameters({ schema }: OperationScope): readonly OperationParameter[] {
   const { widths, heights } = schema.uploads.images;
-  const parameter = (name: string, description: string, values: Parameter['schema']): Parameter => ({
+  const parameter = (name: string, description: string, values: OperationParameter['schema']): OperationParameter => ({
     name,
     in: 'query',
     description,
@@ -39,9 +39,9 @@ export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uplo
   const height = readSize(pairs, { key: 'height', sizes: heights }, faults);
   const fits = valuesOf(pairs, 'fit');
   const fit = fits.length === 0 ? 'cover' : FITS.find((known) => fits.length === 1 && known === fits[0]);
-  if (fit === undefined) faults.push(fault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
+  if (fit === undefined) faults.push(sizeFault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
   if (fits.length > 0 && width === undefined && height === undefined)
-    faults.push(fault('fit', '`fit` needs a `width` or a `height`'));
+    faults.push(sizeFault('fit', '`fit` needs a `width` or a `height`'));
   if (faults.length > 0) throw new Problem('invalid_parameter', faults[0]!.detail, { errors: faults });
   return width === undefined && height === undefined ? undefined : { width, height, fit: fit! };
 }
@@ -59,8 +59,8 @@ function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, faults: F
   const values = valuesOf(pairs, key);
   if (values.length === 0) return undefined;
   const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;
-  if (size === undefined) faults.push(fault(key, `\`${key}\` must be one of ${sizes.join(', ')}`));
+  if (size === undefined) faults.push(sizeFault(key, `\`${key}\` must be one of ${sizes.join(', ')}`));
   return size;
 }
 
-const fault = (parameter: string, detail: string): Fault => ({ parameter, code: 'invalid_parameter', detail });
+const sizeFault = (parameter: string, detail: string): Fault => ({ parameter, code: 'invalid_parameter', detail });

@@ -89,7 +89,11 @@ async function upload(ctx: Context, app: App): Promise<void> {
     const answer =
       key === undefined
         ? await app.db.transaction(create)
-        : await withIdempotencyKey(app, { userId: caller.id, path: ctx.path, key, bodyHash: hashOf(received) }, create);
+        : await withIdempotencyKey(
+            app,
+            { userId: caller.id, path: ctx.path, key, bodyHash: uploadHash(received) },
+            create,
+          );
     // The first request under this key stored a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
     send(ctx, answer);
@@ -130,7 +134,7 @@ function dataOf({ data }: Received): Readonly<Record<string, unknown>> {
 }
 
 /** Equal for forms of equal content, whatever their boundary. */
-function hashOf({ name, contentType, sha256, data }: Received): string {
+function uploadHash({ name, contentType, sha256, data }: Received): string {
   return createHash('sha256')
     .update(JSON.stringify([name, contentType, sha256, data?.toString('base64')]))
     .digest('hex');

@@ -21,16 +21,16 @@ export function readExpand(pairs: readonly QueryPair[], collection: Collection, 
     faults.push({ parameter: 'expand', code: 'invalid_parameter', detail });
     return [];
   }
-  return relationsOf((given[0]!.value ?? '').split(','), collection, faults);
+  return expandedRelations((given[0]!.value ?? '').split(','), collection, faults);
 }
 
 /** Stops at the first fault, so it looks at one name more than the collection has relations, at most. */
-function relationsOf(names: readonly string[], collection: Collection, faults: Fault[]): readonly Relation[] {
+function expandedRelations(names: readonly string[], collection: Collection, faults: Fault[]): readonly Relation[] {
   const relations = new Set<Relation>();
   for (const name of names) {
     const relation = collection.relations.get(name);
     if (relation === undefined || relations.has(relation)) {
-      const detail = relation === undefined ? unknownName(name, collection) : `\`expand\` names \`${name}\` twice`;
+      const detail = relation === undefined ? unknownRelation(name, collection) : `\`expand\` names \`${name}\` twice`;
       faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
       return [];
     }
@@ -39,7 +39,7 @@ function relationsOf(names: readonly string[], collection: Collection, faults: F
   return [...relations];
 }
 
-function unknownName(name: string, collection: Collection): string {
+function unknownRelation(name: string, collection: Collection): string {
   if (name === '') return '`expand` holds an empty name';
   const near = nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;

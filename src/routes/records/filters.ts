@@ -23,7 +23,7 @@ export function readFilters(pairs: readonly QueryPair[], collection: Collection,
       filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, value);
     if (filter !== undefined) filters.push(filter);
     else if (faults.length >= MAX_SHOWN_FAULTS) faults.push(UNSHOWN_FAULT);
-    else if (filterKey === undefined) faults.push(unknownKey(key, collection, faults.length < MAX_SUGGESTIONS));
+    else if (filterKey === undefined) faults.push(unknownFilter(key, collection, faults.length < MAX_SUGGESTIONS));
     else faults.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
   }
   return filters;
@@ -73,7 +73,7 @@ function expectedOf(filterKey: FilterKey): string {
     : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
 }
 
-function unknownKey(key: string, collection: Collection, suggest: boolean): Fault {
+function unknownFilter(key: string, collection: Collection, suggest: boolean): Fault {
   const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;

@@ -1,6 +1,6 @@
 /** Creating once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
-import type { Parameter } from '../../describe/operation.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
 import type { Transaction } from '../../store/database/contract.ts';
@@ -25,7 +25,7 @@ export function withIdempotencyKey(
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
-export const idempotencyParameter: Parameter = {
+export const idempotencyParameter: OperationParameter = {
   name: 'Idempotency-Key',
   in: 'header',
   description: 'The same key and body within 24 hours return the first response.',

@@ -1,5 +1,5 @@
 /** The query string of a list. Every key is read; one that cannot be taken exactly as meant rejects the request. Not a route. */
-import type { Parameter } from '../../describe/operation.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { Fault } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
@@ -14,15 +14,21 @@ export interface ListQuery {
   readonly filters: readonly Filter[];
 }
 
-interface Range {
+interface IntegerParameter {
   readonly key: string;
   readonly min: number;
   readonly max: number;
   readonly default: number;
   readonly description: string;
 }
-const LIMIT: Range = { key: 'limit', min: 1, max: 100, default: 20, description: 'The most records to return.' };
-const OFFSET: Range = {
+const LIMIT: IntegerParameter = {
+  key: 'limit',
+  min: 1,
+  max: 100,
+  default: 20,
+  description: 'The most records to return.',
+};
+const OFFSET: IntegerParameter = {
   key: 'offset',
   min: 0,
   max: 1_000_000,
@@ -30,7 +36,7 @@ const OFFSET: Range = {
   description: 'How many records to skip.',
 };
 
-export const rangeParameters: readonly Parameter[] = [LIMIT, OFFSET].map((range) => ({
+export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].map((range) => ({
   name: range.key,
   in: 'query',
   description: range.description,
@@ -43,15 +49,19 @@ export const rangeParameters: readonly Parameter[] = [LIMIT, OFFSET].map((range)
  */
 export function readListQuery(pairs: readonly QueryPair[], collection: Collection): ListQuery {
   const faults: Fault[] = [];
-  const limit = readRange(pairs, LIMIT, faults);
-  const offset = readRange(pairs, OFFSET, faults);
+  const limit = readInteger(pairs, LIMIT, faults);
+  const offset = readInteger(pairs, OFFSET, faults);
   const relations = readExpand(pairs, collection, faults);
   const filters = readFilters(pairs, collection, faults);
   throwFaults(faults);
   return { limit, offset, relations, filters };
 }
 
-function readRange(pairs: readonly QueryPair[], { key, min, max, default: otherwise }: Range, faults: Fault[]): number {
+function readInteger(
+  pairs: readonly QueryPair[],
+  { key, min, max, default: otherwise }: IntegerParameter,
+  faults: Fault[],
+): number {
   const given = pairs.filter((pair) => pair.key === key);
   if (given.length === 0) return otherwise;
   const text = given[0]!.value ?? '';

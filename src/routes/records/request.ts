@@ -1,6 +1,6 @@
 /** What the routes of one record read from a request. Not a route. */
 import type { Context } from 'koa';
-import type { Parameter } from '../../describe/operation.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
 import { notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 
@@ -16,14 +16,14 @@ export function headerOf(ctx: Context, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-export const ifMatchParameter: Parameter = {
+export const ifMatchParameter: OperationParameter = {
   name: 'If-Match',
   in: 'header',
   description: '`*`, or the ETags that the record may have. Any other version is `changed`.',
   schema: { type: 'string', pattern: '^(\\*|"[^"]+"( *, *"[^"]+")*)$' },
 };
 
-export const ifNoneMatchParameter: Parameter = {
+export const ifNoneMatchParameter: OperationParameter = {
   name: 'If-None-Match',
   in: 'header',
   description: '`*`, or the ETags that you have. The response is 304 where one of them is current.',

@@ -5,7 +5,7 @@ import { asInPolicies, type Constraints, type FieldKind, outsideBounds, type Rea
 const EXPECTED =
   'RFC 3339 with an offset, at most six decimals, in the years 0001 to 9999, such as "2026-01-31T09:30:00Z"';
 
-function fromJson(value: unknown, constraints: Constraints): Read {
+function datetimeFromJson(value: unknown, constraints: Constraints): Read {
   const canonical = typeof value === 'string' ? parseDatetime(value) : undefined;
   if (canonical === undefined) return reject('wrong_type', `expected ${EXPECTED}`);
   return outsideBounds(canonical, constraints) ?? { value: canonical };
@@ -28,7 +28,7 @@ export const datetime: FieldKind = {
   expected: EXPECTED,
   bounds: 'value',
   hasEnum: false,
-  fromJson,
+  fromJson: datetimeFromJson,
   toJson: (cell) => `"${canonicalOfCell(cell)}"`,
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),

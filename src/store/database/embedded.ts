@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   readonly preparedStatements?: number;
 }
 
-const MAX_WAITING = 2_000;
+const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
   const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
@@ -72,7 +72,7 @@ class Turns {
   #waiting = 0;
 
   async take(): Promise<() => void> {
-    if (this.#waiting >= MAX_WAITING) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
+    if (this.#waiting >= MAX_QUEUED) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
     this.#waiting++;
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();

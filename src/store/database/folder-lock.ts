@@ -31,7 +31,7 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
-const HEARTBEAT_MS = 2_000;
+const LOCK_HEARTBEAT_MS = 2_000;
 
 /**
  * The holder is whoever made the lock file of the highest generation: `lock` is generation 0, `lock.7` generation 7. A lock
@@ -40,7 +40,7 @@ const HEARTBEAT_MS = 2_000;
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const text = JSON.stringify({ pid: process.pid, started: startOf(process.pid), host: hostname() });
+  const text = JSON.stringify({ pid: process.pid, started: processStart(process.pid), host: hostname() });
   for (let attempt = 0; attempt < 20; attempt++) {
     const last = await newestGeneration(folder);
     if (last !== undefined && !(await isFree(folder, last))) continue;
@@ -108,7 +108,7 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
   if (isZombie(holder.pid)) return false;
-  const started = startOf(holder.pid);
+  const started = processStart(holder.pid);
   return started === '' || started === holder.started;
 }
 
@@ -126,12 +126,12 @@ function isZombie(pid: number): boolean {
 async function beats(path: string): Promise<boolean> {
   const touched = async () => (await stat(path).catch(() => undefined))?.mtimeMs;
   const before = await touched();
-  await sleep(HEARTBEAT_MS * 3);
+  await sleep(LOCK_HEARTBEAT_MS * 3);
   return (await touched()) !== before;
 }
 
 /** Unique among processes with this id: on Linux the boot id and the start tick. Empty if it cannot be found out. */
-function startOf(pid: number): string {
+function processStart(pid: number): string {
   try {
     if (process.platform === 'linux') return linuxStartOf(pid);
     return psOf(pid, 'lstart');
@@ -158,7 +158,7 @@ async function hold(folder: string, generation: number): Promise<FolderLock> {
     await rm(pathOf(folder, earlier), { force: true });
   const beat = setInterval(
     () => void utimes(path, new Date(), new Date()).catch(() => undefined),
-    HEARTBEAT_MS,
+    LOCK_HEARTBEAT_MS,
   ).unref();
   return {
     async release() {

@@ -12,7 +12,7 @@ import { mustNotHoldConnection } from './transaction.ts';
 /** Above it, an answer would come too late to be of use. */
 const MAX_PENDING = 2_000;
 
-interface Slot {
+interface PipelineSlot {
   pending: number;
   client: pg.Client | undefined;
   connecting: Promise<pg.Client> | undefined;
@@ -21,7 +21,7 @@ interface Slot {
 export class Pipeline {
   readonly #config: pg.ClientConfig;
   readonly #statements: Statements;
-  readonly #slots: Slot[];
+  readonly #slots: PipelineSlot[];
   #closed = false;
 
   constructor(config: pg.ClientConfig, statements: Statements, size: number) {
@@ -68,7 +68,7 @@ export class Pipeline {
     }
   }
 
-  async #query(slot: Slot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
+  async #query(slot: PipelineSlot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
     try {
       gather(client);
       return (await this.#statements.send(client, statement)).rows;
@@ -78,20 +78,20 @@ export class Pipeline {
     }
   }
 
-  #leastBusy(): Slot {
+  #leastBusy(): PipelineSlot {
     let best = this.#slots[0]!;
     for (const slot of this.#slots) if (slot.pending < best.pending) best = slot;
     return best;
   }
 
-  #connect(slot: Slot): Promise<pg.Client> {
+  #connect(slot: PipelineSlot): Promise<pg.Client> {
     slot.connecting ??= this.#open(slot).finally(() => {
       slot.connecting = undefined;
     });
     return slot.connecting;
   }
 
-  async #open(slot: Slot): Promise<pg.Client> {
+  async #open(slot: PipelineSlot): Promise<pg.Client> {
     if (this.#closed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
     const client = new pg.Client({ ...this.#config, pipeline: true } as pg.ClientConfig);
     client.on('error', () => discard(slot, client));
@@ -121,7 +121,7 @@ function gather(client: pg.Client): void {
 }
 
 /** What is under way on it still gets its answer or its error; new statements go elsewhere. */
-function discard(slot: Slot, client: pg.Client): void {
+function discard(slot: PipelineSlot, client: pg.Client): void {
   if (slot.client !== client) return;
   slot.client = undefined;
   client.end().catch(() => undefined);

@@ -37,7 +37,7 @@ const SESSION: Readonly<Record<string, string>> = {
 };
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const primary = configOf(options.url, options.searchPath);
+  const primary = clientConfigOf(options.url, options.searchPath);
   const pipelines = options.pipelines ?? 4;
   const pool = new pg.Pool({ ...primary, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is the pool's own affair: it is replaced at the next use.
@@ -47,7 +47,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const statements = new Statements(options.preparedStatements);
   const reads = new Pipeline(primary, statements, pipelines);
   const stale = options.replicaUrl
-    ? new Pipeline(configOf(options.replicaUrl, options.searchPath), statements, pipelines)
+    ? new Pipeline(clientConfigOf(options.replicaUrl, options.searchPath), statements, pipelines)
     : undefined;
   const listener = new Listener(primary);
   const lease = () => leaseFrom(pool, statements);
@@ -83,7 +83,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   return database;
 }
 
-function configOf(url: string, searchPath: string | undefined): pg.ClientConfig {
+function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientConfig {
   const [address = url, query = ''] = url.split(/\?(.*)/s);
   const keys = new URLSearchParams(query);
   const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };

@@ -49,7 +49,7 @@ SELECT c.relname, i.relname,
  WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL AND NOT x.indisunique
  ORDER BY c.relname, i.relname`);
 
-const ON_DELETE: Readonly<Record<string, string>> = {
+const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
   c: 'CASCADE',
   r: 'RESTRICT',
   n: 'SET NULL',
@@ -68,7 +68,7 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
     name: name!,
     kind: kind as 'p' | 'u' | 'f',
     columns: JSON.parse(columns!) as string[],
-    ...(kind === 'f' ? { table: table!, onDelete: ON_DELETE[onDelete!]! } : {}),
+    ...(kind === 'f' ? { table: table!, onDelete: ON_DELETE_OF_CODE[onDelete!]! } : {}),
     deferred: deferred === 't',
   }));
   const indexes = await group(db, INDEXES, ([name, columns]) => ({

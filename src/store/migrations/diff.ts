@@ -39,13 +39,13 @@ export async function planSteps({ db, wanted, actual, owned }: PlanInput): Promi
 function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actual: PlanInput['actual']): Step[] {
   const gone = owned.filter((name) => !wanted.has(name) && actual.has(name));
   return gone.map((name) => ({
-    sql: `DROP TABLE ${quoted(name)} CASCADE`,
+    sql: `DROP TABLE ${quotedName(name)} CASCADE`,
     destructive: `the schema no longer has the table "${name}"; its rows would be lost`,
   }));
 }
 
-const quoted = (name: string): string => ident(name).text;
-const same = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
+const quotedName = (name: string): string => ident(name).text;
+const sameColumns = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
 
 /** One table that exists. */
 class TableDiff {
@@ -60,7 +60,7 @@ class TableDiff {
     this.#db = db;
     this.#table = table;
     this.#actual = actual;
-    this.#alter = `ALTER TABLE ${quoted(table.name)}`;
+    this.#alter = `ALTER TABLE ${quotedName(table.name)}`;
     for (const { name, was } of table.columns) {
       if (was !== undefined && !actual.columns.has(name) && actual.columns.has(was)) this.#renamed.set(name, was);
     }
@@ -68,7 +68,7 @@ class TableDiff {
 
   async steps(): Promise<Step[]> {
     const steps: Step[] = [...this.#renamed].map(([name, was]) => ({
-      sql: `${this.#alter} RENAME COLUMN ${quoted(was)} TO ${quoted(name)}`,
+      sql: `${this.#alter} RENAME COLUMN ${quotedName(was)} TO ${quotedName(name)}`,
     }));
     steps.push(...this.#dropConstraints(), ...this.#renameConstraints(), ...this.#renameIndexes());
     for (const column of this.#table.columns) {
@@ -95,19 +95,19 @@ class TableDiff {
     return [...this.#actual.columns.keys()]
       .filter((name) => !kept.has(name))
       .map((name) => ({
-        sql: `${this.#alter} DROP COLUMN ${quoted(name)}`,
+        sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
         destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost`,
       }));
   }
 
   async #addColumn(column: Column): Promise<Step[]> {
     const value = column.standing ?? column.fill;
-    const add = `${this.#alter} ADD COLUMN ${quoted(column.name)} ${typeOf(column)}`;
+    const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${typeOf(column)}`;
     if (!column.required) return [{ sql: add }];
     if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
     const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
     if (column.standing === undefined)
-      steps.push({ sql: `${this.#alter} ALTER COLUMN ${quoted(column.name)} DROP DEFAULT` });
+      steps.push({ sql: `${this.#alter} ALTER COLUMN ${quotedName(column.name)} DROP DEFAULT` });
     return steps;
   }
 
@@ -120,7 +120,7 @@ class TableDiff {
   }
 
   async #changeColumn(column: Column, existing: ActualColumn): Promise<Step[]> {
-    const alter = `${this.#alter} ALTER COLUMN ${quoted(column.name)}`;
+    const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
     const steps: Step[] = [];
     if (existing.type !== column.type) steps.push(this.#changeType(column, existing));
     if (column.required && !existing.required) steps.push(await this.#require(column));
@@ -129,19 +129,19 @@ class TableDiff {
   }
 
   #changeType(column: Column, existing: ActualColumn): Step {
-    const change = `${this.#alter} ALTER COLUMN ${quoted(column.name)} TYPE ${typeOf(column)}`;
+    const change = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} TYPE ${typeOf(column)}`;
     // Whole numbers within ±(2^53−1) are doubles exactly.
     if (existing.type === 'bigint' && column.type === 'double precision') return { sql: change };
     return {
-      sql: `${change} USING ${quoted(column.name)}::text::${column.type}`,
+      sql: `${change} USING ${quotedName(column.name)}::text::${column.type}`,
       destructive: `"${this.#table.name}"."${column.name}" would go from ${existing.type} to ${column.type}; values that do not fit are refused or changed`,
     };
   }
 
   async #require(column: Column): Promise<Step> {
-    const statement = `${this.#alter} ALTER COLUMN ${quoted(column.name)} SET NOT NULL`;
+    const statement = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} SET NOT NULL`;
     const stored = this.#renamed.get(column.name) ?? column.name;
-    if (!(await this.#exists(`${quoted(stored)} IS NULL`))) return { sql: statement };
+    if (!(await this.#exists(`${quotedName(stored)} IS NULL`))) return { sql: statement };
     return {
       sql: statement,
       destructive: `"${this.#table.name}"."${column.name}" is to be required, and rows without a value exist; give them one first`,
@@ -156,7 +156,7 @@ class TableDiff {
       if (constraint.kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !constraint.deferred;
       return !this.#table.foreignKeys.some((key) => this.#isKey(key, constraint));
     });
-    return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quoted(name)}` }));
+    return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quotedName(name)}` }));
   }
 
   /** After a column: refusals are told of the field that a constraint is named by. */
@@ -171,7 +171,7 @@ class TableDiff {
     }));
     return [...uniques, ...keys].flatMap(({ constraint, to }) => {
       if (constraint === undefined || constraint.name === to) return [];
-      return [{ sql: `${this.#alter} RENAME CONSTRAINT ${quoted(constraint.name)} TO ${quoted(to)}` }];
+      return [{ sql: `${this.#alter} RENAME CONSTRAINT ${quotedName(constraint.name)} TO ${quotedName(to)}` }];
     });
   }
 
@@ -179,13 +179,15 @@ class TableDiff {
     return this.#table.indexes.flatMap((columns) => {
       const name = this.#indexNamed(columns);
       const to = nameOf(this.#table.name, columns, 'idx');
-      return name === undefined || name === to ? [] : [{ sql: `ALTER INDEX ${quoted(name)} RENAME TO ${quoted(to)}` }];
+      return name === undefined || name === to
+        ? []
+        : [{ sql: `ALTER INDEX ${quotedName(name)} RENAME TO ${quotedName(to)}` }];
     });
   }
 
   #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
     const column = this.#renamed.get(key.column) ?? key.column;
-    return kind === 'f' && same(columns, [column]) && table === key.table && onDelete === key.onDelete;
+    return kind === 'f' && sameColumns(columns, [column]) && table === key.table && onDelete === key.onDelete;
   }
 
   #hasUnique(column: string): boolean {
@@ -195,7 +197,7 @@ class TableDiff {
   #uniqueOf(column: string): ActualConstraint | undefined {
     const stored = this.#renamed.get(column) ?? column;
     return this.#actual.constraints.find(
-      ({ kind, columns, deferred }) => kind === 'u' && deferred && same(columns, [stored]),
+      ({ kind, columns, deferred }) => kind === 'u' && deferred && sameColumns(columns, [stored]),
     );
   }
 
@@ -205,7 +207,7 @@ class TableDiff {
 
   #indexNamed(columns: readonly string[]): string | undefined {
     const stored = columns.map((column) => this.#renamed.get(column) ?? column);
-    return this.#actual.indexes.find((index) => same(index.columns, stored))?.name;
+    return this.#actual.indexes.find((index) => sameColumns(index.columns, stored))?.name;
   }
 
   async #addUnique(column: string): Promise<Step> {
@@ -221,9 +223,11 @@ class TableDiff {
   async #addForeignKey(key: ForeignKey): Promise<Step> {
     const statement = addForeignKey(this.#table.name, key);
     const stored = this.#renamed.get(key.column) ?? key.column;
-    const pointed = this.#actual.constraints.find(({ kind, columns }) => kind === 'f' && same(columns, [stored]));
+    const pointed = this.#actual.constraints.find(
+      ({ kind, columns }) => kind === 'f' && sameColumns(columns, [stored]),
+    );
     if (!this.#actual.columns.has(stored) || pointed?.table === key.table) return { sql: statement };
-    if (!(await this.#exists(`${quoted(stored)} IS NOT NULL`))) return { sql: statement };
+    if (!(await this.#exists(`${quotedName(stored)} IS NOT NULL`))) return { sql: statement };
     return {
       sql: statement,
       destructive: `"${this.#table.name}"."${key.column}" is to point to "${key.table}", and holds identifiers already`,
@@ -231,12 +235,12 @@ class TableDiff {
   }
 
   #exists(condition: string): Promise<boolean> {
-    return isTrue(this.#db, `SELECT EXISTS (SELECT 1 FROM ${quoted(this.#table.name)} WHERE ${condition})`);
+    return isTrue(this.#db, `SELECT EXISTS (SELECT 1 FROM ${quotedName(this.#table.name)} WHERE ${condition})`);
   }
 
   #hasDuplicates(column: string): Promise<boolean> {
-    const c = quoted(column);
-    const groups = `SELECT 1 FROM ${quoted(this.#table.name)} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
+    const c = quotedName(column);
+    const groups = `SELECT 1 FROM ${quotedName(this.#table.name)} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
     return isTrue(this.#db, `SELECT EXISTS (${groups})`);
   }
 }

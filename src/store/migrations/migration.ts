@@ -39,7 +39,7 @@ export class MigrationRefused extends Error {
 /** 'bylaw' as a number: nobody else's lock. */
 const LOCK = 0x62_79_6c_61_77;
 
-const RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (
+const SCHEMA_RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (
   id int PRIMARY KEY CHECK (id = 1),
   fingerprint text NOT NULL,
   tables jsonb NOT NULL,
@@ -64,7 +64,7 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
     for (const step of steps) await tx.run(raw(step.sql));
     // Only those: a role without rights on the schema can serve a database that is current.
     for (const statement of missing) await tx.run(statement);
-    await record(tx, schema);
+    await recordSchema(tx, schema);
     await makeVersionKey(tx);
     return migration;
   });
@@ -77,7 +77,7 @@ export async function isCurrent(db: Database, schema: Schema): Promise<boolean> 
   return row?.[0] === fingerprintOf(schema);
 }
 
-const OWN_TABLES: readonly Sql[] = [RECORD, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
+const OWN_TABLES: readonly Sql[] = [SCHEMA_RECORD, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 async function stepsOf(db: Queryable, schema: Schema): Promise<readonly Step[]> {
   const actual = await readCatalog(db);
@@ -114,7 +114,7 @@ async function ownedTables(db: Queryable): Promise<string[]> {
   return row ? (JSON.parse(row[0]!) as string[]) : [];
 }
 
-async function record(tx: Transaction, schema: Schema): Promise<void> {
+async function recordSchema(tx: Transaction, schema: Schema): Promise<void> {
   const names = JSON.stringify([...tablesOf(schema).keys()]);
   await tx.run(sql`
     INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at)

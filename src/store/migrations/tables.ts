@@ -37,18 +37,19 @@ const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NUL
 
 export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
   const tables = new Map<string, Table>();
-  for (const collection of schema.collections.values()) tables.set(collection.table, tableOf(collection, schema));
+  for (const collection of schema.collections.values())
+    tables.set(collection.table, collectionTable(collection, schema));
   for (const collection of schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
-        tables.set(relation.linkTable, linkTableOf(collection, relation, schema));
+        tables.set(relation.linkTable, joinTableOf(collection, relation, schema));
       }
     }
   }
   return tables;
 }
 
-function tableOf(collection: Collection, schema: Schema): Table {
+function collectionTable(collection: Collection, schema: Schema): Table {
   const fields = [...collection.fields.values()];
   const references = belongsTosOf(collection);
   return {
@@ -114,7 +115,7 @@ function referenceColumnOf(relation: BelongsTo): Column {
 function fillOf(value: Default): string | undefined {
   switch (value.kind) {
     case 'constant':
-      return typeof value.value === 'string' ? literal(value.value) : String(value.value);
+      return typeof value.value === 'string' ? sqlString(value.value) : String(value.value);
     case 'now':
       return 'now()';
     case 'auth':
@@ -122,9 +123,9 @@ function fillOf(value: Default): string | undefined {
   }
 }
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-function linkTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
+function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
   const { linkTable, sourceColumn, targetColumn } = relation;
   const target = schema.collections.get(relation.collection)!.table;
   return {

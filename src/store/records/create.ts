@@ -67,7 +67,7 @@ function isPlain({ ask, permit, input, relations }: Creation): boolean {
 
 async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise<Written> {
   const values = withStamps({ id, now: ask.now }, input.values);
-  if (!permit.test(rowOf(ask, values), NO_RELATED)) throw forbidden();
+  if (!permit.test(proposedRow(ask, values), NO_RELATED)) throw forbidden();
   const cells = await insert(store, {
     write: (statement) => store.db.write(statement),
     collection: ask.collection,
@@ -108,7 +108,7 @@ const withStamps = (
 ];
 
 /** The record as it would be stored, as policies see it. */
-function rowOf({ collection }: AccessContext, values: readonly Value[]): Row {
+function proposedRow({ collection }: AccessContext, values: readonly Value[]): Row {
   const byColumn = new Map(values.map(({ column, value }) => [column, value]));
   const row: Record<string, unknown> = { id: byColumn.get('id') };
   for (const member of [...collection.fields.values(), ...collection.relations.values()]) {
@@ -117,14 +117,14 @@ function rowOf({ collection }: AccessContext, values: readonly Value[]): Row {
   return row;
 }
 
-interface Insertion {
+interface RowInsertion {
   readonly write: (statement: Sql) => Promise<readonly Cells[]>;
   readonly collection: Collection;
   readonly values: readonly Value[];
 }
 
 /** The cells of the new row: the version, then the record. */
-export async function insert(store: Store, { write, collection, values }: Insertion): Promise<Cells> {
+export async function insert(store: Store, { write, collection, values }: RowInsertion): Promise<Cells> {
   const columns = join(
     values.map(({ column }) => ident(column)),
     ', ',

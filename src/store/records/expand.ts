@@ -1,7 +1,7 @@
 /** Related records of a page: one statement per relation, only what the caller may read, at most 100 per record. */
 
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { constant, ident, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, param, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
 import { recordColumns } from './select.ts';
@@ -96,7 +96,7 @@ async function expandToMany(
             WHERE ${key} = record.id
               AND ${readable(ask, collection, 'x')}
             ORDER BY x.id
-            LIMIT ${constant('int8', MOST_EXPANDED + 1)}) AS x
+            LIMIT ${typedLiteral('int8', MOST_EXPANDED + 1)}) AS x
      ORDER BY x.id`);
   const shape = store.shape(collection);
   const byRecord = new Map<string | null, string[]>();

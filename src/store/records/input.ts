@@ -7,7 +7,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from './access-context.ts';
-import { type RolesChange, readRoles } from './role-changes.ts';
+import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface Value {
   readonly column: string;
@@ -177,12 +177,12 @@ class InputReader implements Input {
     for (const { id, pointer: place } of [...(set ?? []), ...add]) {
       this.mentions.push({ collection: relation.collection, id, pointer: place });
     }
-    const gone = new Set(idsOf(remove));
+    const gone = new Set(placedIds(remove));
     const kept = (ids: readonly string[]) => [...new Set(ids)].filter((id) => !gone.has(id));
     this.links.push({
       relation,
-      set: set && kept([...idsOf(set), ...idsOf(add)]),
-      add: set ? [] : kept(idsOf(add)),
+      set: set && kept([...placedIds(set), ...placedIds(add)]),
+      add: set ? [] : kept(placedIds(add)),
       remove: set ? [] : [...gone],
       pointer,
     });
@@ -215,7 +215,7 @@ class InputReader implements Input {
   #readRoles(value: unknown, pointer: string): void {
     const operation = this.#readOperation(value, pointer);
     if (operation === undefined) return;
-    this.roles = readRoles(operation, pointer, this.faults);
+    this.roles = readRolesChange(operation, pointer, this.faults);
   }
 
   #fillIn(data: Data): void {
@@ -257,7 +257,7 @@ interface Placed {
   readonly id: string;
   readonly pointer: string;
 }
-const idsOf = (placed: readonly Placed[]): string[] => placed.map(({ id }) => id);
+const placedIds = (placed: readonly Placed[]): string[] => placed.map(({ id }) => id);
 const OPERATIONS = new Set(['set', 'add', 'remove']);
 
 /** RFC 6901. */

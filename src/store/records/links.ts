@@ -44,24 +44,24 @@ AND ${readable(ask, collection, 'x')}`);
 
 export async function writeMembers(reading: Reading, id: string, { relation, joining, leaving }: MemberChange) {
   if (leaving.length > 0) await unlink(reading, { relation, id, members: leaving });
-  if (joining.length > 0) await link(reading, { relation, id, members: joining });
+  if (joining.length > 0) await linkMembers(reading, { relation, id, members: joining });
 }
 
-interface Links {
+interface MembersOfRecord {
   readonly relation: ManyToMany;
   readonly id: string;
   readonly members: readonly string[];
 }
 
 /** Sorted, so that two writes take their locks in one order. */
-async function link({ q }: Reading, { relation, id, members }: Links): Promise<void> {
+async function linkMembers({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
   await q.run(sql`INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)})
 SELECT ${param('uuid', id)}, target FROM unnest(${param('uuid[]', members.toSorted())}) AS target
 ON CONFLICT DO NOTHING`);
 }
 
-async function unlink({ q }: Reading, { relation, id, members }: Links): Promise<void> {
+async function unlink({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
   await q.run(sql`DELETE FROM ${ident(linkTable)}
 WHERE ${ident(sourceColumn)} = ${param('uuid', id)}

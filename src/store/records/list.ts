@@ -2,7 +2,7 @@
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { constant, ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
 import { type AccessContext, readable, type Store } from './access-context.ts';
 import { toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
@@ -62,7 +62,8 @@ const USUAL_LIMITS = [10, 20, 25, 50, 100];
  */
 function windowOf({ limit, offset }: ListRequest): Sql {
   const usual = USUAL_LIMITS.find((each) => each === limit);
-  const most = usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${constant('int8', usual + 1)}`;
+  const most =
+    usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${typedLiteral('int8', usual + 1)}`;
   return offset === 0 ? most : sql`${most} OFFSET ${param('int8', offset)}`;
 }
 
@@ -83,13 +84,13 @@ function conditionOf(store: Store, ask: AccessContext, filter: Filter): Sql {
   }
 }
 
-interface Target<R> {
+interface ListTarget<R> {
   readonly relation: R;
   readonly id: string;
 }
 
 /** One look-up of the target's row, however large the listed table is. */
-function referencedBy(store: Store, ask: AccessContext, { relation, id }: Target<HasOne | HasMany>): Sql {
+function referencedBy(store: Store, ask: AccessContext, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
   const { collection, viaColumn } = relation;
   return sql`t.id = (
     SELECT f.${ident(viaColumn)}
@@ -98,7 +99,7 @@ function referencedBy(store: Store, ask: AccessContext, { relation, id }: Target
        AND ${readable(ask, collection, 'f')})`;
 }
 
-function linkedTo(store: Store, ask: AccessContext, { relation, id }: Target<ManyToMany>): Sql {
+function linkedTo(store: Store, ask: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
   const { collection, linkTable, sourceColumn, targetColumn } = relation;
   return sql`EXISTS (
     SELECT 1

@@ -6,7 +6,7 @@ import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { readTextArray } from '../database/text-array.ts';
 
-interface Member {
+interface ShapeMember {
   readonly name: string;
   readonly column: string;
   toJson(cell: string): string;
@@ -18,7 +18,7 @@ export class RecordShape {
   readonly hasOnes: readonly HasOne[];
   /** Cells of the stored columns alone. */
   readonly width: number;
-  readonly #members: readonly Member[];
+  readonly #members: readonly ShapeMember[];
   /** `"title":` of each cell, the first with the brace. */
   readonly #keys: readonly string[];
   readonly #toJson: readonly ((cell: string) => string)[];
@@ -89,7 +89,7 @@ export class RecordShape {
   }
 }
 
-function* membersOf(collection: Collection): Iterable<Member> {
+function* membersOf(collection: Collection): Iterable<ShapeMember> {
   yield { name: 'id', column: 'id', toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
   if (collection.kind === 'users') yield ROLES;
   for (const { name, column, type } of collection.fields.values()) {
@@ -102,7 +102,7 @@ function* membersOf(collection: Collection): Iterable<Member> {
   }
 }
 
-const ROLES: Member = {
+const ROLES: ShapeMember = {
   name: 'roles',
   column: 'roles',
   toJson: (cell) => JSON.stringify(readTextArray(cell)),
@@ -110,4 +110,4 @@ const ROLES: Member = {
 };
 
 export const tableOf = (collection: Collection): Sql => ident(collection.table);
-export const TRUE = raw('TRUE');
+export const ALWAYS = raw('TRUE');

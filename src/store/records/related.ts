@@ -6,7 +6,7 @@ import { ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
 
-interface Source {
+interface RelatedSource {
   readonly store: Store;
   readonly q: Queryable;
 }
@@ -28,7 +28,7 @@ interface RequestedRecord {
   readonly needs: readonly Need[];
 }
 
-export async function loadRelated({ store, q }: Source, loading: Loading): Promise<Related> {
+export async function loadRelated({ store, q }: RelatedSource, loading: Loading): Promise<Related> {
   const { collection, stored, written, without, needs, requested = [] } = loading;
   if (needs.length + requested.length === 0) return NO_RELATED;
   const loader = new Loader(store, q, without);
@@ -39,7 +39,7 @@ export async function loadRelated({ store, q }: Source, loading: Loading): Promi
 }
 
 /** The partners and members that a stored record has, by the names of the relations: with its row, the record as a write that changes nothing makes it. */
-export async function heldBy({ store, q }: Source, collection: string, record: Row): Promise<Row> {
+export async function heldBy({ store, q }: RelatedSource, collection: string, record: Row): Promise<Row> {
   const loader = new Loader(store, q, undefined);
   const held: Record<string, unknown> = {};
   for (const relation of store.shape(collection).collection.relations.values()) {

@@ -20,7 +20,11 @@ export interface RolesChange {
   readonly pointer: string;
 }
 
-export function readRoles(operation: Readonly<Record<string, unknown>>, pointer: string, faults: Fault[]): RolesChange {
+export function readRolesChange(
+  operation: Readonly<Record<string, unknown>>,
+  pointer: string,
+  faults: Fault[],
+): RolesChange {
   const list = (key: string): readonly string[] | undefined => {
     const value = operation[key];
     if (value === undefined) return undefined;

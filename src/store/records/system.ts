@@ -33,9 +33,9 @@ export async function insertSystem(
   const cells = await insert(store, {
     write: (statement) => tx.rows(statement),
     collection,
-    values: [{ column: 'id', type: 'uuid', value: id }, ...valuesOf(collection, values)],
+    values: [{ column: 'id', type: 'uuid', value: id }, ...systemValues(collection, values)],
   });
-  return recordOf(store, name, cells.slice(VERSION_WIDTH));
+  return systemRecord(store, name, cells.slice(VERSION_WIDTH));
 }
 
 /** `where` names the table `t`. */
@@ -49,10 +49,10 @@ export async function findSystem(
       FROM ${store.from(collection, raw('t'))}
      WHERE ${where}
      ORDER BY t.id`);
-  return rows.map((cells) => recordOf(store, collection, cells));
+  return rows.map((cells) => systemRecord(store, collection, cells));
 }
 
-function recordOf(store: Store, name: string, cells: readonly (string | null)[]): SystemRecord {
+function systemRecord(store: Store, name: string, cells: readonly (string | null)[]): SystemRecord {
   const shape = store.shape(name);
   return { id: cells[0]!, row: shape.row(cells), json: `${shape.openStored(cells)}}` };
 }
@@ -63,7 +63,7 @@ function defaultOf(otherwise: Default | undefined): unknown {
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;
 }
 
-function valuesOf(collection: Collection, given: SystemValues): readonly Value[] {
+function systemValues(collection: Collection, given: SystemValues): readonly Value[] {
   const values: Value[] = [];
   const push = (
     member: { readonly name: string; readonly column: string },

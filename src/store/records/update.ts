@@ -13,7 +13,7 @@ import { type Data, type Input, readInput } from './input.ts';
 import { memberChangeOf, writeMembers } from './links.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
 import { answerOf } from './read.ts';
-import { TRUE } from './record-shape.ts';
+import { ALWAYS } from './record-shape.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
@@ -69,7 +69,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
   const writing = await writingOf(reading, id, input);
   const isWritten = isRolesAlone
-    ? await updateWhere(reading.store, tx, { collection: name, id, writing, condition: TRUE, now: reading.ask.now })
+    ? await updateWhere(reading.store, tx, { collection: name, id, writing, condition: ALWAYS, now: reading.ask.now })
     : await guarded.write(reading, writing);
   if (!isWritten) throw refused();
   for (const member of writing.members) await writeMembers(reading, id, member);

@@ -124,7 +124,7 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
     if (relation.kind === 'belongs_to') cells.push(named(relation.column, cell(relation.column, 'uuid')));
     if (relation.kind === 'has_one') cells.push(named(heldColumn(relation), partnerOf(relation, writing, otherwise)));
     if (relation.kind === 'many_to_many')
-      cells.push(named(heldColumn(relation), membersOf(relation, writing, otherwise)));
+      cells.push(named(heldColumn(relation), linkRows(relation, writing, otherwise)));
   }
   return sql`SELECT ${join(cells, ', ')}`;
 }
@@ -140,7 +140,7 @@ function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise
   return change === undefined ? otherwise.partner(relation) : sql`${param('uuid', change.partner)}`;
 }
 
-function membersOf(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
+function linkRows(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
   const change = members.find((member) => member.relation === relation);
   const before = otherwise.members(relation);
   if (change === undefined) return before;

@@ -1,6 +1,6 @@
 /** Every record of a collection, as JSON text. */
 import type { Collection } from '../../schema/model.ts';
-import { constant, ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { RecordShape, tableOf } from '../records/record-shape.ts';
 import { manyToManyOf } from './members.ts';
@@ -14,7 +14,7 @@ const PAGE = 1_000;
 export async function* exportRecords(q: Queryable, collection: Collection): AsyncGenerator<string> {
   const shape = new RecordShape(collection);
   const links = manyToManyOf(collection);
-  const columns = join([shape.columns('t'), ...links.map(idsOf)], ', ');
+  const columns = join([shape.columns('t'), ...links.map(linkedIds)], ', ');
   const keys = links.map(({ name }) => `,${JSON.stringify(name)}:`);
   let last: string | undefined;
   for (;;) {
@@ -24,7 +24,7 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
         FROM ${tableOf(collection)} AS t
        WHERE ${after}
        ORDER BY t.id
-       LIMIT ${constant('int8', PAGE)}`);
+       LIMIT ${typedLiteral('int8', PAGE)}`);
     for (const cells of rows) {
       const lists = keys.map((key, i) => `${key}${cells[shape.width + i] ?? '[]'}`);
       yield `${shape.openStored(cells)}${lists.join('')}}`;
@@ -34,7 +34,7 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
   }
 }
 
-function idsOf({ linkTable, sourceColumn, targetColumn }: ReturnType<typeof manyToManyOf>[number]): Sql {
+function linkedIds({ linkTable, sourceColumn, targetColumn }: ReturnType<typeof manyToManyOf>[number]): Sql {
   const target = ident(targetColumn);
   return sql`(
          SELECT array_to_json(array_agg(l.${target} ORDER BY l.${target}))::text

@@ -5,7 +5,7 @@ import type { Database, Transaction } from '../database/contract.ts';
 import { type ImportFault, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 import { Staging } from './staging.ts';
 
-const BATCH = 500;
+const RECORD_BATCH = 500;
 /** What a resumable import commits at once. */
 const CHUNK = 5_000;
 /** More are counted, not kept. */
@@ -76,7 +76,7 @@ function importAtOnce(db: Database, request: ImportRequest): Promise<Imported> {
 
 /** References are looked for in the database and in the chunk: a circle must lie within one. */
 async function importInChunks(db: Database, request: ImportRequest): Promise<Imported> {
-  const progress = new Progress(request.resumeAs!, request.collection.name);
+  const progress = new ImportProgress(request.resumeAs!, request.collection.name);
   await progress.prepare(db);
   const total = { created: 0, updated: 0, skipped: await progress.read(db) };
   let seen = 0;
@@ -144,8 +144,8 @@ class Run {
     // A record with a fault stays out, but the others are still held against each other.
     if (staged !== undefined) this.#batch.push(staged);
     this.#count++;
-    if (this.#batch.length >= BATCH) await this.#flush();
-    if (this.#count % BATCH === 0) this.#request.onProgress?.(this.#count);
+    if (this.#batch.length >= RECORD_BATCH) await this.#flush();
+    if (this.#count % RECORD_BATCH === 0) this.#request.onProgress?.(this.#count);
   }
 
   async #flush(): Promise<void> {
@@ -164,7 +164,7 @@ class Run {
 }
 
 /** How far resumable imports have come. */
-class Progress {
+class ImportProgress {
   readonly #name: string;
   readonly #collection: string;
 

@@ -90,7 +90,7 @@ export class RecordReader {
   }
 
   #ids(name: string, value: unknown, isText: boolean, report: (message: string) => void): readonly string[] {
-    const ids = listOf(value, isText);
+    const ids = elementsGiven(value, isText);
     if (ids === undefined) report(`\`${name}\`: expected a list of ids, found ${shown(value)}`);
     return (ids ?? []).flatMap((id) => {
       const read = ID_KIND.fromJson(id, {});
@@ -101,7 +101,7 @@ export class RecordReader {
   }
 
   #roleNames(value: unknown, isText: boolean, report: (message: string) => void): readonly string[] {
-    const names = listOf(value, isText);
+    const names = elementsGiven(value, isText);
     if (names === undefined) report(`\`roles\`: expected a list of roles, found ${shown(value)}`);
     for (const name of names ?? []) {
       if (typeof name !== 'string' || !this.#roles.has(name)) report(`\`roles\`: there is no role ${shown(name)}`);
@@ -131,7 +131,7 @@ function readValue(
 }
 
 /** In CSV a list is separated by spaces. */
-function listOf(value: unknown, isText: boolean): readonly unknown[] | undefined {
+function elementsGiven(value: unknown, isText: boolean): readonly unknown[] | undefined {
   if (value === null) return [];
   if (isText) return (value as string).split(' ').filter((part) => part !== '');
   return Array.isArray(value) ? value : undefined;
