@@ -4,7 +4,7 @@ import type { Transport } from './transport.ts';
 
 /** As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of this project. */
 interface UploadRequest {
-  readonly upload: { onprogress: ((event: { readonly loaded: number; readonly total: number }) => void) | null };
+  readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null };
   readonly status: number;
   readonly statusText: string;
   readonly response: unknown;
@@ -74,7 +74,9 @@ function sendWithProgress<R>(transport: Transport, form: FormData, options: Prog
   if (token !== undefined) request.setRequestHeader('authorization', `Bearer ${token}`);
   for (const [name, value] of Object.entries(options.headers)) request.setRequestHeader(name, value);
   return new Promise((resolve, reject) => {
-    request.upload.onprogress = ({ loaded, total }) => options.onProgress?.({ sent: loaded, total });
+    // The form around the file is not part of it.
+    request.upload.onprogress = ({ loaded }) =>
+      options.onProgress?.({ sent: Math.min(loaded, options.size), total: options.size });
     request.onerror = () => reject(new TypeError('the upload failed: the network did not carry it'));
     request.onabort = () => reject(options.signal?.reason);
     request.onload = () => {
