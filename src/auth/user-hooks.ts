@@ -1,17 +1,17 @@
-/** What follows when records of `users` change or go by the collection routes: the audit trail, and the last admin. */
-import { Problem } from '../problem.ts';
+/** Reacts when the collection routes update or delete records of `users`: writes the audit trail, protects the last admin. */
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Transaction } from '../store/database/contract.ts';
 import type { Hooks } from '../store/records/access-context.ts';
+import { Refusal } from '../store/refusal.ts';
 import { recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { recordRoles } from './role-history.ts';
 
 export type UserHooks = Required<Pick<Hooks, 'onUserChanged' | 'onUsersDeleted' | 'afterUsersChanged'>>;
 
-/** 'admin' in ASCII: of all transactions that may leave the service without an admin, one runs at a time. */
+/** 'admin' in ASCII. Transactions that could leave the service without an admin run one at a time. */
 const LAST_ADMIN_LOCK = 0x61_64_6d_69_6e;
 
 export function userHooks(schema: Schema, authenticator: Authenticator): UserHooks {
@@ -47,8 +47,8 @@ export function userHooks(schema: Schema, authenticator: Authenticator): UserHoo
 }
 
 /**
- * When the users `ids` stop being admins. The lock makes a concurrent transaction of this kind wait until this one has
- * ended, and see what it did. Throws `last_admin`.
+ * Called when the users `ids` stop being admins. The lock makes a concurrent transaction of this kind wait for this one
+ * to end, and then see its result. Throws `last_admin`.
  */
 async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly string[]): Promise<void> {
   await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LAST_ADMIN_LOCK)})`);
@@ -60,7 +60,7 @@ async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly 
   const [wasEnabled, hasOther] = cells!.map((cell) => cell === 't');
   if (wasEnabled && !hasOther) {
     const detail = 'no enabled admin would be left; make another user an admin first';
-    throw new Problem('last_admin', detail);
+    throw new Refusal('last_admin', detail);
   }
 }
 

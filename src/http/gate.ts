@@ -61,13 +61,13 @@ export function admissionOf(ctx: Context): Admission {
 /** Of a route whose door is `session` or an action. */
 export function callerOf(ctx: Context): Caller {
   const caller = optionalCallerOf(ctx);
-  if (caller === undefined) throw new Error('the door of this route does not ask for a caller');
+  if (caller === undefined) throw new Error('the door of this route does not require a caller');
   return caller;
 }
 
 const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller as Caller | undefined;
 
-/** An address without a route has a door too: without a credential, nothing tells which addresses under /api exist. */
+/** Unknown paths have a door too: without a credential, no response reveals which paths under /api exist. */
 function doorOf({ route, path }: Match): Door {
   if (route !== undefined) return route.door;
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
@@ -123,7 +123,7 @@ interface Asked {
   readonly origin: () => Origin;
 }
 
-/** What an admitted request may ask of the store. Made only where the caller's side leaves an action possible. */
+/** An admitted request's access to the store. Made only if the caller's side leaves the action possible. */
 export class Admission {
   readonly caller: Caller;
   readonly collection: Collection;
@@ -147,13 +147,13 @@ export class Admission {
     this.#rules = collection.access[action];
     const best = this.#rules.map((rule) => optimistic(rule, schema));
     this.#waitsForBody = best.some((rule, i) => rule !== this.#rules[i]);
-    // Assigning roles needs no update rule, and only the body says whether a request is about roles alone.
+    // Assigning roles needs no update rule, and only the body shows whether a request is about roles alone.
     if (this.#mayAssignRoles) return;
     requireAllowable(this.#waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
   }
 
   /** `data`: of the body, where the action has one. Throws `forbidden` where it decides against the caller. */
-  ask(data: Readonly<Record<string, unknown>> = {}): AccessContext {
+  access(data: Readonly<Record<string, unknown>> = {}): AccessContext {
     const own = this.#waitsForBody
       ? decide({ rules: this.#rules, request: { ...this.#request, data } })
       : this.#permit(this.collection.name, this.#action);
@@ -187,7 +187,7 @@ export class Admission {
   }
 }
 
-/** The caller's side alone decides: whatever a record holds, no rule can become true. */
+/** Denies by the caller's side alone: no rule can become true for any record. */
 function requireAllowable(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }

@@ -111,6 +111,7 @@ function problemOf({ code, message, errors }: Refusal): Problem {
     case 'unique_violation':
     case 'still_referenced':
     case 'changed':
+    case 'last_admin':
     case 'idempotency_mismatch':
       return new Problem(code, message, { errors });
   }

@@ -8,6 +8,7 @@ export type RefusalCode =
   | 'unique_violation'
   | 'still_referenced'
   | 'changed'
+  | 'last_admin'
   | 'idempotency_mismatch'
   /** The first request under an idempotency key ended without an answer; a retry can succeed. */
   | 'idempotency_lost';

@@ -416,8 +416,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'a create is written whatever its rules say',
-    /WHERE \$\{condition\}\nRETURNING/,
-    'WHERE TRUE OR ${condition}\nRETURNING',
+    /WHERE \$\{condition\}\n {4}RETURNING/,
+    'WHERE TRUE OR ${condition}\n    RETURNING',
   ),
   fault(
     WRITTEN_ROW,
@@ -428,8 +428,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'members that leave are judged as members',
-    /WHERE id <> ALL\(\$\{leaving\}\) UNION/,
-    'WHERE TRUE OR id <> ALL(${leaving}) UNION',
+    /WHERE id <> ALL\(\$\{leaving\}\)/,
+    'WHERE TRUE OR id <> ALL(${leaving})',
   ),
   fault(
     WRITTEN_ROW,
@@ -440,10 +440,10 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'what joins is judged as if it had not',
-    / UNION SELECT unnest\(\$\{joining\}\)\)/,
-    ' UNION SELECT unnest(${joining}) WHERE FALSE)',
+    /SELECT unnest\(\$\{joining\}\)\)/,
+    'SELECT unnest(${joining}) WHERE FALSE)',
   ),
-  fault(LINKS, 'members that the caller may not read leave', /AND \$\{readable\(ask, collection, 'x'\)\}/, ''),
+  fault(LINKS, 'members that the caller may not read leave', /AND \$\{readable\(access, collection, 'x'\)\}/, ''),
   fault(
     HAS_ONE,
     'a hidden partner is let go',

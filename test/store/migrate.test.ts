@@ -164,8 +164,8 @@ describe.each(KINDS)('%s', (kind) => {
       ),
     );
     expect(why).toEqual([
-      expect.stringContaining('"things"."n" is to be required'),
-      expect.stringContaining('"things"."kind" would go from text to bigint'),
+      expect.stringContaining('"things"."n" becomes required'),
+      expect.stringContaining('"things"."kind" would change from text to bigint'),
       expect.stringContaining('in the required "must"'),
       expect.stringContaining('has "things"."group_id"'),
       expect.stringContaining('has "things"."note"'),
@@ -176,7 +176,7 @@ describe.each(KINDS)('%s', (kind) => {
     const duplicated = last(
       '{ title: string, n: float, kind: { type: string, unique: true }, note: string, flag: bool }',
     );
-    expect(await refusedFor(duplicated)).toContainEqual(expect.stringContaining('"things"."kind" is to be unique'));
+    expect(await refusedFor(duplicated)).toContainEqual(expect.stringContaining('"things"."kind" becomes unique'));
     await expect(applyMigration(db, schemaOf(duplicated), { allowDestructive: true })).rejects.toThrow();
     expect((await readCatalog(db)).has('more')).toBe(true);
     await applyMigration(db, schemaOf(last('{ title: string, n: float }')), { allowDestructive: true });

@@ -68,7 +68,7 @@ export const readContent = route({
     const sizes = readSizes(queryOf(ctx), app.schema.uploads.images);
     const id = idOf(ctx);
     const admission = admissionOf(ctx);
-    const { json } = await app.records.read(admission.ask(), { id, relations: [] });
+    const { json } = await app.records.read(admission.access(), { id, relations: [] });
     const content = await contentOf(JSON.parse(json) as FileRecord, { sizes, userId: admission.caller.id }, app);
     try {
       setHeaders(ctx, content);

@@ -20,7 +20,7 @@ export const linkFile = route({
     const admission = admissionOf(ctx);
     const { caller } = admission;
     const id = idOf(ctx);
-    await records.read(admission.ask(), { id, relations: [] });
+    await records.read(admission.access(), { id, relations: [] });
     const { token, expiresAt } = files.links.make({ fileId: id, sessionId: caller.sessionId, userId: caller.id });
     await auth.fileLinkMade(caller, id, clientOf(ctx, app));
     ctx.status = 201;

@@ -78,12 +78,12 @@ async function upload(ctx: Context, app: App): Promise<void> {
   try {
     const received = await receive(ctx.req, { boundary, limits: uploads, incoming });
     const data = { name: received.name, ...dataOf(received) };
-    const ask = admission.ask(data);
+    const access = admission.access(data);
     await incoming.publish();
     published.done = true;
     const create = async (tx: Transaction) => {
       if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
-      const written = await app.records.create(ask, { data, relations, given: givenOf(id, received) }, tx);
+      const written = await app.records.create(access, { data, relations, given: givenOf(id, received) }, tx);
       return answerCreated(ctx.path, written);
     };
     const answer =

@@ -33,9 +33,9 @@ export const createRecord = route({
     if (faults.length > 0) {
       throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors: faults });
     }
-    const ask = admission.ask(data);
+    const access = admission.access(data);
     const create = async (tx?: Transaction) =>
-      answerCreated(path, await app.records.create(ask, { data, relations }, tx));
+      answerCreated(path, await app.records.create(access, { data, relations }, tx));
     const userId = admission.caller.id;
     const claim = key === undefined ? undefined : { userId, path, key, bodyHash: bodyHashOf(ctx) };
     send(ctx, claim === undefined ? await create() : await withIdempotencyKey(app, claim, create));

@@ -35,7 +35,7 @@ export const listRecords = route({
     const admission = admissionOf(ctx);
     const query = readListQuery(queryOf(ctx), admission.collection);
     const count = wantsCount(ctx.get('Prefer'));
-    const { json, hasMore, total } = await records.list(admission.ask(), { ...query, count });
+    const { json, hasMore, total } = await records.list(admission.access(), { ...query, count });
     const { limit, offset } = query;
     const window = { limit, offset, has_more: hasMore, ...(total === undefined ? {} : { total }) };
     if (count) ctx.set('Preference-Applied', 'count=exact');

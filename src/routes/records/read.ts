@@ -20,7 +20,7 @@ export const readRecord = route({
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const relations = expandOf(ctx, admission.collection);
-    const { json, version } = await records.read(admission.ask(), { id: idOf(ctx), relations });
+    const { json, version } = await records.read(admission.access(), { id: idOf(ctx), relations });
     const etag = etagOf(version, json);
     ctx.set('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {

@@ -16,7 +16,7 @@ export const removeRecord = route({
   problems: ['not_found', 'changed', 'still_referenced', 'last_admin'],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    await app.records.remove(admission.ask(), { id: idOf(ctx), ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
+    await app.records.remove(admission.access(), { id: idOf(ctx), ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
     ctx.status = 204;
   },
 });

@@ -40,9 +40,9 @@ export const updateRecord = route({
     if (request.faults.length === 0 && Object.keys(request.data).length === 0) {
       throw new Problem('patch_empty', 'a patch changes at least one field');
     }
-    const ask = admission.ask(request.data);
+    const access = admission.access(request.data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
-    const updated = await app.records.update(ask, { ...request, id: idOf(ctx), ifVersion });
+    const updated = await app.records.update(access, { ...request, id: idOf(ctx), ifVersion });
     send(ctx, answerWritten(updated));
   },
 });

@@ -28,7 +28,7 @@ export function createTable(table: Table): readonly string[] {
 
 export const typeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
 
-/** Deferred: a write decides by policy on the resulting rows before a duplicate is told of. */
+/** Deferred: the policies decide on the resulting rows before a duplicate is reported. */
 const uniqueNamed = (table: string, column: string) =>
   ({ indexName: nameOf(table, [column], 'key'), deferrable: 'deferred' }) as const;
 

@@ -1,4 +1,4 @@
-/** The statements that lead from the actual tables to the wanted ones, in order; some lose data or may fail on it. */
+/** The statements that change the actual tables into the wanted ones, in order. Some lose data or may fail on it. */
 import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
@@ -14,7 +14,7 @@ interface PlanInput {
   readonly db: Queryable;
   readonly wanted: ReadonlyMap<string, Table>;
   readonly actual: ReadonlyMap<string, ActualTable>;
-  /** Tables that an earlier schema made; the others are nobody's to drop. */
+  /** Tables that an earlier schema created. Other tables are never dropped. */
   readonly owned: readonly string[];
 }
 
@@ -53,7 +53,7 @@ class TableDiff {
   readonly #table: Table;
   readonly #actual: ActualTable;
   readonly #alter: string;
-  /** Column as the schema names it → its name in the database, where that differs still. */
+  /** Column name in the schema → its name in the database, where they still differ. */
   readonly #renamed = new Map<string, string>();
 
   constructor(db: Queryable, table: Table, actual: ActualTable) {
@@ -78,7 +78,7 @@ class TableDiff {
     return [...steps, ...this.#dropColumns()];
   }
 
-  /** What refers to columns that other tables may only get in `steps`. */
+  /** Steps that refer to columns which other tables may get only in `steps`. */
   async stepsAfter(): Promise<Step[]> {
     const steps: Step[] = [];
     for (const column of this.#table.uniques) if (!this.#hasUnique(column)) steps.push(await this.#addUnique(column));
@@ -115,7 +115,9 @@ class TableDiff {
     if (!(await this.#exists('true'))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}" has rows, which would have no value in the required "${column.name}"; give it a default, or add it as optional first`,
+      destructive:
+        `"${this.#table.name}" has rows, and the required "${column.name}" would have no value in them; ` +
+        'give it a default, or add it as optional first',
     };
   }
 
@@ -130,11 +132,13 @@ class TableDiff {
 
   #changeType(column: Column, existing: ActualColumn): Step {
     const change = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} TYPE ${typeOf(column)}`;
-    // Whole numbers within ±(2^53−1) are doubles exactly.
+    // A double represents every int within ±(2^53−1) exactly.
     if (existing.type === 'bigint' && column.type === 'double precision') return { sql: change };
     return {
       sql: `${change} USING ${quotedName(column.name)}::text::${column.type}`,
-      destructive: `"${this.#table.name}"."${column.name}" would go from ${existing.type} to ${column.type}; values that do not fit are refused or changed`,
+      destructive:
+        `"${this.#table.name}"."${column.name}" would change from ${existing.type} to ${column.type}; ` +
+        'values that do not fit are changed, or make the migration fail',
     };
   }
 
@@ -144,7 +148,9 @@ class TableDiff {
     if (!(await this.#exists(`${quotedName(stored)} IS NULL`))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}"."${column.name}" is to be required, and rows without a value exist; give them one first`,
+      destructive:
+        `"${this.#table.name}"."${column.name}" becomes required, and some rows have no value; ` +
+        'give them one first',
     };
   }
 
@@ -159,7 +165,7 @@ class TableDiff {
     return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quotedName(name)}` }));
   }
 
-  /** After a column: refusals are told of the field that a constraint is named by. */
+  /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */
   #renameConstraints(): Step[] {
     const uniques = this.#table.uniques.map((column) => ({
       constraint: this.#uniqueOf(column),
@@ -216,21 +222,22 @@ class TableDiff {
     if (!this.#actual.columns.has(stored) || !(await this.#hasDuplicates(stored))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}"."${column}" is to be unique, and rows with equal values exist; change them first`,
+      destructive:
+        `"${this.#table.name}"."${column}" becomes unique, and some rows have equal values; ` + 'change them first',
     };
   }
 
   async #addForeignKey(key: ForeignKey): Promise<Step> {
     const statement = addForeignKey(this.#table.name, key);
     const stored = this.#renamed.get(key.column) ?? key.column;
-    const pointed = this.#actual.constraints.find(
+    const existing = this.#actual.constraints.find(
       ({ kind, columns }) => kind === 'f' && sameColumns(columns, [stored]),
     );
-    if (!this.#actual.columns.has(stored) || pointed?.table === key.table) return { sql: statement };
+    if (!this.#actual.columns.has(stored) || existing?.table === key.table) return { sql: statement };
     if (!(await this.#exists(`${quotedName(stored)} IS NOT NULL`))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}"."${key.column}" is to point to "${key.table}", and holds identifiers already`,
+      destructive: `"${this.#table.name}"."${key.column}" would reference "${key.table}", but already holds ids`,
     };
   }
 

@@ -36,7 +36,7 @@ export class MigrationRefused extends Error {
   }
 }
 
-/** 'bylaw' as a number: nobody else's lock. */
+/** 'bylaw' as a number, so that no other program uses the same lock. */
 const LOCK = 0x62_79_6c_61_77;
 
 const SCHEMA_RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (

@@ -103,9 +103,9 @@ export class Store {
 export interface Reading {
   readonly store: Store;
   readonly q: Queryable;
-  readonly ask: AccessContext;
+  readonly access: AccessContext;
 }
 
 /** The condition that the caller may read the row of `collection` that is named `alias`. */
-export const readable = (ask: AccessContext, collection: string, alias: string): Sql =>
-  ask.permit(collection, 'read').where(alias);
+export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
+  access.permit(collection, 'read').where(alias);

@@ -7,7 +7,7 @@ import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model
 import { ident, param, raw, sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
 
-/** A reference whose record goes with the one that it names. */
+/** A reference with `on_delete: cascade`. */
 interface CascadingReference {
   readonly collection: Collection;
   readonly relation: BelongsTo;
@@ -23,13 +23,13 @@ export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
  * The ids, by collection, of a record that this transaction has locked and of all that its delete cascades to. Leaves
- * out collections whose records nobody has to know of.
+ * out collections whose deletions have no further effect.
  */
 export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
   const { schema } = reading.store;
   const followed = collectionsToFollow(schema);
-  const going = new Map<string, Set<string>>([[reading.ask.collection.name, new Set()]]);
-  const waiting: Rows[] = [{ collection: reading.ask.collection.name, ids: [id] }];
+  const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
+  const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id] }];
   for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
     // Rows may reference one another in a ring.
     const known = going.get(rows.collection) ?? new Set();

@@ -15,11 +15,11 @@ const missing = ({ collection, pointer }: ReferencedId): Fault => ({
 });
 
 /** A related record must exist and be readable; the fault does not say which it is not. */
-export async function unreadableMentions(
-  { store, q, ask }: Reading,
-  mentions: readonly ReferencedId[],
+export async function unreadableReferences(
+  { store, q, access }: Reading,
+  references: readonly ReferencedId[],
 ): Promise<readonly Fault[]> {
-  const byCollection = Map.groupBy(mentions, ({ collection }) => collection);
+  const byCollection = Map.groupBy(references, ({ collection }) => collection);
   const faults = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
@@ -27,7 +27,7 @@ export async function unreadableMentions(
         SELECT x.id
           FROM ${store.from(collection, raw('x'))}
          WHERE x.id = ANY(${param('uuid[]', ids)})
-           AND ${readable(ask, collection, 'x')}`);
+           AND ${readable(access, collection, 'x')}`);
       const found = new Set(rows.map(([id]) => id));
       return group.filter(({ id }) => !found.has(id)).map(missing);
     }),

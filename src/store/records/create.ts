@@ -1,4 +1,4 @@
-/** Creates a record: checked, decided on as it would be stored, and written by the statement that decides. */
+/** Creates a record. The rules judge it as it would be stored, and the statement that decides also writes it. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED, type Row } from '../../policy/types.ts';
@@ -7,7 +7,7 @@ import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Transaction } from '../database/contract.ts';
 import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
-import { toRefusal, unreadableMentions } from './constraint-errors.ts';
+import { toRefusal, unreadableReferences } from './constraint-errors.ts';
 import { firstPartnerOf, writePartners } from './has-one.ts';
 import { type Data, type Input, readInput, type ServerValues, type Value } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
@@ -21,7 +21,7 @@ import { insertWhere, WRITTEN, type Writing } from './written-row.ts';
 export interface CreateRequest {
   readonly data: Data;
   readonly relations: readonly Relation[];
-  /** What the program sets itself: the identifier, and fields that callers cannot write (a file's size). */
+  /** Values that the program sets: the id, and fields that callers cannot write (a file's size). */
   readonly given?: ServerValues;
 }
 /** Only the id where the caller may not read the written record. */
@@ -29,61 +29,61 @@ export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function create(
   store: Store,
-  ask: AccessContext,
+  access: AccessContext,
   { data, relations, given = {} }: CreateRequest,
   tx?: Transaction,
 ): Promise<Written> {
-  const permit = ask.permit(ask.collection.name, 'create');
-  const input = readInput(ask, data, 'create', given);
-  const mentions = await unreadableMentions({ store, q: tx ?? store.db, ask }, input.mentions);
-  const faults = [...input.faults, ...mentions];
+  const permit = access.permit(access.collection.name, 'create');
+  const input = readInput(access, data, 'create', given);
+  const references = await unreadableReferences({ store, q: tx ?? store.db, access }, input.references);
+  const faults = [...input.faults, ...references];
   if (faults.length > 0) throw invalid(faults);
   const id = typeof given.id === 'string' ? given.id : uuidv7();
-  const creation = { id, store, ask, permit, input, relations };
+  const creation = { id, store, access, permit, input, relations };
   try {
     if (tx) return await writeIn(tx, creation);
-    return await store.uniqueQueue.run(uniqueKeys(ask.collection, input.values), () =>
+    return await store.uniqueQueue.run(uniqueKeys(access.collection, input.values), () =>
       isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
     );
   } catch (error) {
-    throw toRefusal(error, ask.collection);
+    throw toRefusal(error, access.collection);
   }
 }
 
 interface Creation {
   readonly id: string;
   readonly store: Store;
-  readonly ask: AccessContext;
+  readonly access: AccessContext;
   readonly permit: Permit;
   readonly input: Input;
   readonly relations: readonly Relation[];
 }
 
-/** All that matters is in the row itself: one statement does. */
-function isPlain({ ask, permit, input, relations }: Creation): boolean {
+/** Whether the rules need only the row itself, so that one statement is enough. */
+function isPlain({ access, permit, input, relations }: Creation): boolean {
   const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
-  return !hasMore && !permit.consultsOthers && !ask.permit(ask.collection.name, 'read').consultsOthers;
+  return !hasMore && !permit.consultsOthers && !access.permit(access.collection.name, 'read').consultsOthers;
 }
 
-async function writeAtOnce({ id, store, ask, permit, input }: Creation): Promise<Written> {
-  const values = withStamps({ id, now: ask.now }, input.values);
-  if (!permit.test(proposedRow(ask, values), NO_RELATED)) throw forbidden();
+async function writeAtOnce({ id, store, access, permit, input }: Creation): Promise<Written> {
+  const values = withStamps(id, access.now, input.values);
+  if (!permit.test(proposedRow(access, values), NO_RELATED)) throw forbidden();
   const cells = await insert(store, {
     write: (statement) => store.db.write(statement),
-    collection: ask.collection,
+    collection: access.collection,
     values,
   });
-  const read = ask.permit(ask.collection.name, 'read');
-  const shape = store.shape(ask.collection.name);
+  const read = access.permit(access.collection.name, 'read');
+  const shape = store.shape(access.collection.name);
   if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
-  return { id, ...(await answerOf({ store, q: store.db, ask }, cells, [])) };
+  return { id, ...(await answerOf({ store, q: store.db, access }, cells, [])) };
 }
 
-async function writeIn(tx: Transaction, { id, store, ask, permit, input, relations }: Creation): Promise<Written> {
-  const reading: Reading = { store, q: tx, ask };
-  const { collection } = ask;
+async function writeIn(tx: Transaction, { id, store, access, permit, input, relations }: Creation): Promise<Written> {
+  const reading: Reading = { store, q: tx, access };
+  const { collection } = access;
   const writing: Writing = {
-    values: withStamps({ id, now: ask.now }, input.values),
+    values: withStamps(id, access.now, input.values),
     members: input.links.map(firstMembersOf),
     partners: input.hasOnes.map(firstPartnerOf),
   };
@@ -97,10 +97,7 @@ async function writeIn(tx: Transaction, { id, store, ask, permit, input, relatio
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
 }
 
-const withStamps = (
-  { id, now }: { readonly id: string; readonly now: string },
-  values: readonly Value[],
-): readonly Value[] => [
+const withStamps = (id: string, now: string, values: readonly Value[]): readonly Value[] => [
   { column: 'id', type: 'uuid', value: id },
   { column: 'created_at', type: 'timestamptz', value: now },
   { column: 'updated_at', type: 'timestamptz', value: now },

@@ -6,7 +6,7 @@ import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
 import { recordColumns } from './select.ts';
 
-/** How many records a has_many or many_to_many shows; a record that has more says so in `expand_more`. */
+/** The number of records that a has_many or many_to_many shows; `expand_more` lists the relations that have more. */
 const MOST_EXPANDED = 100;
 
 interface Page {
@@ -18,7 +18,7 @@ interface Page {
 
 /** The JSON text of each record of the page. */
 export async function toJson(reading: Reading, { rows, from, relations }: Page): Promise<readonly string[]> {
-  const shape = reading.store.shape(reading.ask.collection.name);
+  const shape = reading.store.shape(reading.access.collection.name);
   if (relations.length === 0) return rows.map((cells) => shape.json(cells, from));
   if (rows.length === 0) return [];
   const records = rows.map((cells) => cells.slice(from));
@@ -34,7 +34,7 @@ export async function toJson(reading: Reading, { rows, from, relations }: Page):
 
 interface Expanded {
   readonly json: string;
-  /** The record has more of them than are shown. */
+  /** The record has more related records than are shown. */
   readonly isCut: boolean;
 }
 /** What a record's relation shows, given the record's cells. */
@@ -51,12 +51,12 @@ function expandOne(reading: Reading, relation: Relation, records: readonly Cells
   }
 }
 
-const mayReadNone = ({ ask }: Reading, { collection }: Relation): boolean =>
-  ask.permit(collection, 'read').verdict === 'deny';
+const mayReadNone = ({ access }: Reading, { collection }: Relation): boolean =>
+  access.permit(collection, 'read').verdict === 'deny';
 
 async function expandToOne(reading: Reading, relation: BelongsTo | HasOne, records: readonly Cells[]): Promise<Lookup> {
-  const { store, q, ask } = reading;
-  const own = store.shape(ask.collection.name);
+  const { store, q, access } = reading;
+  const own = store.shape(access.collection.name);
   const place =
     relation.kind === 'belongs_to'
       ? own.place(relation.name)
@@ -65,27 +65,27 @@ async function expandToOne(reading: Reading, relation: BelongsTo | HasOne, recor
   if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
   const { collection } = relation;
   const rows = await q.rows(sql`
-    SELECT ${recordColumns(store, ask, { collection, alias: 'x' })}
+    SELECT ${recordColumns(store, access, { collection, alias: 'x' })}
       FROM ${store.from(collection, raw('x'))}
      WHERE x.id = ANY(${param('uuid[]', ids)})
-       AND ${readable(ask, collection, 'x')}`);
+       AND ${readable(access, collection, 'x')}`);
   const shape = store.shape(collection);
   const byId = new Map(rows.map((cells) => [cells[0], shape.json(cells)]));
   return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
 }
 
-/** For each record the database reads one related row more than is shown: it tells whether there are more. */
+/** Reads one more related row per record than is shown, which reveals whether there are more. */
 async function expandToMany(
   reading: Reading,
   relation: HasMany | ManyToMany,
   records: readonly Cells[],
 ): Promise<Lookup> {
   if (mayReadNone(reading, relation)) return () => ({ json: '[]', isCut: false });
-  const { store, q, ask } = reading;
+  const { store, q, access } = reading;
   const { collection } = relation;
   const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
   const rows = await q.rows(sql`
-    SELECT record.id, ${recordColumns(store, ask, { collection, alias: 'x' })}
+    SELECT record.id, ${recordColumns(store, access, { collection, alias: 'x' })}
       FROM unnest(${param(
         'uuid[]',
         records.map((record) => record[0]),
@@ -94,7 +94,7 @@ async function expandToMany(
            SELECT x.*
              FROM ${source}
             WHERE ${key} = record.id
-              AND ${readable(ask, collection, 'x')}
+              AND ${readable(access, collection, 'x')}
             ORDER BY x.id
             LIMIT ${typedLiteral('int8', MOST_EXPANDED + 1)}) AS x
      ORDER BY x.id`);
@@ -113,7 +113,7 @@ async function expandToMany(
 
 interface RelatedSource {
   readonly source: Sql;
-  /** Equals the identifier of the record that the row is related to. */
+  /** Equals the id of the record that the row is related to. */
   readonly key: Sql;
 }
 

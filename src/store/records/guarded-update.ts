@@ -22,7 +22,7 @@ export class GuardedUpdate {
 
   /** Undefined: there is no such row. */
   static async lock(reading: Reading, target: Target): Promise<GuardedUpdate | undefined> {
-    const permit = reading.ask.permit(target.collection, 'update');
+    const permit = reading.access.permit(target.collection, 'update');
     const conditions = permit.update.columns(STORED);
     const lock = { ...target, conditions, other: permit.consultsOthers, strength: 'NO KEY UPDATE' } as const;
     const before = await lockRow(reading, lock);
@@ -40,8 +40,8 @@ export class GuardedUpdate {
   }
 
   /** Writes the row where a rule allows the result; false: nothing was written. Members and partners are left to the caller. */
-  write({ store, q, ask }: Reading, writing: Writing): Promise<boolean> {
+  write({ store, q, access }: Reading, writing: Writing): Promise<boolean> {
     const condition = this.#permit.allows(STORED, WRITTEN);
-    return updateWhere(store, q, { ...this.#target, writing, condition, now: ask.now });
+    return updateWhere(store, q, { ...this.#target, writing, condition, now: access.now });
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Setting a has_one moves the unique reference of the other side: the record that held the place lets go, and the named one takes it.
- * Each is an update of a record of the other collection, under its update rules, and an operation of its own after the record's.
+ * Setting a has_one moves the unique reference on the other side: the current holder is cleared, and the new one is set.
+ * Each is a separate update of a record of the other collection, under its update rules, after the record's own write.
  */
 import type { BelongsTo, HasOne } from '../../schema/model.ts';
-import { ident, param, raw, sql } from '../../sql.ts';
+import { ident, raw, sql, uuid } from '../../sql.ts';
 import { forbidden, invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
 import type { PartnerChange, Writing } from './written-row.ts';
 
-/** For a record that this transaction has locked. A partner that the caller may not read cannot be let go: it stays. */
+/** For a record that this transaction has locked. A partner that the caller may not read cannot be cleared: it stays. */
 export async function partnerChangeOf(reading: Reading, id: string, setting: HasOneSetting): Promise<PartnerChange> {
   if (setting.id !== null) return { ...setting, partner: setting.id };
   const holder = await holderOf(reading, setting.relation, id);
@@ -22,7 +22,7 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
 /** For a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
-/** After the record's own write: each partner is an operation of its own, judged against a database in which every place is held once. */
+/** After the record's own write: each partner is a separate operation, judged while unique constraints hold. */
 export async function writePartners(reading: Reading, id: string, changes: readonly PartnerChange[]): Promise<void> {
   for (const change of changes) {
     await reading.q.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
@@ -39,21 +39,23 @@ async function writePartner(reading: Reading, id: string, change: PartnerChange)
   if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id });
 }
 
-/** The record that has the place now. */
+/** The id of the current holder, whose row it locks. */
 async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Promise<string | undefined> {
-  const [row] = await q.rows(sql`SELECT x.id
-FROM ${store.from(relation.collection, raw('x'))}
-WHERE x.${ident(relation.viaColumn)} = ${param('uuid', id)}
-FOR UPDATE`);
+  const [row] = await q.rows(sql`
+    SELECT x.id
+      FROM ${store.from(relation.collection, raw('x'))}
+     WHERE x.${ident(relation.viaColumn)} = ${uuid(id)}
+       FOR UPDATE`);
   return row?.[0] ?? undefined;
 }
 
-/** A statement of its own, after the row was locked: one that waits for a lock sees other rows as they were before the wait. */
-async function isReadable({ store, q, ask }: Reading, { collection }: HasOne, id: string): Promise<boolean> {
-  const rows = await q.rows(sql`SELECT 1
-FROM ${store.from(collection, raw('x'))}
-WHERE x.id = ${param('uuid', id)}
-AND ${readable(ask, collection, 'x')}`);
+/** A separate statement after the lock: one that waits for a lock sees other rows as they were before the wait. */
+async function isReadable({ store, q, access }: Reading, { collection }: HasOne, id: string): Promise<boolean> {
+  const rows = await q.rows(sql`
+    SELECT 1
+      FROM ${store.from(collection, raw('x'))}
+     WHERE x.id = ${uuid(id)}
+       AND ${readable(access, collection, 'x')}`);
   return rows.length > 0;
 }
 
@@ -61,7 +63,7 @@ interface Clearing {
   readonly relation: HasOne;
   readonly holder: string;
   readonly pointer: string;
-  /** Another record takes the place. */
+  /** Another record becomes the holder. */
   readonly isMoved: boolean;
 }
 
@@ -100,7 +102,7 @@ function cannotLetGo({ name, collection, via }: HasOne, pointer: string): Refusa
   return invalid([{ pointer, code: 'required', detail }]);
 }
 
-/** Reporting that there is one reveals nothing else: a place can be held once. */
+/** Reveals only that there is a holder: there can be one at most. */
 function heldByHidden(pointer: string): Refusal {
   const detail = 'the place is held by another record';
   return new Refusal('unique_violation', detail, [{ pointer, code: 'unique_violation', detail }]);

@@ -14,7 +14,7 @@ export interface Value {
   readonly type: SqlType;
   readonly value: Scalar | readonly string[] | null;
 }
-/** An identifier that the body names, which must be of a record that the caller may read. */
+/** An id in the body; the caller must be able to read its record. */
 export interface ReferencedId {
   readonly collection: string;
   readonly id: string;
@@ -25,7 +25,7 @@ export interface HasOneSetting {
   readonly id: string | null;
   readonly pointer: string;
 }
-/** `set` is there where the members are replaced; `add` and `remove` have no identifier in common with what came after them. */
+/** With `set` the members are replaced. `add` and `remove` have no id in common. */
 export interface LinkChange {
   readonly relation: ManyToMany;
   readonly set: readonly string[] | undefined;
@@ -38,7 +38,7 @@ export interface Input {
   readonly hasOnes: readonly HasOneSetting[];
   readonly links: readonly LinkChange[];
   readonly roles: RolesChange | undefined;
-  readonly mentions: readonly ReferencedId[];
+  readonly references: readonly ReferencedId[];
   readonly faults: readonly Fault[];
 }
 
@@ -50,34 +50,33 @@ export type Data = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Data =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What the program itself sets on create, by the names of fields that callers cannot write. */
+/** Values that the program sets on create, by the names of fields that callers cannot write. */
 export type ServerValues = Readonly<Record<string, Scalar>>;
 
-/** On create, what is left out takes its default. */
-export function readInput(ask: AccessContext, data: Data, mode: 'create' | 'update', given: ServerValues = {}): Input {
-  const reader = new InputReader(ask, { mode, given });
+/** On create, omitted members get their default. */
+export function readInput(access: AccessContext, data: Data, mode: Mode, given: ServerValues = {}): Input {
+  const reader = new InputReader(access, mode, given);
   reader.readAll(data);
   return reader;
 }
+
+type Mode = 'create' | 'update';
 
 class InputReader implements Input {
   readonly values: Value[] = [];
   readonly hasOnes: HasOneSetting[] = [];
   readonly links: LinkChange[] = [];
-  readonly mentions: ReferencedId[] = [];
+  readonly references: ReferencedId[] = [];
   readonly faults: Fault[] = [];
   roles: RolesChange | undefined;
-  readonly #ask: AccessContext;
+  readonly #access: AccessContext;
   readonly #collection: Collection;
-  readonly #mode: 'create' | 'update';
+  readonly #mode: Mode;
   readonly #given: ServerValues;
 
-  constructor(
-    ask: AccessContext,
-    { mode, given }: { readonly mode: 'create' | 'update'; readonly given: ServerValues },
-  ) {
-    this.#ask = ask;
-    this.#collection = ask.collection;
+  constructor(access: AccessContext, mode: Mode, given: ServerValues) {
+    this.#access = access;
+    this.#collection = access.collection;
     this.#mode = mode;
     this.#given = given;
   }
@@ -92,7 +91,7 @@ class InputReader implements Input {
       else this.#unknown(key);
     }
     if (this.#mode === 'create') this.#fillIn(data);
-    // In one order, whatever the order of the body: equal sets of columns are one statement.
+    // Sorted, so that equal sets of columns give one statement for any order of the body.
     this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
 
@@ -136,21 +135,21 @@ class InputReader implements Input {
   #readField(field: Field, value: unknown, pointer: string): void {
     const kind = FIELD_KINDS[field.type];
     const read = value === null ? undefined : kind.fromJson(value, field);
-    if (read === undefined) this.#setNull(field, { type: kind.sqlType, pointer });
+    if (read === undefined) this.#setNull(field, kind.sqlType, pointer);
     else if (read.fault) this.fault(pointer, read.fault.code, read.fault.detail);
     else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
   }
 
-  #setNull(member: Field | BelongsTo, { type, pointer }: { readonly type: SqlType; readonly pointer: string }): void {
+  #setNull(member: Field | BelongsTo, type: SqlType, pointer: string): void {
     if (member.required) this.fault(pointer, 'required', `\`${member.name}\` must have a value`);
     else this.values.push({ column: member.column, type, value: null });
   }
 
   #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
     const id = value === null ? null : this.#readId(value, pointer);
-    if (id === null) this.#setNull(relation, { type: 'uuid', pointer });
+    if (id === null) this.#setNull(relation, 'uuid', pointer);
     if (id === null || id === undefined) return;
-    this.mentions.push({ collection: relation.collection, id, pointer });
+    this.references.push({ collection: relation.collection, id, pointer });
     this.values.push({ column: relation.column, type: 'uuid', value: id });
   }
 
@@ -164,7 +163,7 @@ class InputReader implements Input {
   #readHasOne(relation: HasOne, value: unknown, pointer: string): void {
     const id = value === null ? null : this.#readId(value, pointer);
     if (id === undefined) return;
-    if (id !== null) this.mentions.push({ collection: relation.collection, id, pointer });
+    if (id !== null) this.references.push({ collection: relation.collection, id, pointer });
     this.hasOnes.push({ relation, id, pointer });
   }
 
@@ -175,7 +174,7 @@ class InputReader implements Input {
     const add = this.#readIds(lists.add, `${pointer}/add`) ?? [];
     const remove = this.#readIds(lists.remove, `${pointer}/remove`) ?? [];
     for (const { id, pointer: place } of [...(set ?? []), ...add]) {
-      this.mentions.push({ collection: relation.collection, id, pointer: place });
+      this.references.push({ collection: relation.collection, id, pointer: place });
     }
     const gone = new Set(placedIds(remove));
     const kept = (ids: readonly string[]) => [...new Set(ids)].filter((id) => !gone.has(id));
@@ -204,8 +203,8 @@ class InputReader implements Input {
 
   #readIds(value: unknown, pointer: string): readonly Placed[] | undefined {
     if (value === undefined) return undefined;
-    if (!Array.isArray(value)) return void this.fault(pointer, 'wrong_type', 'expected a list of identifiers');
-    if (value.length > MAX_IDS) return void this.fault(pointer, 'too_many', `expected at most ${MAX_IDS} identifiers`);
+    if (!Array.isArray(value)) return void this.fault(pointer, 'wrong_type', 'expected a list of ids');
+    if (value.length > MAX_IDS) return void this.fault(pointer, 'too_many', `expected at most ${MAX_IDS} ids`);
     return value.flatMap((item, i) => {
       const id = this.#readId(item, `${pointer}/${i}`);
       return id === undefined ? [] : [{ id, pointer: `${pointer}/${i}` }];
@@ -222,18 +221,15 @@ class InputReader implements Input {
     for (const field of this.#collection.fields.values()) {
       if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
       const value = Object.hasOwn(this.#given, field.name) ? this.#given[field.name] : this.#defaultOf(field.default);
-      this.#default(field, { type: FIELD_KINDS[field.type].sqlType, value });
+      this.#default(field, FIELD_KINDS[field.type].sqlType, value);
     }
     for (const relation of this.#collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
-      this.#default(relation, { type: 'uuid', value: this.#defaultOf(relation.default) });
+      this.#default(relation, 'uuid', this.#defaultOf(relation.default));
     }
   }
 
-  #default(
-    member: Field | BelongsTo,
-    { type, value }: { readonly type: SqlType; readonly value: Scalar | undefined },
-  ): void {
+  #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
     if (value !== undefined) this.values.push({ column: member.column, type, value });
     else if (member.required)
       this.fault(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
@@ -246,9 +242,9 @@ class InputReader implements Input {
       case 'constant':
         return value.value;
       case 'now':
-        return this.#ask.now;
+        return this.#access.now;
       case 'auth':
-        return (this.#ask.auth[value.name] ?? undefined) as Scalar | undefined;
+        return (this.#access.auth[value.name] ?? undefined) as Scalar | undefined;
     }
   }
 }

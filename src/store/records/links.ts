@@ -1,6 +1,6 @@
-/** Members of many_to_many relations. Which of them come and go is settled before the write, because the rules are asked of the result. */
+/** Members of many_to_many relations. The members to add and remove are known before the write: the rules judge the result. */
 import type { ManyToMany } from '../../schema/model.ts';
-import { ident, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from './access-context.ts';
 import type { LinkChange } from './input.ts';
 import type { MemberChange } from './written-row.ts';
@@ -27,18 +27,22 @@ const notIn = (ids: readonly string[]): Sql => sql`<> ALL(${param('uuid[]', ids)
 interface Leaving {
   readonly relation: ManyToMany;
   readonly id: string;
-  /** What follows the member's id in the condition. */
+  /** The condition on the member's id, written after it. */
   readonly isLeaving: Sql;
 }
 
-async function leavingOf({ store, q, ask }: Reading, { relation, id, isLeaving }: Leaving): Promise<readonly string[]> {
+async function leavingOf(
+  { store, q, access }: Reading,
+  { relation, id, isLeaving }: Leaving,
+): Promise<readonly string[]> {
   const { linkTable, sourceColumn, targetColumn, collection } = relation;
-  const rows = await q.rows(sql`SELECT x.id
-FROM ${ident(linkTable)} AS l
-JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}
-WHERE l.${ident(sourceColumn)} = ${param('uuid', id)}
-AND x.id ${isLeaving}
-AND ${readable(ask, collection, 'x')}`);
+  const rows = await q.rows(sql`
+    SELECT x.id
+      FROM ${ident(linkTable)} AS l
+      JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}
+     WHERE l.${ident(sourceColumn)} = ${uuid(id)}
+       AND x.id ${isLeaving}
+       AND ${readable(access, collection, 'x')}`);
   return rows.map(([member]) => member!);
 }
 
@@ -56,14 +60,17 @@ interface MembersOfRecord {
 /** Sorted, so that two writes take their locks in one order. */
 async function linkMembers({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  await q.run(sql`INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)})
-SELECT ${param('uuid', id)}, target FROM unnest(${param('uuid[]', members.toSorted())}) AS target
-ON CONFLICT DO NOTHING`);
+  await q.run(sql`
+    INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)})
+    SELECT ${uuid(id)}, target
+      FROM unnest(${param('uuid[]', members.toSorted())}) AS target
+    ON CONFLICT DO NOTHING`);
 }
 
 async function unlink({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  await q.run(sql`DELETE FROM ${ident(linkTable)}
-WHERE ${ident(sourceColumn)} = ${param('uuid', id)}
-AND ${ident(targetColumn)} = ANY(${param('uuid[]', members)})`);
+  await q.run(sql`
+    DELETE FROM ${ident(linkTable)}
+     WHERE ${ident(sourceColumn)} = ${uuid(id)}
+       AND ${ident(targetColumn)} = ANY(${param('uuid[]', members)})`);
 }

@@ -30,14 +30,14 @@ export interface Page {
   readonly total?: number;
 }
 
-export async function list(store: Store, ask: AccessContext, request: ListRequest): Promise<Page> {
-  const permit = ask.permit(ask.collection.name, 'list');
-  // In one order, whatever the order of the request: equal sets of filters are one statement.
-  const filters = request.filters.map((filter) => conditionOf(store, ask, filter)).sort(byText);
+export async function list(store: Store, access: AccessContext, request: ListRequest): Promise<Page> {
+  const permit = access.permit(access.collection.name, 'list');
+  // Sorted, so that equal sets of filters give one statement for any order of the request.
+  const filters = request.filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
   const conditions = permit.verdict === 'allow' ? filters : [...filters, permit.where('t')];
-  const source = store.from(ask.collection.name, raw('t'));
+  const source = store.from(access.collection.name, raw('t'));
   const where = conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
-  const columns = recordColumns(store, ask, { collection: ask.collection.name, alias: 't' });
+  const columns = recordColumns(store, access, { collection: access.collection.name, alias: 't' });
   const q = store.db.replica;
   const [rows, total] = await Promise.all([
     q.rows(sql`
@@ -48,7 +48,7 @@ export async function list(store: Store, ask: AccessContext, request: ListReques
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
-  const records = await toJson({ store, q, ask }, { rows: shown, from: 0, relations: request.relations });
+  const records = await toJson({ store, q, access }, { rows: shown, from: 0, relations: request.relations });
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
 }
 
@@ -67,7 +67,7 @@ function windowOf({ limit, offset }: ListRequest): Sql {
   return offset === 0 ? most : sql`${most} OFFSET ${param('int8', offset)}`;
 }
 
-function conditionOf(store: Store, ask: AccessContext, filter: Filter): Sql {
+function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
   switch (filter.kind) {
     case 'field':
       return sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`;
@@ -76,11 +76,11 @@ function conditionOf(store: Store, ask: AccessContext, filter: Filter): Sql {
     case 'belongs_to':
       return sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`;
     case 'has_one':
-      return referencedBy(store, ask, filter);
+      return referencedBy(store, access, filter);
     case 'any':
       return filter.relation.kind === 'has_many'
-        ? referencedBy(store, ask, { relation: filter.relation, id: filter.id })
-        : linkedTo(store, ask, { relation: filter.relation, id: filter.id });
+        ? referencedBy(store, access, { relation: filter.relation, id: filter.id })
+        : linkedTo(store, access, { relation: filter.relation, id: filter.id });
   }
 }
 
@@ -90,16 +90,16 @@ interface ListTarget<R> {
 }
 
 /** One look-up of the target's row, however large the listed table is. */
-function referencedBy(store: Store, ask: AccessContext, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+function referencedBy(store: Store, access: AccessContext, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
   const { collection, viaColumn } = relation;
   return sql`t.id = (
     SELECT f.${ident(viaColumn)}
       FROM ${store.from(collection, raw('f'))}
      WHERE f.id = ${uuid(id)}
-       AND ${readable(ask, collection, 'f')})`;
+       AND ${readable(access, collection, 'f')})`;
 }
 
-function linkedTo(store: Store, ask: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
+function linkedTo(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
   const { collection, linkTable, sourceColumn, targetColumn } = relation;
   return sql`EXISTS (
     SELECT 1
@@ -107,5 +107,5 @@ function linkedTo(store: Store, ask: AccessContext, { relation, id }: ListTarget
       JOIN ${store.from(collection, raw('f'))} ON f.id = l.${ident(targetColumn)}
      WHERE l.${ident(sourceColumn)} = t.id
        AND l.${ident(targetColumn)} = ${uuid(id)}
-       AND ${readable(ask, collection, 'f')})`;
+       AND ${readable(access, collection, 'f')})`;
 }

@@ -36,7 +36,7 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | un
   const { collection, id, strength } = lock;
   const { relations } = store.shape(collection).collection;
   const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
-  if (!hasMore && !lock.other && !reading.ask.permit(collection, 'read').consultsOthers) {
+  if (!hasMore && !lock.other && !reading.access.permit(collection, 'read').consultsOthers) {
     return look(reading, lock, raw(` FOR ${strength}`));
   }
   const found = await q.rows(sql`
@@ -53,14 +53,14 @@ export async function lookAt(reading: Reading, place: Place): Promise<Locked> {
 }
 
 async function look(
-  { store, q, ask }: Reading,
+  { store, q, access }: Reading,
   { collection, id, conditions }: Place,
   locking: Sql,
 ): Promise<Locked | undefined> {
   const versions = await store.versions(q);
   const place = { collection, alias: 't' };
-  const questions = [readable(ask, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
-  const columns = join([versionColumn('t'), recordColumns(store, ask, place), ...questions], ', ');
+  const questions = [readable(access, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
+  const columns = join([versionColumn('t'), recordColumns(store, access, place), ...questions], ', ');
   const [cells] = await q.rows(sql`
     SELECT ${columns}
       FROM ${store.from(collection, raw('t'))}

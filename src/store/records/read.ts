@@ -17,8 +17,8 @@ export interface Answer {
   readonly version: string;
 }
 
-export async function read(store: Store, ask: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
-  const reading = { store, q: store.db.replica, ask };
+export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
+  const reading = { store, q: store.db.replica, access };
   const cells = await selectReadable(reading, id);
   if (cells === undefined) throw notFound();
   return answerOf(reading, cells, relations);
@@ -26,9 +26,9 @@ export async function read(store: Store, ask: AccessContext, { id, relations }: 
 
 /** `cells`: the version, then the record. */
 export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
-  const { store, q, ask } = reading;
+  const { store, q, access } = reading;
   const versions = await store.versions(q);
   const [json] = await toJson(reading, { rows: [cells], from: VERSION_WIDTH, relations });
   const [count, id] = cells;
-  return { json: json!, version: versions.of({ collection: ask.collection.name, id: id!, count: count! }) };
+  return { json: json!, version: versions.of({ collection: access.collection.name, id: id!, count: count! }) };
 }

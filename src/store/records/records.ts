@@ -13,12 +13,12 @@ import { type UpdateRequest, update } from './update.ts';
 export type { AccessContext, Hooks } from './access-context.ts';
 
 export interface Records {
-  list(ask: AccessContext, request: ListRequest): Promise<Page>;
-  read(ask: AccessContext, request: ReadRequest): Promise<Answer>;
+  list(access: AccessContext, request: ListRequest): Promise<Page>;
+  read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
-  create(ask: AccessContext, request: CreateRequest, tx?: Transaction): Promise<Written>;
-  update(ask: AccessContext, request: UpdateRequest): Promise<Written>;
-  remove(ask: AccessContext, request: RemoveRequest): Promise<void>;
+  create(access: AccessContext, request: CreateRequest, tx?: Transaction): Promise<Written>;
+  update(access: AccessContext, request: UpdateRequest): Promise<Written>;
+  remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
   /** `where` names the table `t`. */
   findSystem(q: Queryable, collection: string, where: Sql): Promise<readonly SystemRecord[]>;
@@ -27,11 +27,11 @@ export interface Records {
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
   const store = new Store(db, schema, hooks);
   return {
-    list: (ask, request) => list(store, ask, request),
-    read: (ask, request) => read(store, ask, request),
-    create: (ask, request, tx) => create(store, ask, request, tx),
-    update: (ask, request) => update(store, ask, request),
-    remove: (ask, request) => remove(store, ask, request),
+    list: (access, request) => list(store, access, request),
+    read: (access, request) => read(store, access, request),
+    create: (access, request, tx) => create(store, access, request, tx),
+    update: (access, request) => update(store, access, request),
+    remove: (access, request) => remove(store, access, request),
     insertSystem: (tx, collection, values) => insertSystem(store, tx, { collection, values }),
     findSystem: (q, collection, where) => findSystem(store, q, { collection, where }),
   };

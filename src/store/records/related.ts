@@ -1,4 +1,4 @@
-/** Rows that a policy walks to, loaded as its needs declare: a statement for each relation of each level. */
+/** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
 import { invariant } from '../../invariant.ts';
 import { type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model.ts';
@@ -14,12 +14,12 @@ interface RelatedSource {
 export interface Loading {
   readonly collection: string;
   readonly stored?: Row;
-  /** The record that a write makes, which names its partners and members itself. */
+  /** The record that a write produces, which holds the ids of its partners and members itself. */
   readonly written?: Row;
-  /** The id of a record that is left out, as if the database did not have it. */
+  /** The id of a record to leave out, as if the database did not have it. */
   readonly without?: string;
   readonly needs: readonly Need[];
-  /** Records whose ids the request holds. */
+  /** Records whose ids come from the request. */
   readonly requested?: readonly RequestedRecord[];
 }
 interface RequestedRecord {
@@ -38,7 +38,7 @@ export async function loadRelated({ store, q }: RelatedSource, loading: Loading)
   return loader;
 }
 
-/** The partners and members that a stored record has, by the names of the relations: with its row, the record as a write that changes nothing makes it. */
+/** The partners and members of a stored record by relation. With its row, this is the record as an empty write would produce it. */
 export async function heldBy({ store, q }: RelatedSource, collection: string, record: Row): Promise<Row> {
   const loader = new Loader(store, q, undefined);
   const held: Record<string, unknown> = {};
@@ -53,6 +53,12 @@ export async function heldBy({ store, q }: RelatedSource, collection: string, re
     held[relation.name] = relation.kind === 'has_one' ? (ids[0] ?? null) : ids;
   }
   return held;
+}
+
+interface RelatedRows {
+  readonly source: Sql;
+  /** Equals the id of the record that the row is related to. */
+  readonly key: Sql;
 }
 
 interface Level {
@@ -87,9 +93,7 @@ class Loader implements Related {
       const relation = this.#store.shape(collection).collection.relations.get(need.relation);
       invariant(relation !== undefined, `${collection} has the relation ${need.relation}`);
       const isHeld = relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many');
-      const found = isHeld
-        ? await this.#loadHeld(relation, rows)
-        : await this.#loadMany(collection, { relation, rows });
+      const found = isHeld ? await this.#loadHeld(relation, rows) : await this.#loadMany(collection, relation, rows);
       if (found.length > 0) await this.load(relation.collection, { rows: found, isWritten: false, needs: need.needs });
     }
   }
@@ -109,37 +113,36 @@ class Loader implements Related {
     const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
     const shape = this.#store.shape(collection);
-    const cells = await this.#q.rows(sql`SELECT ${shape.columns('x')}
-FROM ${this.#store.from(collection, raw('x'))}
-WHERE x.id = ANY(${param('uuid[]', [...ids])})`);
+    const cells = await this.#q.rows(sql`
+      SELECT ${shape.columns('x')}
+        FROM ${this.#store.from(collection, raw('x'))}
+       WHERE x.id = ANY(${param('uuid[]', [...ids])})`);
     const found = cells.map((row) => shape.row(row));
     for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
     return found;
   }
 
-  async #loadMany(
-    collection: string,
-    { relation, rows }: { readonly relation: Relation; readonly rows: readonly Row[] },
-  ): Promise<readonly Row[]> {
+  async #loadMany(collection: string, relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     const shape = this.#store.shape(relation.collection);
-    const { key, source } = this.#belongingTo(relation);
+    const { key, source } = this.#relatedBy(relation);
     const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
-    const cells = await this.#q.rows(sql`SELECT ${key}, ${shape.columns('x')}
-FROM ${source}
-WHERE ${key} = ANY(${param('uuid[]', owners)})`);
+    const cells = await this.#q.rows(sql`
+      SELECT ${key}, ${shape.columns('x')}
+        FROM ${source}
+       WHERE ${key} = ANY(${param('uuid[]', owners)})`);
     const others = cells.filter((row) => row[1] !== this.#without);
     return others.map((row) => {
       const found = shape.row(row, 1);
       const place = `${collection}/${relation.name}/${row[0]}`;
       const known = this.#manys.get(place);
-      // Two roots may lead to one place.
+      // Two roots may reach the same record.
       if (known === undefined) this.#manys.set(place, [found]);
       else if (known.every(({ id }) => id !== found.id)) known.push(found);
       return found;
     });
   }
 
-  #belongingTo(relation: Relation): { readonly key: Sql; readonly source: Sql } {
+  #relatedBy(relation: Relation): RelatedRows {
     const target = this.#store.from(relation.collection, raw('x'));
     if (relation.kind !== 'many_to_many') {
       invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');

@@ -16,8 +16,8 @@ export interface RemoveRequest {
   readonly ifVersion?: readonly string[] | undefined;
 }
 
-export async function remove(store: Store, ask: AccessContext, request: RemoveRequest): Promise<void> {
-  const gone = await removed(store, ask, request);
+export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
+  const gone = await removed(store, access, request);
   const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
   if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
@@ -28,9 +28,9 @@ const idsOf = (records: RecordsByCollection, collection: string): readonly strin
 ];
 
 /** What was deleted. */
-async function removed(store: Store, ask: AccessContext, request: RemoveRequest): Promise<RecordsByCollection> {
+async function removed(store: Store, access: AccessContext, request: RemoveRequest): Promise<RecordsByCollection> {
   try {
-    return await store.db.transaction((tx) => removeIn({ store, q: tx, ask }, tx, request));
+    return await store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request));
   } catch (error) {
     throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
   }
@@ -41,9 +41,9 @@ async function removeIn(
   tx: Transaction,
   { id, ifVersion }: RemoveRequest,
 ): Promise<RecordsByCollection> {
-  const { store, ask } = reading;
-  const { name } = ask.collection;
-  const permit = ask.permit(name, 'delete');
+  const { store, access } = reading;
+  const { name } = access.collection;
+  const permit = access.permit(name, 'delete');
   const conditions = [permit.where('t')];
   const locked = await lockRow(reading, {
     collection: name,
@@ -58,22 +58,22 @@ async function removeIn(
   const going = await recordsGoingWith(reading, id);
   const users = idsOf(going, 'users');
   if (users.length > 0) {
-    await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(ask) }, tx);
+    await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
-  await tx.run(sql`DELETE FROM ${tableOf(ask.collection)} WHERE id = ${param('uuid', id)}`);
+  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${param('uuid', id)}`);
   return going;
 }
 
 /** Losing a member or a reference is a change of a record, which the database's own SET NULL and CASCADE would not count. */
-function* updatesToReferrers({ store, ask }: Reading, going: RecordsByCollection): Iterable<Sql> {
+function* updatesToReferrers({ store, access }: Reading, going: RecordsByCollection): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       const ids = going.get(relation.collection);
       if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
       const targets = param('uuid[]', [...ids]);
-      if (relation.kind === 'many_to_many') yield touchOwners(collection, relation, { targets, now: ask.now });
-      if (relation.kind === 'belongs_to') yield clearReference(collection, relation, { targets, now: ask.now });
+      if (relation.kind === 'many_to_many') yield touchOwners(collection, relation, { targets, now: access.now });
+      if (relation.kind === 'belongs_to') yield clearReference(collection, relation, { targets, now: access.now });
     }
   }
 }

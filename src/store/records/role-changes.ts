@@ -6,7 +6,7 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Fault } from '../../problem.ts';
 import type { Schema } from '../../schema/model.ts';
-import { param, sql } from '../../sql.ts';
+import { param, sql, uuid } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden } from '../refusal.ts';
 import type { AccessContext } from './access-context.ts';
@@ -35,7 +35,7 @@ export function readRolesChange(
   return { set: list('set'), add: list('add') ?? [], remove: list('remove') ?? [], pointer };
 }
 
-/** Names that are no role of the schema. A role that left the schema can still be taken away. */
+/** Faults for names that are not roles of the schema. A role that was dropped from the schema can still be removed. */
 export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly Fault[] {
   const faults = (names: readonly string[], key: string) =>
     names.flatMap((name, i) => {
@@ -59,26 +59,32 @@ export function mayAssignSome(schema: Schema, auth: Row): boolean {
 
 const rolesOf = (auth: Row): readonly string[] => (Array.isArray(auth.roles) ? auth.roles : []);
 
-function mayAssign(schema: Schema, ask: AccessContext, role: string): boolean {
-  return rolesOf(ask.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {
+  return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
-/** Throws `forbidden` where a role that changes is not the caller's to assign. `before`: the roles of the locked row. */
+export interface RoleAssignment {
+  /** The roles of the locked row. */
+  readonly before: readonly string[];
+  readonly change: RolesChange;
+}
+
+/** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */
 export function rolesAfter(
   schema: Schema,
-  ask: AccessContext,
-  { before, change }: { readonly before: readonly string[]; readonly change: RolesChange },
+  access: AccessContext,
+  { before, change }: RoleAssignment,
 ): readonly string[] {
   const after = new Set([...(change.set ?? before), ...change.add]);
   for (const role of change.remove) after.delete(role);
   const changed = [...after.symmetricDifference(new Set(before))];
-  if (!changed.every((role) => mayAssign(schema, ask, role))) throw forbidden();
+  if (!changed.every((role) => mayAssign(schema, access, role))) throw forbidden();
   return [...after].sort();
 }
 
-export async function writeRoles(
-  tx: Transaction,
-  { id, roles }: { readonly id: string; readonly roles: readonly string[] },
-): Promise<void> {
-  await tx.run(sql`UPDATE users SET roles = ${param('text[]', roles)} WHERE id = ${param('uuid', id)}`);
+export async function writeRoles(tx: Transaction, userId: string, roles: readonly string[]): Promise<void> {
+  await tx.run(sql`
+    UPDATE users
+       SET roles = ${param('text[]', roles)}
+     WHERE id = ${uuid(userId)}`);
 }

@@ -11,11 +11,11 @@ interface Aliased {
 }
 
 /** The cells that `RecordShape.json` reads: the stored columns, and for each has_one the id of a readable target. */
-export function recordColumns(store: Store, ask: AccessContext, { collection, alias }: Aliased): Sql {
+export function recordColumns(store: Store, access: AccessContext, { collection, alias }: Aliased): Sql {
   const shape = store.shape(collection);
   const columns = shape.columns(alias);
   if (shape.hasOnes.length === 0) return columns;
-  return join([columns, ...shape.hasOnes.map((relation) => hasOneId(store, ask, { relation, owner: alias }))], ', ');
+  return join([columns, ...shape.hasOnes.map((relation) => hasOneId(store, access, { relation, owner: alias }))], ', ');
 }
 
 interface Held {
@@ -25,8 +25,8 @@ interface Held {
 }
 
 /** INVARIANT: the reference is unique, so there is at most one row. */
-function hasOneId(store: Store, ask: AccessContext, { relation, owner }: Held): Sql {
-  const target = ask.permit(relation.collection, 'read');
+function hasOneId(store: Store, access: AccessContext, { relation, owner }: Held): Sql {
+  const target = access.permit(relation.collection, 'read');
   if (target.verdict === 'deny') return raw('NULL');
   const inner = `${owner}_${relation.name}`;
   const row = ident(inner);
@@ -43,12 +43,12 @@ export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN
 export const VERSION_WIDTH = 1;
 
 /** The version and the record, if the caller may read it. */
-export async function selectReadable({ store, q, ask }: Reading, id: string): Promise<Cells | undefined> {
-  const { name } = ask.collection;
+export async function selectReadable({ store, q, access }: Reading, id: string): Promise<Cells | undefined> {
+  const { name } = access.collection;
   const [cells] = await q.rows(sql`
-    SELECT ${versionColumn('t')}, ${recordColumns(store, ask, { collection: name, alias: 't' })}
+    SELECT ${versionColumn('t')}, ${recordColumns(store, access, { collection: name, alias: 't' })}
       FROM ${store.from(name, raw('t'))}
      WHERE t.id = ${uuid(id)}
-       AND ${readable(ask, name, 't')}`);
+       AND ${readable(access, name, 't')}`);
   return cells;
 }

@@ -1,8 +1,8 @@
-/** Records that the program writes and reads on its own behalf (registration, the command line), without a policy. */
+/** Records that the program itself writes and reads (registration, the command line), without a policy. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Row } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection, Default } from '../../schema/model.ts';
+import type { Collection, Default, Field } from '../../schema/model.ts';
 import { raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
@@ -23,10 +23,15 @@ export interface SystemRecord {
   readonly json: string;
 }
 
+interface SystemInsert {
+  readonly collection: string;
+  readonly values: SystemValues;
+}
+
 export async function insertSystem(
   store: Store,
   tx: Transaction,
-  { collection: name, values }: { readonly collection: string; readonly values: SystemValues },
+  { collection: name, values }: SystemInsert,
 ): Promise<SystemRecord> {
   const { collection } = store.shape(name);
   const id = typeof values.id === 'string' ? values.id : uuidv7();
@@ -38,11 +43,16 @@ export async function insertSystem(
   return systemRecord(store, name, cells.slice(VERSION_WIDTH));
 }
 
-/** `where` names the table `t`. */
+interface SystemQuery {
+  readonly collection: string;
+  /** The table is aliased as `t`. */
+  readonly where: Sql;
+}
+
 export async function findSystem(
   store: Store,
   q: Queryable,
-  { collection, where }: { readonly collection: string; readonly where: Sql },
+  { collection, where }: SystemQuery,
 ): Promise<readonly SystemRecord[]> {
   const rows = await q.rows(sql`
     SELECT ${store.shape(collection).columns('t')}
@@ -57,19 +67,17 @@ function systemRecord(store: Store, name: string, cells: readonly (string | null
   return { id: cells[0]!, row: shape.row(cells), json: `${shape.openStored(cells)}}` };
 }
 
-/** Nobody is signed in here, so a default from the caller gives nothing. */
+/** There is no caller here, so a default from `@request.auth` gives nothing. */
 function defaultOf(otherwise: Default | undefined): unknown {
   if (otherwise?.kind === 'now') return new Date().toISOString();
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;
 }
 
+type StoredMember = Pick<Field, 'name' | 'column'>;
+
 function systemValues(collection: Collection, given: SystemValues): readonly Value[] {
   const values: Value[] = [];
-  const push = (
-    member: { readonly name: string; readonly column: string },
-    type: Value['type'],
-    otherwise: Default | undefined,
-  ) => {
+  const push = (member: StoredMember, type: Value['type'], otherwise: Default | undefined) => {
     const value = given[member.name] ?? defaultOf(otherwise);
     if (value !== undefined) values.push({ column: member.column, type, value: value as Value['value'] });
   };

@@ -1,11 +1,11 @@
-/** Changes a record, in one transaction on the locked row: decided on the result before it is written. */
+/** Updates a record in one transaction, on the locked row. The rules decide on the result before it is written. */
 import type { Fault } from '../../problem.ts';
 import type { Relation } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden, invalid, notFound } from '../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
-import { toRefusal, unreadableMentions } from './constraint-errors.ts';
+import { toRefusal, unreadableReferences } from './constraint-errors.ts';
 import type { Written } from './create.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { partnerChangeOf, writePartners } from './has-one.ts';
@@ -21,32 +21,32 @@ import { type MemberChange, type PartnerChange, updateWhere, type Writing } from
 export interface UpdateRequest {
   readonly id: string;
   readonly data: Data;
-  /** Found before; reported, with the others, only to a caller who may change the record. */
+  /** Faults found earlier. They are reported, with the store's own, only to a caller who may update the record. */
   readonly faults: readonly Fault[];
   readonly relations: readonly Relation[];
-  /** The versions of the record that may be changed; undefined: any. */
+  /** The versions of the record that the caller accepts; undefined: any. */
   readonly ifVersion?: readonly string[] | undefined;
 }
 
-export async function update(store: Store, ask: AccessContext, request: UpdateRequest): Promise<Written> {
-  const isUsers = ask.collection.kind === 'users';
-  const input = readInput(ask, request.data, 'update');
+export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
+  const isUsers = access.collection.kind === 'users';
+  const input = readInput(access, request.data, 'update');
   // These need only the request and related records, so the row is not locked yet; they are reported after the rules.
   const faults = [
     ...request.faults,
     ...input.faults,
-    ...(await unreadableMentions({ store, q: store.db, ask }, input.mentions)),
+    ...(await unreadableReferences({ store, q: store.db, access }, input.references)),
     ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
   ];
   const change: Change = { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
   try {
-    const written = await store.uniqueQueue.run(uniqueKeys(ask.collection, input.values), () =>
-      store.db.transaction((tx) => updateIn({ store, q: tx, ask }, tx, change)),
+    const written = await store.uniqueQueue.run(uniqueKeys(access.collection, input.values), () =>
+      store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)),
     );
-    if (ask.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
+    if (access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
     return written;
   } catch (error) {
-    throw toRefusal(error, ask.collection);
+    throw toRefusal(error, access.collection);
   }
 }
 
@@ -58,7 +58,7 @@ interface Change extends UpdateRequest {
 
 async function updateIn(reading: Reading, tx: Transaction, change: Change): Promise<Written> {
   const { id, input, isRolesAlone } = change;
-  const { name, kind } = reading.ask.collection;
+  const { name, kind } = reading.access.collection;
   const guarded = await GuardedUpdate.lock(reading, { collection: name, id });
   if (guarded === undefined) throw notFound();
   const { isReadable, version, row } = guarded.before;
@@ -69,26 +69,32 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
   const writing = await writingOf(reading, id, input);
   const isWritten = isRolesAlone
-    ? await updateWhere(reading.store, tx, { collection: name, id, writing, condition: ALWAYS, now: reading.ask.now })
+    ? await updateWhere(reading.store, tx, {
+        collection: name,
+        id,
+        writing,
+        condition: ALWAYS,
+        now: reading.access.now,
+      })
     : await guarded.write(reading, writing);
   if (!isWritten) throw refused();
   for (const member of writing.members) await writeMembers(reading, id, member);
   if (input.roles) {
-    const roles = rolesAfter(reading.store.schema, reading.ask, { before: rolesBefore, change: input.roles });
-    await writeRoles(tx, { id, roles });
+    const roles = rolesAfter(reading.store.schema, reading.access, { before: rolesBefore, change: input.roles });
+    await writeRoles(tx, id, roles);
   }
   await writePartners(reading, id, writing.partners);
   assertVersion(version, change.ifVersion);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
   const after = await lookAt(reading, { collection: name, id, conditions: [] });
   if (kind === 'users') {
-    const by = actorOf(reading.ask);
+    const by = actorOf(reading.access);
     await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: after.row.roles as string[], by }, tx);
   }
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
 }
 
-/** What becomes of the record, before anything is written. */
+/** Works out the whole write before anything is written. */
 async function writingOf(reading: Reading, id: string, { values, links, hasOnes }: Input): Promise<Writing> {
   const members: MemberChange[] = [];
   for (const link of links) members.push(await memberChangeOf(reading, id, link));

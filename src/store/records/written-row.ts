@@ -1,11 +1,11 @@
 /**
- * The record as a write makes it, as a row of the statement that decides and writes: what the rules are asked of is what is stored.
- * That statement sees the database as it stands before the write, so no record is a witness for itself.
+ * The record that a write produces, as a row of the statement that decides and writes, so the rules judge exactly what is
+ * stored. That statement sees the database before the write, so no record can be evidence for itself.
  */
 import { heldColumn } from '../../policy/condition.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import type { Store } from './access-context.ts';
@@ -13,7 +13,7 @@ import type { HasOneSetting, Value } from './input.ts';
 import { tableOf } from './record-shape.ts';
 import { nextVersion, touchedAt } from './touched.ts';
 
-/** What a write makes of one record. Partners and members that it does not list stay as they are. */
+/** The changes that a write makes to one record. Partners and members that it does not list stay as they are. */
 export interface Writing {
   readonly values: readonly Value[];
   readonly members: readonly MemberChange[];
@@ -27,11 +27,11 @@ export interface MemberChange {
 }
 
 export interface PartnerChange extends HasOneSetting {
-  /** The partner that the record has after the write: the one that was asked for, or a hidden one that stays. */
+  /** The partner of the record after the write: the requested one, or a hidden one that stays. */
   readonly partner: string | null;
 }
 
-/** The names of the rows that the conditions below read: the stored record, and the record as it is written. */
+/** The aliases of the rows that the conditions below read: the stored record, and the record as written. */
 export const STORED = 't';
 export const WRITTEN = 'n';
 
@@ -43,18 +43,17 @@ export interface Insertion {
   readonly returning: Sql;
 }
 
-/** Inserts the record, and returns a row, where the condition holds. */
+/** Inserts the record and returns a row if the condition holds. */
 export function insertWhere({ collection, writing, condition, returning }: Insertion): Sql {
-  const columns = writing.values.map(({ column }) => column);
-  const written = columns.map((column) => ident(WRITTEN, column));
-  return sql`INSERT INTO ${tableOf(collection)} (${join(
-    columns.map((column) => ident(column)),
-    ', ',
-  )})
-SELECT ${join(written, ', ')}
-FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
-WHERE ${condition}
-RETURNING ${returning}`;
+  const names = writing.values.map(({ column }) => column);
+  const columns = names.map((name) => ident(name));
+  const written = names.map((name) => ident(WRITTEN, name));
+  return sql`
+    INSERT INTO ${tableOf(collection)} (${join(columns, ', ')})
+    SELECT ${join(written, ', ')}
+      FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
+     WHERE ${condition}
+    RETURNING ${returning}`;
 }
 
 export interface RowUpdate {
@@ -63,7 +62,7 @@ export interface RowUpdate {
   readonly writing: Writing;
   /** Of the rows `STORED` and `WRITTEN`. */
   readonly condition: Sql;
-  /** The instant of the request. */
+  /** The time of the request. */
   readonly now: string;
 }
 
@@ -74,14 +73,15 @@ export async function updateWhere(store: Store, q: Queryable, update: RowUpdate)
   const assignments = columns.map((column) => sql`${ident(column)} = ${ident(WRITTEN, column)}`);
   const version = nextVersion(ident('w', VERSION_COLUMN));
   const stored = ident(STORED);
-  const rows = await q.rows(sql`UPDATE ${tableOf(collection)} AS w
-SET ${join([...assignments, version], ', ')}
-FROM ${tableOf(collection)} AS ${stored}
-CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
-WHERE ${stored}.id = ${param('uuid', update.id)}
-AND w.id = ${stored}.id
-AND ${update.condition}
-RETURNING w.id`);
+  const rows = await q.rows(sql`
+    UPDATE ${tableOf(collection)} AS w
+       SET ${join([...assignments, version], ', ')}
+      FROM ${tableOf(collection)} AS ${stored}
+     CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
+     WHERE ${stored}.id = ${uuid(update.id)}
+       AND w.id = ${stored}.id
+       AND ${update.condition}
+    RETURNING w.id`);
   return rows.length > 0;
 }
 
@@ -89,7 +89,7 @@ const UPDATED_AT = 'updated_at';
 
 // ---------------------------------------------------------------- the written row
 
-/** What the row holds where the write says nothing. */
+/** The values of the row that the write does not set. */
 interface Otherwise {
   column(column: string, type: SqlType): Sql;
   partner(relation: HasOne): Sql;
@@ -108,8 +108,10 @@ function changedRow(store: Store, collection: Collection, { writing, now }: RowU
   const stored = ident(STORED);
   return rowOf(collection, writing, {
     column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
-    partner: ({ collection: target, viaColumn }) =>
-      sql`(SELECT x.id FROM ${store.from(target, raw('x'))} WHERE x.${ident(viaColumn)} = ${stored}.id)`,
+    partner: ({ collection: target, viaColumn }) => sql`(
+      SELECT x.id
+        FROM ${store.from(target, raw('x'))}
+       WHERE x.${ident(viaColumn)} = ${stored}.id)`,
     members: (relation) => sql`ARRAY(${storedMembers(relation, sql`${stored}.id`)})`,
   });
 }
@@ -130,14 +132,17 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
 }
 
 function storedMembers({ linkTable, sourceColumn, targetColumn }: ManyToMany, id: Sql): Sql {
-  return sql`SELECT l.${ident(targetColumn)} FROM ${ident(linkTable)} AS l WHERE l.${ident(sourceColumn)} = ${id}`;
+  return sql`
+    SELECT l.${ident(targetColumn)}
+      FROM ${ident(linkTable)} AS l
+     WHERE l.${ident(sourceColumn)} = ${id}`;
 }
 
 const named = (column: string, value: Sql): Sql => sql`${value} AS ${ident(column)}`;
 
 function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise): Sql {
   const change = partners.find((partner) => partner.relation === relation);
-  return change === undefined ? otherwise.partner(relation) : sql`${param('uuid', change.partner)}`;
+  return change === undefined ? otherwise.partner(relation) : sql`${uuid(change.partner)}`;
 }
 
 function linkRows(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
@@ -146,5 +151,10 @@ function linkRows(relation: ManyToMany, { members }: Writing, otherwise: Otherwi
   if (change === undefined) return before;
   const leaving = param('uuid[]', change.leaving);
   const joining = param('uuid[]', change.joining);
-  return sql`ARRAY(SELECT id FROM unnest(${before}) AS id WHERE id <> ALL(${leaving}) UNION SELECT unnest(${joining}))`;
+  return sql`ARRAY(
+    SELECT id
+      FROM unnest(${before}) AS id
+     WHERE id <> ALL(${leaving})
+     UNION
+    SELECT unnest(${joining}))`;
 }
