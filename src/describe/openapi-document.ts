@@ -96,10 +96,10 @@ class Document {
       operationId: this.#operationId(route, scope),
       tags: [operationTag(route, scope)],
       summary: named(summary),
-      ...(description === undefined ? {} : { description: named(description) }),
+      description: description && named(description),
       security: isOpen(route) ? [] : SIGNED_IN_SECURITY,
       ...(parameters.length === 0 ? {} : { parameters }),
-      ...(body === undefined ? {} : { requestBody: requestBodyOf(body, scope) }),
+      requestBody: body && requestBodyOf(body, scope),
       responses: { ...answersOf(answers, scope), ...this.#problems.of(route, scope) },
     };
   }
@@ -152,7 +152,7 @@ const pathSchema = (name: string, { schema }: OperationScope): Json =>
   name === 'provider' ? { type: 'string', enum: [...schema.oauth.keys()] } : ID_SCHEMA;
 
 function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: OperationScope): Json {
-  const content = { schema: shape(scope), ...(encoding === undefined ? {} : { encoding: encoding(scope) }) };
+  const content = { schema: shape(scope), encoding: encoding?.(scope) };
   return { required: true, content: { [type]: content } };
 }
 
@@ -167,7 +167,7 @@ function responseOf(
   return {
     description,
     ...(headers.length === 0 ? {} : { headers: Object.fromEntries(described) }),
-    ...(shape === undefined ? {} : { content: { [type]: { schema: shape(scope) } } }),
+    content: shape && { [type]: { schema: shape(scope) } },
   };
 }
 

@@ -162,7 +162,11 @@ export interface Specialised {
   where(alias?: string): Where;
 }
 
-export function specialise(policy: Policy, { request }: { readonly request?: Request } = {}): Specialised {
+export interface SpecialiseOptions {
+  readonly request?: Request;
+}
+
+export function specialise(policy: Policy, { request }: SpecialiseOptions = {}): Specialised {
   const residual = policy.stored.specialise(requestOf(request));
   return {
     verdict: residual.verdict,
@@ -219,5 +223,5 @@ function readSchema(text: string): Catalog {
 function requestOf({ auth = null, query = {}, data, now = new Date() }: Request = {}): PolicyRequest {
   const instant = parseDatetime(typeof now === 'string' ? now : now.toISOString());
   if (instant === undefined) throw new TypeError(`request.now: expected an RFC 3339 datetime, found ${String(now)}`);
-  return { auth, query, ...(data === undefined ? {} : { data }), now: instant };
+  return { auth, query, data, now: instant };
 }

@@ -61,10 +61,12 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
   };
 }
 
-async function removeAll(
-  ids: readonly string[],
-  { storage, onFault }: { readonly storage: Storage; readonly onFault: (error: unknown) => void },
-): Promise<void> {
+interface Removal {
+  readonly storage: Storage;
+  readonly onFault: (error: unknown) => void;
+}
+
+async function removeAll(ids: readonly string[], { storage, onFault }: Removal): Promise<void> {
   // They share one iterator: each takes the next id that is left.
   const waiting = ids.values();
   const remove = async (): Promise<void> => {

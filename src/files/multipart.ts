@@ -1,13 +1,13 @@
-/** multipart/form-data as a stream of parts (RFC 7578). formidable finds the boundaries; what it finds is held to limits here. */
+/** Reads multipart/form-data as a stream of parts (RFC 7578). formidable finds the boundaries; the limits are enforced here. */
 import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
 import { freeBuffer } from './free-buffer.ts';
 import { parametersOf } from './header-parameters.ts';
 
-/** Bytes of all headers of a part. */
+/** Bytes of all headers of a part together. */
 const MAX_HEADERS = 8 * 1024;
-/** Bytes of one header: both spellings of 255 characters at 9 bytes each (`filename*`), and little more. */
+/** Bytes of one header: room for `filename` and `filename*` of 255 characters at 9 bytes each, and little more. */
 const MAX_HEADER = 4 * 1024;
 /** RFC 2046, 5.1.1. */
 const MAX_BOUNDARY = 70;
@@ -31,31 +31,31 @@ const IN_DATA = MultipartParser.STATES.PART_DATA;
 const CR = 13;
 
 /**
- * formidable's parser, fed directly: as the stream that it also is, it would take an object and a turn of the event loop for every event. It looks at every
- * byte of a part in JavaScript, so whatever cannot hold a boundary goes around it: the boundary is searched for natively, and the parser gets the bytes from
- * where one begins, or may begin.
+ * formidable's parser, fed directly: used as a stream, it would cost an object and a turn of the event loop per event.
+ * It reads every byte of a part in JavaScript, so bytes that cannot hold a boundary bypass it: a native search finds the
+ * boundary, and the parser gets the bytes from the place where one begins, or may begin.
  */
 class Parser extends MultipartParser {
   declare readonly boundary: Buffer;
   declare readonly state: number;
   declare readonly index: number | null;
-  readonly #tell: (event: Event) => void;
+  readonly #emit: (event: Event) => void;
 
-  constructor(boundary: string, tell: (event: Event) => void) {
+  constructor(boundary: string, emit: (event: Event) => void) {
     super();
     this.initWithBoundary(boundary);
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
   override push(event: Event): boolean {
-    this.#tell(event);
+    this.#emit(event);
     return true;
   }
 
-  /** Tells all events of the chunk before it returns. Throws `malformed_multipart`, and what `tell` throws. */
+  /** Emits all events of the chunk before it returns. Throws `malformed_multipart`, and what `emit` throws. */
   feed(chunk: Buffer): void {
     const plain = this.state === IN_DATA && this.index === 0 ? this.#plainLength(chunk) : 0;
-    if (plain > 0) this.#tell({ name: 'partData', buffer: chunk, start: 0, end: plain });
+    if (plain > 0) this.#emit({ name: 'partData', buffer: chunk, start: 0, end: plain });
     if (plain < chunk.length) this._transform(chunk.subarray(plain), 'buffer', refuseRequest);
   }
 
@@ -63,7 +63,7 @@ class Parser extends MultipartParser {
     this._flush(refuseRequest);
   }
 
-  /** Up to the boundary, or to what may be the beginning of one that the next chunk goes on with. */
+  /** The number of bytes before the boundary, or before a possible start of one that the next chunk continues. */
   #plainLength(chunk: Buffer): number {
     const found = chunk.indexOf(this.boundary);
     if (found !== -1) return found;
@@ -74,7 +74,7 @@ class Parser extends MultipartParser {
 }
 
 function refuseRequest(error?: unknown): void {
-  if (error != null) throw malformedMultipart('the parts of the body cannot be told apart, or the last is cut off');
+  if (error != null) throw malformedMultipart('the boundaries between the parts are malformed, or the last part is cut off');
 }
 
 export interface Part {
@@ -84,9 +84,9 @@ export interface Part {
   readonly contentType: string | undefined;
 }
 export interface PartHandler {
-  /** Throws what must end the upload, as the others do. */
+  /** An error thrown here, or by the other methods, ends the upload. */
   begin(part: Part): void;
-  /** The bytes are gone when it returns. A promise: nothing more comes until it resolves. */
+  /** The buffer is reused after the call. If it returns a promise, no more data comes until that resolves. */
   data(chunk: Buffer): Promise<void> | undefined;
   end(): void;
 }
@@ -104,7 +104,7 @@ export function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** How fast a body must come. */
+/** The minimum rate of a body. */
 export interface Pace {
   /** Milliseconds. */
   readonly window: number;
@@ -116,8 +116,8 @@ export interface Pace {
 const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
 
 /**
- * Hands over the parts in order, and slows the sender down to the pace of the handler. Throws `malformed_multipart`, and
- * `request_timeout` for a sender slower than `pace`.
+ * Passes the parts to the handler in order, and applies its backpressure to the sender. Throws `malformed_multipart`,
+ * and `request_timeout` for a sender slower than `pace`.
  */
 export async function readMultipart(
   request: IncomingMessage,
@@ -151,8 +151,8 @@ export async function readMultipart(
 }
 
 /**
- * Listens instead of iterating, so that a chunk costs a call and no promise; only where `take` answers one, the sender waits. Throws what `take` throws, and
- * `malformed_multipart` where the body is cut off.
+ * Uses listeners instead of iteration, so that a chunk costs a call and no promise; the sender waits only if `take`
+ * returns one. Throws what `take` throws, and `malformed_multipart` if the body is cut off.
  */
 function readChunks(
   request: IncomingMessage,
@@ -163,7 +163,7 @@ function readChunks(
     let arrived = 0;
     let waited = false;
     const watch = setInterval(() => {
-      // A window in which the storage kept the sender waiting says nothing about the sender.
+      // A window in which the sender waited for the storage does not count.
       if (arrived < pace.bytes && !waited && !request.isPaused()) fail(tooSlow(pace));
       arrived = 0;
       waited = request.isPaused();
@@ -193,9 +193,9 @@ function readChunks(
       stop();
       resolve();
     };
-    // Not `complete`: a socket that fails after the last byte came takes with it what was not read yet.
-    const onClose = (): void => fail(malformedMultipart('the body ended in the middle'));
-    // Its end was told already, while its sender was looked up.
+    // Not `complete`: if the socket fails after the last byte arrived, the bytes that were not yet read are lost.
+    const onClose = (): void => fail(malformedMultipart('the body is cut off'));
+    // It ended before the listeners were added, while its caller was authenticated.
     if (request.destroyed) return onClose();
     request.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose);
   });

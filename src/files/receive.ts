@@ -32,18 +32,17 @@ export function checkLength(announced: string, { maxSize }: UploadLimits): void 
   if (/^\d+$/.test(announced) && Number(announced) > maxSize + MAX_DATA + SLACK) throw tooLarge(maxSize);
 }
 
+interface Reception {
+  readonly boundary: string;
+  readonly limits: UploadLimits;
+  readonly incoming: Incoming;
+}
+
 /**
  * Throws `malformed_multipart`, `too_large`, `unsupported_media_type`, `validation_failed`. The caller discards
  * `incoming`, also after an error.
  */
-export async function receive(
-  request: IncomingMessage,
-  {
-    boundary,
-    limits,
-    incoming,
-  }: { readonly boundary: string; readonly limits: UploadLimits; readonly incoming: Incoming },
-): Promise<Received> {
+export async function receive(request: IncomingMessage, { boundary, limits, incoming }: Reception): Promise<Received> {
   const receiver = new Receiver(incoming, limits);
   await readMultipart(request, boundary, receiver);
   return receiver.received();

@@ -1,4 +1,4 @@
-/** Where a request comes from. `X-Forwarded-For` is believed only as far as configured proxies have written it. */
+/** The client address of a request. `X-Forwarded-For` is trusted only as far as configured proxies wrote it. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
@@ -13,11 +13,11 @@ export function addressReader(proxies: readonly string[]): AddressReader {
     const peer = peerOf(request);
     if (!isTrusted(peer)) return peer;
     const hops = forwardedFor(request);
-    // From the near end: the first hop that is not a proxy of ours is the client as our own proxies saw it.
+    // From the right: the first hop that is not one of our proxies is the client as our proxies saw it.
     const client = hops.findLast((hop) => !isTrusted(hop)) ?? hops[0];
     return client !== undefined && isIP(client) !== 0 ? client : peer;
   };
-  // The first reading counts, at arrival: a socket that was closed since does not know its peer any more.
+  // Remembered from the arrival of the request: a closed socket no longer knows its peer.
   const known = new WeakMap<IncomingMessage, string>();
   return (request) => {
     const address = known.get(request) ?? read(request);
@@ -31,8 +31,8 @@ const peerOf = (request: IncomingMessage): string => plain(request.socket.remote
 const FORWARDING_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'];
 
 /**
- * Whether the client runs on this machine. Behind a proxy that is not configured every client seems to, so a request
- * that was forwarded counts only with an address that configured proxies name.
+ * Whether the client runs on this machine. Behind a local proxy that is not configured, every client seems to, so a
+ * forwarded request counts only if a configured proxy reported its address.
  */
 export function isLocal(request: IncomingMessage, addressOf: AddressReader): boolean {
   const address = addressOf(request);

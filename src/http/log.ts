@@ -1,11 +1,11 @@
-/** One JSON line a request on stderr: no tokens, passwords, cookies, bodies or query values. */
+/** Logs one JSON line per request to stderr, without tokens, passwords, cookies, bodies or query values. */
 import type { Context, Next } from 'koa';
 import { type Logger, pino } from 'pino';
 import { requestIdOf } from './request-id.ts';
 
 export type { Logger };
 
-/** `flush` before the process ends: lines are written without waiting for each. */
+/** Writes are asynchronous: call `flush` before the process ends. */
 export interface Log {
   readonly logger: Logger;
   flush(): void;

@@ -1,6 +1,7 @@
 /**
- * What never becomes a request: bytes that are no HTTP, a head that is too large or too slow, CONNECT. Node would answer with a bare status line, or
- * hang up; here it is told like everything else, and nothing of what was sent stands in the answer.
+ * Answers input that never becomes a request: bytes that are not HTTP, a head that is too large or too slow, CONNECT.
+ * Node would send a bare status line or close the connection. We send problem details as usual, and echo nothing that
+ * the client sent.
  */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
@@ -10,13 +11,13 @@ import { detailsOf } from './errors.ts';
 import type { Logger } from './log.ts';
 import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 
-/** So long may a client that is still sending take to read the answer: cut at once, it might see a reset connection only. */
+/** A client that is still sending gets this long to read the answer; after an immediate close it might see only a reset. */
 const LINGER_MS = 1_000;
 
 type NodeResponse = ServerResponse<IncomingMessage>;
 
 export function answerMalformedRequests(server: Server, log: Logger): void {
-  // The latest of a connection: earlier ones are answered before it.
+  // The latest answer of each connection; earlier ones are complete before it.
   const answers = new WeakMap<Duplex, NodeResponse>();
   const refused = new WeakSet<Duplex>();
   const refuse = (socket: Duplex, problem: Problem, { code: reason, rawPacket }: ParseError = {}): void => {
@@ -30,35 +31,37 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
 
   server.prependListener('request', (request, response) => answers.set(request.socket, response));
   server.on('clientError', (error: ParseError, socket) => {
-    // What comes after it is no HTTP either, and is told so again.
+    // The parser fails again on the bytes that follow.
     if (refused.has(socket)) return;
     refused.add(socket);
-    const told = (): void => refuse(socket, problemOfParseError(error), error);
+    const answer = (): void => refuse(socket, problemOfParseError(error), error);
     const before = answers.get(socket);
-    if (before === undefined || before.closed) told();
-    // The broken request follows one that is still being answered.
-    else if (before.req.complete) before.once('close', told);
+    if (before === undefined || before.closed) answer();
+    // The malformed request follows one that is still being answered.
+    else if (before.req.complete) before.once('close', answer);
     else if (before.headersSent) socket.destroy();
-    else told();
+    else answer();
   });
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());
     socket.resume();
     refuse(
       socket,
-      new Problem('method_not_allowed', 'this service is no proxy: CONNECT is not allowed', { headers: { Allow: '' } }),
+      new Problem('method_not_allowed', 'this service is not a proxy: CONNECT is not allowed', {
+        headers: { Allow: '' },
+      }),
     );
   });
 }
 
-/** What Node knows of bytes that are not a request. */
+/** Node's error for bytes that are not a request. */
 interface ParseError {
   readonly code?: string | undefined;
-  /** The bytes that the parser had when it gave up. */
+  /** The bytes that the parser had when it failed. */
   readonly rawPacket?: Buffer;
 }
 
-/** The response to a HEAD has no body, whatever came of it. */
+/** Every response to a HEAD has no body, errors too. */
 const isHead = (packet: Buffer | undefined): boolean => packet?.toString('latin1', 0, 5) === 'HEAD ';
 
 function problemOfParseError({ code }: ParseError): Problem {
@@ -70,7 +73,7 @@ function problemOfParseError({ code }: ParseError): Problem {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Problem('request_timeout', 'the request did not arrive in time');
     default:
-      return new Problem('malformed_request', 'what was sent is not a valid HTTP/1.1 request');
+      return new Problem('malformed_request', 'expected a valid HTTP/1.1 request');
   }
 }
 

@@ -1,24 +1,24 @@
-/** Prometheus metrics of this process. Labels come from the route list, never from a path that a client made up. */
+/** Prometheus metrics of this process. Labels come from the route list, never from the path that a client sent. */
 import type { Context, Next } from 'koa';
 import { AggregatorRegistry, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
   readonly contentType: string;
-  /** In the text format of Prometheus: of this process, or of all workers where there are several. */
+  /** The metrics of this process, or of all workers if there are several, in the text format of Prometheus. */
   readonly read: () => Promise<string>;
   /** Counts and times the request under the route that `ctx.state.route` names. */
   readonly measure: (ctx: Context, next: Next) => Promise<void>;
 }
 
-/** `readAll`: the metrics of all workers. */
+/** `readAll` collects the metrics of all workers. */
 export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   if (readAll !== undefined) answerPrimary(registry);
   const duration = new Histogram({
     name: 'bylaw_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its answer.',
+    help: 'Time from the arrival of a request to the end of its response.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
@@ -42,7 +42,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
   };
 }
 
-/** Milliseconds: reading takes tens of them, and nobody looks oftener. */
+/** Milliseconds. Collecting takes tens of them, and no scraper needs fresher values. */
 const REMEMBERED_MS = 1_000;
 
 function remembered(read: () => Promise<string>): () => Promise<string> {
@@ -58,10 +58,10 @@ function remembered(read: () => Promise<string>): () => Promise<string> {
   };
 }
 
-/** A worker's part of the metrics of all: the primary process asks for it by a message. */
+/** Sends this worker's metrics to the primary process, which requests them by a message. */
 function answerPrimary(registry: Registry): void {
   AggregatorRegistry.setRegistries([registry]);
-  // Its constructor is what begins to listen.
+  // The constructor adds the listener.
   new AggregatorRegistry();
 }
 

@@ -1,4 +1,4 @@
-/** Other sites: what a browser may read across origins (CORS), and which requests with a cookie are not this site's own doing. */
+/** Requests from other sites: CORS for reads, and a check that changes with a cookie come from this site (CSRF). */
 import type { Context, Next } from 'koa';
 import { Problem } from '../problem.ts';
 
@@ -8,7 +8,7 @@ const REQUEST_HEADERS =
 const ANSWER_HEADERS =
   'Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
 
-/** CORS for the configured origins; to all others a browser shows nothing. */
+/** Sends CORS headers to the configured origins only. */
 export function answerOrigins(origins: readonly string[]) {
   return async (ctx: Context, next: Next): Promise<void> => {
     if (origins.length > 0) ctx.vary('Origin');
@@ -29,7 +29,7 @@ export function answerOrigins(origins: readonly string[]) {
 }
 
 export interface OwnOrigins {
-  /** Configured origins are exempt. */
+  /** Configured origins; they may send changes too. */
   readonly origins: readonly string[];
   readonly baseUrl: string;
 }
@@ -37,8 +37,8 @@ export interface OwnOrigins {
 const CHANGES = new Set(['POST', 'PATCH', 'DELETE', 'PUT']);
 
 /**
- * For requests that a cookie authenticates: a browser sends it by itself, so a change must come from this site.
- * Clients that are no browsers send neither header and are let through. Throws `cross_origin`.
+ * Browsers add cookies to requests from any site, so a change that a cookie authenticates must come from this site.
+ * Clients other than browsers send neither header and pass. Throws `cross_origin`.
  */
 export function checkOrigin(ctx: Context, own: OwnOrigins): void {
   if (!CHANGES.has(ctx.method)) return;
@@ -48,6 +48,9 @@ export function checkOrigin(ctx: Context, own: OwnOrigins): void {
   const allowed =
     site === '' ? origin === '' || origin === new URL(own.baseUrl).origin : site === 'same-origin' || site === 'none';
   if (!allowed) {
-    throw new Problem('cross_origin', 'a request with a session cookie may change things only from the site itself');
+    throw new Problem(
+      'cross_origin',
+      'a request with a session cookie may write only from the same origin or a configured one',
+    );
   }
 }

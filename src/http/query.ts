@@ -1,9 +1,9 @@
-/** The query of an address, as it was sent: in order, repeated keys kept, nothing dropped and nothing guessed. */
+/** The query string as sent: in order, with repeated keys. */
 import type { Context } from 'koa';
 
 export interface QueryPair {
   readonly key: string;
-  /** Undefined: the percent-encoding is no UTF-8. */
+  /** Undefined: the percent-encoding is not valid UTF-8. */
   readonly value: string | undefined;
 }
 
@@ -12,7 +12,7 @@ export function queryOf(ctx: Context): readonly QueryPair[] {
   return ctx.state.query as readonly QueryPair[];
 }
 
-/** As HTML forms write it: `+` is a space. */
+/** The encoding of HTML forms: `+` is a space. */
 function readQuery(text: string): readonly QueryPair[] {
   if (text === '') return [];
   return text
@@ -33,7 +33,7 @@ function decodeComponent(text: string): string | undefined {
   }
 }
 
-/** As policies see it: one value is a text, several are a list, an unreadable one is absent. */
+/** The query as policies see it: one value is a string, several are a list, an undecodable one is null. */
 export function policyQueryOf(pairs: readonly QueryPair[]): Readonly<Record<string, string | readonly string[]>> {
   const query: Record<string, string | string[]> = Object.create(null);
   for (const { key, value } of pairs) {

@@ -18,17 +18,19 @@ interface Draft {
   readonly fields: Map<string, Field>;
   readonly relations: Map<string, Relation>;
 }
-interface Declaring {
+interface Reporting {
   readonly report: Report;
-  /** Gets the name of every member that cannot be declared. */
+  /** Collects the name of every member that cannot be declared. */
   readonly broken: Set<string>;
+}
+interface Declaring extends Reporting {
   readonly drafts: ReadonlyMap<string, Draft>;
 }
+interface DeclaringDefaults extends Declaring {
+  readonly auth: AuthTypes;
+}
 
-export function declareCollections(
-  file: SchemaFile,
-  { report, broken }: { readonly report: Report; readonly broken: Set<string> },
-): ReadonlyMap<string, Bare> {
+export function declareCollections(file: SchemaFile, { report, broken }: Reporting): ReadonlyMap<string, Bare> {
   const drafts = new Map<string, Draft>();
   const context: Declaring = { report, broken, drafts };
   for (const name of collectionNames(file)) {
@@ -161,10 +163,13 @@ function addBelongsTo(draft: Draft, context: Declaring): void {
   }
 }
 
-function belongsToOf(
-  { name, shape, path }: { readonly name: string; readonly shape: BelongsToShape; readonly path: Path },
-  report: Report,
-): BelongsTo {
+interface DeclaredBelongsTo {
+  readonly name: string;
+  readonly shape: BelongsToShape;
+  readonly path: Path;
+}
+
+function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): BelongsTo {
   const { collection, required = false, unique = false, on_delete, was } = shape;
   if (required && on_delete === 'set_null') {
     const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
@@ -179,7 +184,7 @@ function belongsToOf(
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     unique,
     readOnly: false,
-    ...(was !== undefined && { was }),
+    was,
   };
 }
 
@@ -279,7 +284,7 @@ function authTypes({ fields, relations }: Draft): AuthTypes {
   return types;
 }
 
-function addDefaults(draft: Draft, { report, auth }: Declaring & { readonly auth: AuthTypes }): void {
+function addDefaults(draft: Draft, { report, auth }: DeclaringDefaults): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const field = draft.fields.get(name);
     const raw = fieldShapeOf(shape).default;
@@ -322,7 +327,7 @@ function checkFormerNames({ fields, relations, path }: Draft, { report }: Declar
   }
 }
 
-/** Registration takes email and password only, and nobody is signed in at that time. */
+/** Registration takes email and password only, and has no caller. */
 function checkRegistration({ fields, relations, path }: Draft, { report }: Declaring): void {
   const reason = 'a user registers with email and password only';
   for (const field of fields.values()) {

@@ -15,6 +15,9 @@ export interface FieldPlace {
   readonly path: Path;
   readonly report: Report;
 }
+interface DefaultPlace extends FieldPlace {
+  readonly auth: AuthTypes;
+}
 /** The types of `@request.auth.<name>`, which a default may take. */
 export type AuthTypes = ReadonlyMap<string, ValueType>;
 
@@ -25,14 +28,7 @@ export const INDEXABLE_LENGTH = 675;
 export function readField(shape: FieldShape, place: FieldPlace): Field {
   const { type, required = false, unique = false, index = false, was } = shape;
   const kind = FIELD_KINDS[type as ScalarType];
-  const given = {
-    name: place.name,
-    type: type as ScalarType,
-    required,
-    unique,
-    index,
-    ...(was !== undefined && { was }),
-  };
+  const given = { name: place.name, type: type as ScalarType, required, unique, index, was };
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
@@ -66,7 +62,7 @@ function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
     });
     return {};
   }
-  return { ...(min !== undefined && { min }), ...(max !== undefined && { max }) };
+  return { min, max };
 }
 
 function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: FieldPlace): number | string | undefined {
@@ -133,11 +129,7 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
 
 const FROM_AUTH = /^@request\.auth\.(.*)$/s;
 
-export function readFieldDefault(
-  raw: Scalar,
-  field: Field,
-  { path, report, auth }: FieldPlace & { readonly auth: AuthTypes },
-): Default | undefined {
+export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth }: DefaultPlace): Default | undefined {
   const at = [...path, 'default'];
   if (raw === '@now') {
     if (field.type === 'datetime') return { kind: 'now' };

@@ -28,15 +28,13 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   return definitions;
 }
 
-function definition({
-  column,
-  unique,
-  because,
-}: {
+interface IndexedColumn {
   readonly column: string;
   readonly unique: boolean;
   readonly because: IndexDefinition['because'];
-}): IndexDefinition {
+}
+
+function definition({ column, unique, because }: IndexedColumn): IndexDefinition {
   return { columns: unique ? [column] : [column, 'id'], unique, because };
 }
 

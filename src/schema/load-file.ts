@@ -1,14 +1,18 @@
-/** A schema file on disk → the schema. */
+/** Loads a schema file from disk. */
 import { readFileSync } from 'node:fs';
 import { type Environment, type Loaded, parseSchema } from './load.ts';
 
-export function loadSchema({ file, env }: { readonly file: string; readonly env: Environment }): Loaded {
+interface SchemaLocation {
+  readonly file: string;
+  readonly env: Environment;
+}
+
+export function loadSchema({ file, env }: SchemaLocation): Loaded {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file' : (error as Error).message;
     const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
     return {
       issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],

@@ -166,7 +166,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(why).toEqual([
       expect.stringContaining('"things"."n" becomes required'),
       expect.stringContaining('"things"."kind" would change from text to bigint'),
-      expect.stringContaining('in the required "must"'),
+      expect.stringContaining('the required "must" would have no value'),
       expect.stringContaining('has "things"."group_id"'),
       expect.stringContaining('has "things"."note"'),
       expect.stringContaining('has "things"."flag"'),

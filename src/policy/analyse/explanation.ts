@@ -169,7 +169,7 @@ class Evaluation {
     { path, quantifier, variable, condition }: CheckedQuantified,
     variables: BoundRows,
   ): Omit<Clause, 'text'> {
-    const at = this.#walk({ scope: path.scope, steps: path.steps }, variables);
+    const at = this.#walk(path, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
     const rows = this.#elements(at, path);
     const parts = rows.map((row) => ({
@@ -248,10 +248,7 @@ class Evaluation {
     return value === undefined ? { absent: `\`${this.#text(operand.span)}\` is null` } : { value: value as Scalar };
   }
 
-  #walk(
-    { scope, steps }: { readonly scope: Scope; readonly steps: readonly ToOneStep[] },
-    variables: BoundRows,
-  ): FoundRow {
+  #walk({ scope, steps }: Pick<ColumnOperand, 'scope' | 'steps'>, variables: BoundRows): FoundRow {
     let at = this.#root(scope, variables);
     for (const { from, relation } of steps) {
       if ('absent' in at) return at;

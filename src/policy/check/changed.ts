@@ -1,6 +1,6 @@
 /** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they are about. */
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Call, Operand } from '../../../grammar/syntax.ts';
+import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
 import { type Fault, findRelation, type Place } from './resolve.ts';
 
@@ -65,10 +65,7 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
   return place.fault(unknownMember(step, collection));
 }
 
-function unknownMember(
-  { name, span }: { readonly name: string; readonly span: Call['span'] },
-  collection: CatalogCollection,
-): Fault {
+function unknownMember({ name, span }: Name, collection: CatalogCollection): Fault {
   const near = nearest(name, changeableMembers(collection).map(memberName));
   const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };

@@ -26,9 +26,13 @@ interface Meeting {
   readonly states: Binding['states'];
 }
 
+interface ComparedValue extends Meeting {
+  readonly value: PlannedOperand;
+}
+
 export function valueTest(
-  { op, negated }: { readonly op: Test['op']; readonly negated: boolean },
-  { column, value, states }: Meeting & { readonly value: PlannedOperand },
+  { op, negated }: Pick<Test, 'op' | 'negated'>,
+  { column, value, states }: ComparedValue,
 ): Condition {
   const { family, negative, direction, strict } = OPERATORS[op];
   const member = negative !== true;
@@ -51,7 +55,7 @@ export function valueTest(
   return test(right);
 }
 
-/** A count is never less than nothing; of one or more, and of none, a semi-join says all. */
+/** A count is never negative. Tests for none, and for at least one, become a semi-join. */
 function countTest(count: CountRef, op: Test['op'], value: number): Condition {
   const { direction, strict, negative } = OPERATORS[op];
   if (direction === undefined) {
@@ -75,7 +79,10 @@ const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition
   right: { kind: 'literal', type: 'int', value },
 });
 
-/** A value as the column's type, so that the column is never cast; an identifier that meets a text that may be none is the exception. */
+/**
+ * Casts the value to the column's type, so that the column is never cast. The exception is an id compared with a string
+ * that may not be an id.
+ */
 export function valueFor(operand: PlannedOperand, { column, states }: Meeting): Operand {
   invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
   const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
@@ -87,7 +94,7 @@ export function valueFor(operand: PlannedOperand, { column, states }: Meeting): 
   return { kind: 'slot', type, slot: operand.slot, hasNoSuccessor: state === WITHOUT_SUCCESSOR };
 }
 
-/** `N(c)`: c is not definitely so. Two-valued, because whatever a leaf does not know counts against it. */
+/** `N(c)`: c is not definitely true. Two-valued, because an unknown leaf counts as not true. */
 export function complementOf(cond: Condition): Condition {
   switch (cond.kind) {
     case 'const':

@@ -67,7 +67,7 @@ function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] 
   const keys = items.map((item) => keyOf(item));
   const known = new Set(keys);
   if (known.size < items.length) return items.filter((_, i) => keys.indexOf(keys[i]!) === i);
-  const kept = items.filter((item) => !isAbsorbed(kind, { item, known }));
+  const kept = items.filter((item) => !isAbsorbed(kind, item, known));
   if (kept.length < items.length) return kept;
   const walked = withSharedWalks(kind, items);
   if (walked.length < items.length) return walked;
@@ -76,10 +76,7 @@ function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] 
 }
 
 /** `a or (a and b)` is `a`, `a and (a or b)` is `a`. */
-function isAbsorbed(
-  kind: Kind,
-  { item, known }: { readonly item: Condition; readonly known: ReadonlySet<string> },
-): boolean {
+function isAbsorbed(kind: Kind, item: Condition, known: ReadonlySet<string>): boolean {
   return item.kind === other(kind) && item.items.some((part) => known.has(keyOf(part)));
 }
 

@@ -98,16 +98,13 @@ async function upload(ctx: Context, app: App): Promise<void> {
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
     send(ctx, answer);
   } catch (error) {
-    await undo(incoming, { error, published: published.done });
+    await undo(incoming, error, published.done);
     throw error;
   }
 }
 
 /** A commit whose result was lost may have happened: then the bytes have a record; otherwise the sweeper deletes them. */
-async function undo(
-  incoming: Incoming,
-  { error, published }: { readonly error: unknown; readonly published: boolean },
-): Promise<void> {
+async function undo(incoming: Incoming, error: unknown, published: boolean): Promise<void> {
   const isSettled =
     error instanceof Problem ||
     error instanceof Refusal ||
@@ -133,7 +130,7 @@ function dataOf({ data }: Received): Readonly<Record<string, unknown>> {
   throw new Problem('validation_failed', detail, { errors: [{ pointer: '/data', code: 'not_an_object', detail }] });
 }
 
-/** Equal for forms of equal content, whatever their boundary. */
+/** Equal for forms of equal content with different boundaries. */
 function uploadHash({ name, contentType, sha256, data }: Received): string {
   return createHash('sha256')
     .update(JSON.stringify([name, contentType, sha256, data?.toString('base64')]))

@@ -37,7 +37,7 @@ export const listRecords = route({
     const count = wantsCount(ctx.get('Prefer'));
     const { json, hasMore, total } = await records.list(admission.access(), { ...query, count });
     const { limit, offset } = query;
-    const window = { limit, offset, has_more: hasMore, ...(total === undefined ? {} : { total }) };
+    const window = { limit, offset, has_more: hasMore, total };
     if (count) ctx.set('Preference-Applied', 'count=exact');
     ctx.type = 'application/json';
     ctx.body = `{"data":${json},"page":${JSON.stringify(window)}}`;

@@ -7,7 +7,7 @@ export const float = numberKind({
   expected: 'a finite number',
   jsonSchema: ({ min, max }) => ({
     type: 'number',
-    ...(min !== undefined && { minimum: min }),
-    ...(max !== undefined && { maximum: max }),
+    minimum: min,
+    maximum: max,
   }),
 });

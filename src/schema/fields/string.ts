@@ -41,8 +41,8 @@ export const string: FieldKind = {
   fromCell: (cell) => cell,
   jsonSchema: ({ min, max, enum: allowed }) => ({
     type: 'string',
-    ...(min !== undefined && { minLength: min }),
-    ...(max !== undefined && { maxLength: max }),
+    minLength: min,
+    maxLength: max,
     ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),

@@ -41,7 +41,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 }
 
 async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGlite> {
-  if (dataDir === undefined) return PGlite.create('memory://', snapshot === undefined ? {} : { loadDataDir: snapshot });
+  if (dataDir === undefined) return PGlite.create('memory://', { loadDataDir: snapshot });
   const folder = join(dataDir, 'database');
   const engine = await PGlite.create(folder);
   await chmod(folder, 0o700);
@@ -50,7 +50,7 @@ async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGli
 
 async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
   const stream = () => new EngineStream(engine);
-  // All that the environment could change is said here.
+  // Every option that the environment could change is set here.
   const client = new pg.Client({
     stream,
     ssl: false,

@@ -9,7 +9,7 @@ export interface OpenOptions {
   readonly replicaUrl?: string;
   /** The folder of the embedded database; in memory without it. */
   readonly dataDir?: string;
-  /** What the embedded database in memory begins with. */
+  /** The initial content of the embedded database in memory. */
   readonly snapshot?: Blob;
   /** The schema that holds the tables. */
   readonly searchPath?: string;
@@ -27,9 +27,5 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
     reason: 'there is no DATABASE_URL, so the embedded database is used',
     load: () => import('./embedded.ts'),
   });
-  return openEmbedded({
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...more,
-  });
+  return openEmbedded({ dataDir, snapshot, ...more });
 }

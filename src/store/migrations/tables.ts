@@ -93,13 +93,14 @@ const TIMES = new Set(['created_at', 'updated_at']);
 
 function columnOf(field: Field): Column {
   const isTime = TIMES.has(field.name);
-  const fill = field.default ? fillOf(field.default) : undefined;
+  const fill = isTime ? 'now()' : field.default && fillOf(field.default);
   return {
     name: field.column,
     type: FIELD_KINDS[field.type].column,
     required: field.required,
-    ...(isTime ? { fill: 'now()', standing: 'now()' } : fill === undefined ? {} : { fill }),
-    ...(field.was === undefined ? {} : { was: field.was }),
+    fill,
+    standing: isTime ? 'now()' : undefined,
+    was: field.was,
   };
 }
 
@@ -108,7 +109,7 @@ function referenceColumnOf(relation: BelongsTo): Column {
     name: relation.column,
     type: 'uuid',
     required: relation.required,
-    ...(relation.was === undefined ? {} : { was: `${relation.was}_id` }),
+    was: relation.was && `${relation.was}_id`,
   };
 }
 
