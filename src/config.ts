@@ -152,7 +152,7 @@ export const SETTINGS = {
     value: 'URL',
     env: 'BASE_URL',
     otherwise: 'from host and port',
-    about: 'the address that clients use, where a proxy stands in front',
+    about: 'the public URL of the service, for clients behind a proxy',
     read: z.string().refine(isBaseUrl, 'expected a URL such as https://api.example, without a query'),
   },
   workers: {
@@ -214,7 +214,7 @@ export const SETTINGS = {
     value: 'local|public',
     env: 'BYLAW_METRICS',
     default: 'local',
-    about: 'who reads /metrics: programs on this machine that no proxy stands before, or everybody',
+    about: 'who may read /metrics: only requests from this machine that no proxy forwarded, or every client',
     read: z.enum(['local', 'public'], { error: 'expected `local` or `public`' }) as z.ZodType<
       'local' | 'public',
       string

@@ -312,17 +312,19 @@ function checkFormerNames({ fields, relations, path }: Draft, { report }: Declar
     ['fields', fields],
     ['relations', relations],
   ] as const) {
-    for (const { name, was } of [...members.values()].filter((member) => 'was' in member) as (Field | BelongsTo)[]) {
-      const at = [...path, part, name, 'was'];
-      if (fields.has(was!) || relations.has(was!))
+    for (const member of members.values()) {
+      const was = 'was' in member ? member.was : undefined;
+      if (was === undefined) continue;
+      const at = [...path, part, member.name, 'was'];
+      if (fields.has(was) || relations.has(was))
         report({
           code: 'invalid_was',
           message: `\`${was}\` is still the name of a member; \`was\` is a name that is gone`,
           path: at,
         });
-      else if (seen.has(was!))
+      else if (seen.has(was))
         report({ code: 'invalid_was', message: `\`${was}\` is the former name of another member already`, path: at });
-      seen.add(was!);
+      seen.add(was);
     }
   }
 }

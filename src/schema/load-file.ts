@@ -12,7 +12,8 @@ export function loadSchema({ file, env }: SchemaLocation): Loaded {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file' : (error as Error).message;
+    const reason =
+      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
     const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
     return {
       issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],

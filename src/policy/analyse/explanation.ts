@@ -24,7 +24,6 @@ import type {
   Row,
   Scope,
   ToManyPath,
-  ToOneStep,
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
 

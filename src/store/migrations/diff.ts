@@ -222,8 +222,7 @@ class TableDiff {
     if (!this.#actual.columns.has(stored) || !(await this.#hasDuplicates(stored))) return { sql: statement };
     return {
       sql: statement,
-      destructive:
-        `"${this.#table.name}"."${column}" becomes unique, and some rows have equal values; ` + 'change them first',
+      destructive: `"${this.#table.name}"."${column}" becomes unique, and some rows have equal values; change them first`,
     };
   }
 
