@@ -74,7 +74,8 @@ class Parser extends MultipartParser {
 }
 
 function refuseRequest(error?: unknown): void {
-  if (error != null) throw malformedMultipart('the boundaries between the parts are malformed, or the last part is cut off');
+  if (error != null)
+    throw malformedMultipart('the boundaries between the parts are malformed, or the last part is cut off');
 }
 
 export interface Part {
