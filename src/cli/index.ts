@@ -12,6 +12,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['serve', () => import('./serve.ts')],
   ['check', () => import('./check.ts')],
   ['fmt', () => import('./fmt.ts')],
+  ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,
   ['openapi', () => import('./openapi.ts')],
   ['types', () => import('./types.ts')],

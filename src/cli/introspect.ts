@@ -1,0 +1,33 @@
+/** `bylaw introspect URL`: a schema file for a PostgreSQL that exists, to stdout. It only reads. */
+import { ConfigError, SETTINGS } from '../config.ts';
+import { openDatabase } from '../store/database/open-database.ts';
+import { adopt } from '../store/introspection/adopt.ts';
+import { printDraft } from '../store/introspection/draft.ts';
+import { readExistingTables } from '../store/introspection/existing-tables.ts';
+import type { Arguments } from './arguments.ts';
+import type { Command, Io } from './command.ts';
+
+export const command: Command = {
+  name: 'introspect',
+  summary: 'drafts a schema file from the tables of an existing PostgreSQL, and prints it',
+  positionals: ['URL'],
+  settings: [],
+  run,
+};
+
+async function run({ positionals: [given = ''] }: Arguments, io: Io): Promise<number> {
+  const url = SETTINGS.databaseUrl.read.safeParse(given);
+  if (!url.success) throw new ConfigError([`URL: ${url.error.issues[0]!.message}`]);
+  const db = await openDatabase({ url: url.data, poolSize: 1, pipelines: 1 });
+  try {
+    const draft = adopt(await readExistingTables(db));
+    io.stdout.write(printDraft(draft));
+    const { adopted, postponed, skipped } = draft;
+    io.stderr.write(
+      `${adopted.length} tables adopted, ${postponed.length} need changes first, ${skipped.length} cannot be collections\n`,
+    );
+    return 0;
+  } finally {
+    await db.close();
+  }
+}

@@ -1,0 +1,199 @@
+/** `bylaw introspect`: a draft that passes `bylaw check`, and whose migration of that database adds and never takes away. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { parse } from 'yaml';
+import { isolatedUrl } from '../support/postgres.ts';
+import { run } from '../support/process.ts';
+
+const TABLES = `
+CREATE TYPE mood AS ENUM ('happy', 'sad');
+CREATE TABLE users (
+  id uuid PRIMARY KEY DEFAULT gen_random_uuid(), email text NOT NULL UNIQUE, nickname text, active boolean NOT NULL DEFAULT true,
+  created_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE teams (id uuid PRIMARY KEY, title text COLLATE "C" NOT NULL UNIQUE, seats bigint NOT NULL DEFAULT 5, "null" text COLLATE "C");
+CREATE TABLE projects (
+  id uuid PRIMARY KEY, team_id uuid NOT NULL REFERENCES teams ON DELETE CASCADE, lead_id uuid REFERENCES users ON DELETE SET NULL,
+  parent_id uuid REFERENCES projects, name text COLLATE "C" NOT NULL DEFAULT 'it''s new',
+  state text COLLATE "C" NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'it''s done')),
+  rating double precision CHECK (rating > 0), starts_at timestamptz DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now());
+CREATE INDEX ON projects (name);
+CREATE UNIQUE INDEX ON projects (team_id, name);
+CREATE TABLE badges (id uuid PRIMARY KEY, user_id uuid NOT NULL UNIQUE REFERENCES users ON DELETE CASCADE);
+CREATE TABLE "Regions" (id uuid PRIMARY KEY, code text COLLATE "C");
+CREATE TABLE project_members (project_id uuid REFERENCES projects, user_id uuid REFERENCES users, PRIMARY KEY (project_id, user_id));
+CREATE TABLE orders (id uuid PRIMARY KEY, name varchar(80) NOT NULL, quantity integer, feeling mood, placed timestamp, meta jsonb, tags text[]);
+CREATE TABLE lines (id uuid PRIMARY KEY, order_id uuid NOT NULL REFERENCES orders);
+CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room, place));
+CREATE TABLE reserved (id uuid PRIMARY KEY, "limit" bigint, expand text, owner uuid REFERENCES users);
+CREATE TABLE legacy (id serial PRIMARY KEY, note text);
+CREATE TABLE rates (region text, day date, rate numeric, PRIMARY KEY (region, day));
+CREATE TABLE heap (note text);
+CREATE TABLE auth (id uuid PRIMARY KEY);
+CREATE VIEW open_projects AS SELECT * FROM projects WHERE state = 'open';
+INSERT INTO users VALUES ('00000000-0000-4000-8000-000000000001', 'ada@example.com', 'ada');
+INSERT INTO teams VALUES ('00000000-0000-4000-8000-000000000002', 'Engines');
+INSERT INTO projects (id, team_id) VALUES ('00000000-0000-4000-8000-000000000003', '00000000-0000-4000-8000-000000000002');
+`;
+
+const nothing = { access: {} };
+/** What the draft declares. */
+const DECLARED = {
+  Regions: { fields: { code: { type: 'string' } }, ...nothing },
+  badges: {
+    relations: {
+      user: { kind: 'belongs_to', collection: 'users', required: true, unique: true, on_delete: 'cascade' },
+    },
+    ...nothing,
+  },
+  projects: {
+    fields: {
+      name: { type: 'string', required: true, index: true, default: "it's new" },
+      state: { type: 'string', required: true, enum: ['open', "it's done"], default: 'open' },
+      rating: { type: 'float' },
+      starts_at: { type: 'datetime', default: '@now' },
+    },
+    relations: {
+      team: { kind: 'belongs_to', collection: 'teams', required: true, on_delete: 'cascade' },
+      lead: { kind: 'belongs_to', collection: 'users', on_delete: 'set_null' },
+      parent: { kind: 'belongs_to', collection: 'projects', on_delete: 'restrict' },
+      projects: { kind: 'has_many', collection: 'projects', via: 'parent' },
+    },
+    ...nothing,
+  },
+  teams: {
+    fields: {
+      title: { type: 'string', required: true, unique: true },
+      seats: { type: 'int', required: true, default: 5 },
+      null: { type: 'string' },
+    },
+    relations: { projects: { kind: 'has_many', collection: 'projects', via: 'team' } },
+    ...nothing,
+  },
+  users: {
+    fields: { nickname: { type: 'string' }, active: { type: 'bool', required: true, default: true } },
+    relations: {
+      badges: { kind: 'has_one', collection: 'badges', via: 'user' },
+      projects: { kind: 'has_many', collection: 'projects', via: 'lead' },
+    },
+    ...nothing,
+  },
+};
+
+/** What its comments say, in their order. */
+const SAID = [
+  'PostgreSQL also holds CHECK ((rating > (0)::double precision))',
+  'PostgreSQL also holds unique (team_id, name)',
+  'ON DELETE NO ACTION becomes RESTRICT',
+  'users sign in by the lower-case form of `email`',
+  '# it references orders, which is not adopted\n#      order: { kind: belongs_to',
+  '# it is character varying(80): ALTER TABLE "orders" ALTER COLUMN "name" TYPE text COLLATE "C"\n' +
+    '#      name: { type: string, required: true, max: 80 }',
+  '# it is integer: ALTER TABLE "orders" ALTER COLUMN "quantity" TYPE bigint',
+  'TYPE text COLLATE "C" USING "feeling"::text\n#      feeling: { type: string, enum: ["happy","sad"] }',
+  'TYPE timestamptz USING "placed" AT TIME ZONE \'UTC\'',
+  '# no field type holds jsonb; move the column',
+  '# no field type holds text[]; move the column',
+  '# `limit` is reserved',
+  '# `expand` is reserved',
+  'ALTER TABLE "reserved" RENAME COLUMN "owner" TO "owner_id"',
+  'UNIQUE (room, place) would be dropped',
+  '#   auth: `auth` is reserved',
+  '#   heap: it has no primary key',
+  '#   legacy: its primary key is `id` of type integer; expected `id` of type uuid',
+  '#   open_projects: it is a view',
+  '#   project_members: it links two tables; declare a many_to_many',
+  '#   rates: its primary key is (region, day); expected one column `id` of type uuid',
+];
+
+describe.skipIf(inject('postgresUrl') === '')('a database of fifteen tables', () => {
+  let url: string;
+  let client: pg.Client;
+  let folder: string;
+  let schema: string;
+  beforeAll(async () => {
+    url = await isolatedUrl(inject('postgresUrl'));
+    client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(TABLES);
+    folder = await mkdtemp(join(tmpdir(), 'bylaw-introspect-'));
+    schema = join(folder, 'bylaw.yaml');
+  });
+  afterAll(async () => {
+    await client.end();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const bylaw = (...args: readonly string[]) => run({ args });
+  const migrate = (step: string) => bylaw('migrate', step, '--schema', schema, '--database-url', url);
+  const columns = async (): Promise<readonly string[]> => {
+    const { rows } = await client.query(`
+      SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable AS text
+        FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1`);
+    return rows.map(({ text }) => text);
+  };
+
+  test('the draft declares what fits, and says of the rest why not', async () => {
+    const { code, stdout, stderr } = await bylaw('introspect', url);
+    expect([code, stderr]).toEqual([0, '5 tables adopted, 4 need changes first, 6 cannot be collections\n']);
+    expect(parse(stdout)).toEqual({ collections: DECLARED });
+    const places = SAID.map((text) => stdout.indexOf(text));
+    expect(SAID.filter((_, i) => places[i] === -1)).toEqual([]);
+    await writeFile(schema, stdout);
+    expect(await bylaw('check', '--schema', schema)).toMatchObject({ code: 0 });
+  });
+
+  test('its migration takes nothing away, and leaves nothing to do', async () => {
+    const before = await columns();
+    const { stdout } = await migrate('plan');
+    expect(stdout).not.toMatch(/DESTRUCTIVE|DROP (?:TABLE|COLUMN|NOT NULL)|\bTYPE\b|SET NOT NULL/i);
+    // Unique constraints come back deferrable, and NO ACTION comes back as RESTRICT.
+    const dropped = [...stdout.matchAll(/DROP CONSTRAINT "(\w+)"/g)].map(([, name]) => name);
+    expect(dropped).toEqual(['badges_user_id_key', 'projects_parent_id_fkey', 'teams_title_key', 'users_email_key']);
+    expect(dropped.filter((name) => !stdout.toLowerCase().includes(`add constraint "${name}"`))).toEqual([]);
+    expect(await migrate('apply')).toMatchObject({ code: 0 });
+    const after = await columns();
+    expect(before.filter((column) => !after.includes(column))).toEqual([]);
+    const { rows } = await client.query(`
+      SELECT nickname, title, name, state, email_verified, u.created_at = t.created_at AS stamped
+        FROM users u, teams t, projects`);
+    expect(rows).toEqual([
+      {
+        nickname: 'ada',
+        title: 'Engines',
+        name: "it's new",
+        state: 'open',
+        email_verified: false,
+        stamped: expect.any(Boolean),
+      },
+    ]);
+    expect((await migrate('plan')).stdout).toBe('-- nothing to do: the database matches the schema\n');
+  });
+});
+
+describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit', () => {
+  test('says so at the top, and adopts nothing that references them', async () => {
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`
+      CREATE TABLE users (id uuid PRIMARY KEY, email varchar(80) NOT NULL UNIQUE, password text);
+      CREATE TABLE notes (id uuid PRIMARY KEY, author_id uuid REFERENCES users);`);
+    await client.end();
+    const { code, stdout } = await run({ args: ['introspect', url] });
+    expect([code, parse(stdout)]).toEqual([0, { collections: {} }]);
+    expect(stdout).toContain('# NOT USABLE YET: the service has a table `users` of its own');
+    expect(stdout).toContain('`email` of users is text to the service, but character varying(80) here');
+    expect(stdout).toContain('`password` means something else on `users`');
+  });
+});
+
+test.each([
+  [['introspect'], 2],
+  [['introspect', 'mysql://x'], 2],
+])('a wrong call is told: %j', async (args, code) => {
+  const ended = await run({ args });
+  expect([ended.code, ended.stdout]).toEqual([code, '']);
+  expect(ended.stderr).toMatch(/URL/);
+});
