@@ -8,6 +8,7 @@ export interface Fault {
 
 const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
 const LOWER = 'src/policy/lower/lower.ts';
+const COLUMNS = 'src/policy/lower/columns.ts';
 const CONDITION = 'src/policy/condition.ts';
 const COMPILE = 'src/policy/compile.ts';
 const WRITTEN_ROW = 'src/store/records/written-row.ts';
@@ -107,13 +108,13 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(LOWER, 'next is the record', /source: this\.#roots\.next/, 'source: this.#roots.record'),
   fault(
-    LOWER,
+    COLUMNS,
     'a written record has the members and the partner that are stored',
     /source\.state === 'stored' \|\| relation\.kind === 'has_many'/,
     'true',
   ),
   fault(
-    LOWER,
+    COLUMNS,
     'a written record holds what belongs to it',
     /source\.state === 'stored' \|\| relation\.kind === 'has_many'/,
     "source.state === 'stored'",
@@ -340,7 +341,7 @@ export const FAULTS: readonly Fault[] = [
     /this\.slots\[slot\]!\.meetsColumn = true;\n {4}return \{ \.\.\.holder/,
     'return { ...holder',
   ),
-  fault(LOWER, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
+  fault(COLUMNS, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
   fault(LOWER, 'changed is changed_only', /node\.unchanged === place\.polarity \? same/, '!place.polarity ? same'),
   fault(LOWER, 'members that were taken away are no change', /return and\(missing\)/, 'return and(missing.slice(1))'),
   fault(LEAVES, 'one or more is none', /negated: !up \}/, 'negated: up }'),

@@ -2,7 +2,8 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
-import { type Fault, findRelation, type Place } from './resolve.ts';
+import type { Fault, Place } from './place.ts';
+import { findRelation } from './resolve.ts';
 
 const CHANGED = 'changed';
 const CHANGED_ONLY = 'changed_only';

@@ -20,9 +20,11 @@ import { equalityOf } from '../operators.ts';
 import type { ValueType } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
 import { checkChange, isChange } from './changed.ts';
-import { type Comparing, checkCompare } from './comparisons.ts';
+import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
-import { type Bound, type Fault, mayBeAbsent, type Place, resolve } from './resolve.ts';
+import type { Bound, Fault, Place } from './place.ts';
+import { mayBeAbsent, resolve } from './resolve.ts';
+import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 

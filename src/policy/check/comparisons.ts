@@ -1,44 +1,12 @@
 /** The type rules of comparisons. Which rule an operator has stands in its entry of the table. */
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Compare, Count, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
-import type {
-  Checked,
-  CheckedOperand,
-  ColumnOperand,
-  CountOperand,
-  RequestOperand,
-  ToManyPath,
-  ValueType,
-} from '../types.ts';
+import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
 import { type Literal, readList, readLiteral } from './literals.ts';
-import { type Fault, type Place, type QueryName, resolve, type ToMany } from './resolve.ts';
-
-export interface Comparing extends Place {
-  readonly text: string;
-  freshName(name: string): string;
-  count(count: Count): CountOperand | undefined;
-}
-
-/** A side before its type is settled: only `fixed` and `held` have one of their own. */
-type Side =
-  | { readonly kind: 'fixed'; readonly operand: CheckedOperand; readonly span: Span }
-  /** `@request.auth.roles` */
-  | { readonly kind: 'held'; readonly operand: RequestOperand; readonly span: Span }
-  | { readonly kind: 'query'; readonly query: QueryName; readonly span: Span }
-  | { readonly kind: 'literal'; readonly literal: Literal; readonly span: Span }
-  | { readonly kind: 'list'; readonly list: List; readonly span: Span }
-  | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
-  | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Path; readonly span: Span };
-type ScalarSide = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
-
-interface Pair {
-  readonly expr: Compare;
-  readonly left: Side;
-  readonly right: Side;
-  readonly at: Comparing;
-}
+import type { Fault } from './place.ts';
+import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
 
 export function checkCompare(expr: Compare, at: Comparing): Checked | undefined {
   const left = sideOf(expr.left, at);
@@ -84,53 +52,6 @@ function refuse({ at }: Pair, fault: Fault): undefined {
   at.fault(fault);
   return undefined;
 }
-
-function sideOf(operand: Operand, at: Comparing): Side | undefined {
-  const { span } = operand;
-  switch (operand.kind) {
-    case 'text':
-    case 'number':
-    case 'bool':
-      return { kind: 'literal', literal: operand, span };
-    case 'null':
-      return { kind: 'null', literal: operand, span };
-    case 'list':
-      return { kind: 'list', list: operand, span };
-    case 'now':
-      return { kind: 'fixed', operand: { kind: 'now', seconds: operand.seconds, type: 'datetime', span }, span };
-    case 'count': {
-      const count = at.count(operand);
-      return count && { kind: 'fixed', operand: count, span };
-    }
-    case 'path':
-      return pathSide(operand, at);
-  }
-}
-
-function pathSide(path: Path, at: Comparing): Side | undefined {
-  const named = resolve(path, at);
-  if (named === undefined) return undefined;
-  const { span } = path;
-  switch (named.kind) {
-    case 'query':
-      return { kind: 'query', query: named, span };
-    case 'to many':
-      return { kind: 'to many', relation: named, path, span };
-    case 'column':
-    case 'literal':
-    case 'now':
-    case 'count':
-      return { kind: 'fixed', operand: named, span };
-    case 'request':
-      return named.list ? { kind: 'held', operand: named, span } : { kind: 'fixed', operand: named, span };
-  }
-}
-
-const isScalar = (side: Side): side is ScalarSide =>
-  side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
-const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
-  relation.used === path.steps.length;
-const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);
 
 // ---------------------------------------------------------------- types
 

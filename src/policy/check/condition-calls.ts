@@ -6,7 +6,8 @@ import { RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, ColumnOperand, NamedCondition, Parameter } from '../types.ts';
 import { readLiteral } from './literals.ts';
-import { type BoundParameter, type Fault, type Place, type RecordStart, resolve } from './resolve.ts';
+import type { BoundParameter, Fault, Place, RecordStart } from './place.ts';
+import { resolve } from './resolve.ts';
 import { sizeOf } from './size.ts';
 
 export interface Head {

@@ -3,7 +3,7 @@ import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
 import { describeType, isNumeric, type LiteralForm, SCALARS, type ScalarType } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import { parseUuid } from '../values.ts';
-import type { Fault } from './resolve.ts';
+import type { Fault } from './place.ts';
 
 export type Literal = Text | Numeral | Bool;
 type Value = string | number | boolean;

@@ -1,16 +1,11 @@
 /** From a path to what it names in the catalog. Every name that does not exist is reported with the nearest that does. */
 
 import { overNames } from '../../../grammar/limits.ts';
-import type { Fix, PolicyIssue } from '../../../grammar/policy-error.ts';
-import { nearest } from '../../../grammar/suggest.ts';
-import type { Name, Path, Span } from '../../../grammar/syntax.ts';
+import type { Name, Path } from '../../../grammar/syntax.ts';
 import type {
-  Action,
   BelongsTo,
-  Catalog,
   CatalogCollection,
   CatalogRelation,
-  CheckedOperand,
   ColumnOperand,
   HasMany,
   ManyToMany,
@@ -20,60 +15,8 @@ import type {
   ToOneStep,
   ValueType,
 } from '../types.ts';
-
-/** What a name at the root of a path stands for. */
-export type Bound = BoundVariable | BoundParameter;
-interface BoundVariable {
-  readonly kind: 'variable';
-  /** Unique in the whole expression. */
-  readonly unique: string;
-  readonly collection: string;
-}
-/** A parameter of a named condition, with its argument. */
-export interface BoundParameter {
-  readonly kind: 'parameter';
-  /** The argument itself. */
-  readonly operand: CheckedOperand;
-  /** The record that paths go on from, where the parameter is a record. */
-  readonly record?: RecordStart;
-  /** How many names the argument has. */
-  readonly names: number;
-}
-/** A record behind zero or more to-one steps, from which a path goes on. */
-export interface RecordStart {
-  readonly scope: Scope;
-  /** The collection of the scope's record. */
-  readonly collection: string;
-  readonly steps: readonly ToOneStep[];
-  /** The collection after the steps. */
-  readonly at: string;
-  readonly nullable: boolean;
-}
-/** Where a path stands: what it may name. */
-export interface Place {
-  readonly catalog: Catalog;
-  readonly collection: string;
-  readonly action: Action;
-  readonly variables: ReadonlyMap<string, Bound>;
-  /** In the body of a named condition, which names no record. */
-  readonly isBody: boolean;
-  fault(fault: Fault): undefined;
-}
-export type Fault = Omit<PolicyIssue, 'severity'>;
-
-/** A query parameter has no type of its own. */
-export interface QueryName {
-  readonly kind: 'query';
-  readonly name: string;
-  readonly span: Span;
-}
-export type Named = CheckedOperand | QueryName | ToMany;
-export interface ToMany {
-  readonly kind: 'to many';
-  readonly path: ToManyPath;
-  /** How many of the steps lead to the relation; fewer than all where the path goes on behind it. */
-  readonly used: number;
-}
+import type { BoundParameter, Fault, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
+import { namesOf, relationNames, reportUnknownName, unknownVariable } from './unknown-names.ts';
 
 const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
   relation.kind === 'has_many' || relation.kind === 'many_to_many';
@@ -128,44 +71,6 @@ function parameterPath(bound: BoundParameter, path: Path, place: Place): Named |
   const excess = overNames(bound.names + path.steps.length, path.span);
   return excess === undefined ? walked(bound.record, path, place) : place.fault(excess);
 }
-
-// ---------------------------------------------------------------- names that do not exist
-
-interface Unknown {
-  readonly name: Name;
-  readonly where: string;
-  readonly names: Iterable<string>;
-  readonly code?: string;
-}
-
-function reportUnknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
-  const known = [...names];
-  const near = nearest(name.name, known);
-  if (near === undefined) {
-    const some = known
-      .slice(0, 8)
-      .map((each) => `\`${each}\``)
-      .join(', ');
-    const message = `${where} has no \`${name.name}\`; it has ${some || 'nothing of that kind'}${known.length > 8 ? ', …' : ''}`;
-    return place.fault({ code, message, span: name.span });
-  }
-  const fix: Fix = { span: name.span, replacement: near };
-  const message = `${where} has no \`${name.name}\`; did you mean \`${near}\`?`;
-  return place.fault({ code, message, span: name.span, suggestion: near, fix });
-}
-
-/** Both names of every belongs_to, so that a slip in `owner_id` is answered by `owner_id`. */
-function relationNames(relations: Iterable<CatalogRelation>): string[] {
-  return [...relations].flatMap((relation) =>
-    relation.kind === 'belongs_to' ? [relation.name, `${relation.name}_id`] : [relation.name],
-  );
-}
-
-const namesOf = (collection: CatalogCollection): string[] => [
-  'id',
-  ...collection.fields.keys(),
-  ...relationNames(collection.relations.values()),
-];
 
 export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
   const relation = collection.relations.get(name);
@@ -289,65 +194,6 @@ function variableOf(path: Path, place: Place): RecordStart | undefined {
   const bound = place.variables.get(variable.name);
   if (bound?.kind === 'variable') return startAt({ kind: 'variable', name: bound.unique }, bound.collection);
   unknownVariable(path, place);
-  return undefined;
-}
-
-const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
-  ['record', '@record'],
-  ['next', '@next'],
-  ['now', '@now'],
-  ['request', '@request'],
-  ['auth', '@request.auth'],
-  ['query', '@request.query'],
-  ['data', '@request.data'],
-]);
-
-/** A bare word is a variable, a field without `@record.`, a root without `@`, or a text without quotes. */
-function unknownVariable(path: Path, place: Place): undefined {
-  const { name, span } = path.variable!;
-  const root = ROOT_WORDS.get(name);
-  const suggest = (message: string, replacement: string, at: Span = span): undefined =>
-    place.fault({
-      code: 'variable_unknown',
-      message,
-      span: at,
-      suggestion: replacement,
-      fix: { span: at, replacement },
-    });
-  if (root !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${root}\`?`, root);
-  const near = nearest(name, place.variables.keys()) ?? innermostWith(path.steps[0]?.name, place);
-  if (near !== undefined && path.steps.length > 0)
-    return suggest(`unknown name \`${name}\`; did you mean \`${near}\`?`, near);
-  const variable = path.steps.length === 0 ? innermostWith(name, place) : undefined;
-  if (variable !== undefined)
-    return suggest(`unknown name \`${name}\`; did you mean \`${variable}.${name}\`?`, `${variable}.${name}`);
-  const collection = place.catalog.collections.get(place.collection);
-  const field = collection && (namesOf(collection).find((each) => each === name) ?? nearest(name, namesOf(collection)));
-  if (field !== undefined) {
-    return suggest(`unknown name \`${name}\`; did you mean \`@record.${field}\`?`, `@record.${field}`);
-  }
-  if (path.steps.length > 0) {
-    const message = `unknown name \`${name}\`; a path begins with \`@record\`, \`@next\`, \`@request\` or the variable of a quantifier`;
-    return place.fault({ code: 'variable_unknown', message, span });
-  }
-  const quoted = JSON.stringify(name);
-  return place.fault({
-    code: 'text_unquoted',
-    message: `unknown name \`${name}\`; string literals need quotes: ${quoted}`,
-    span,
-    suggestion: quoted,
-    fix: { span, replacement: quoted },
-  });
-}
-
-/** The innermost variable whose record has the name. */
-function innermostWith(name: string | undefined, place: Place): string | undefined {
-  if (name === undefined) return undefined;
-  for (const [variable, bound] of [...place.variables].reverse()) {
-    const of = bound.kind === 'variable' ? bound.collection : bound.record?.at;
-    const collection = of === undefined ? undefined : place.catalog.collections.get(of);
-    if (collection !== undefined && namesOf(collection).includes(name)) return variable;
-  }
   return undefined;
 }
 

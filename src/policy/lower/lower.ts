@@ -10,7 +10,6 @@ import {
   type CountRef,
   type Exists,
   FALSE,
-  heldColumn,
   type Roots,
   type Scalar,
   type SlotValue,
@@ -22,8 +21,6 @@ import { equalityOf, OPERATORS } from '../operators.ts';
 import type {
   Catalog,
   CatalogCollection,
-  CatalogField,
-  CatalogRelation,
   ColumnOperand,
   HasOne,
   ManyToMany,
@@ -32,11 +29,11 @@ import type {
   ToManyPath,
   ToOneStep,
 } from '../types.ts';
+import { belongsToColumn, type ExistsKey, fieldColumn, heldKey, idColumn, lookup, sameValue } from './columns.ts';
 import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
 import {
   ABSENT,
-  type Binding,
   EMPTY,
   PARTIAL,
   type Planned,
@@ -44,55 +41,22 @@ import {
   type PlannedCount,
   type PlannedOperand,
 } from './specialise.ts';
-
-export interface Signature {
-  readonly states: Binding['states'];
-  readonly decided: Binding['decided'];
-}
-
-export interface Standpoint {
-  readonly catalog: Catalog;
-  readonly signature: Signature;
-  readonly roots: Roots;
-}
+import {
+  type Elements,
+  itself,
+  type Owner,
+  type Place,
+  type Reached,
+  type RequestScope,
+  type Signature,
+  type Standpoint,
+  type Walked,
+  type Wrap,
+} from './standpoint.ts';
 
 /** `T` of a planned tree, for all requests of one signature. */
 export function lower(tree: Planned, standpoint: Standpoint): Condition {
   return new Lowering(standpoint).lower(tree, { polarity: true, variables: new Map() });
-}
-
-interface Place {
-  /** True: `T`. False: `F`. */
-  readonly polarity: boolean;
-  readonly variables: ReadonlyMap<string, Source>;
-}
-type Wrap = (inner: Condition) => Condition;
-const itself: Wrap = (inner) => inner;
-/** A row, and the semi-joins around what is asked of it. */
-interface Walked {
-  readonly wrap: Wrap;
-  readonly source: Source;
-}
-type RequestScope = Extract<Scope, { kind: 'request' }>;
-interface Reached {
-  readonly wrap: Wrap;
-  readonly column: ColumnRef;
-}
-/** What holds the id of a record. */
-interface Owner {
-  readonly wrap: Wrap;
-  readonly key: ColumnRef | SlotValue;
-  readonly walk: readonly string[];
-}
-/** The elements of a to-many relation. */
-interface Elements {
-  readonly wrap: Wrap;
-  readonly key: ColumnRef | SlotValue;
-  /** Binds an element. */
-  readonly source: Source;
-  exists(condition: Condition, negated: boolean): Condition;
-  /** The elements that meet the condition. */
-  rows(condition: Condition): Exists;
 }
 
 class Lowering {
@@ -429,52 +393,4 @@ class Lowering {
         : this.#stateOf(operand) === EMPTY;
     return isEmpty ? OPERATORS[op].negative === true : undefined;
   }
-}
-
-type ExistsKey = Pick<Exists, 'by' | 'key'>;
-
-/** How the rows of `relation` are found from a row of `from`. */
-function lookup(relation: CatalogRelation, from: string, source: Source): ExistsKey {
-  if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
-  if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
-  return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
-}
-
-function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {
-  const { name, collection, kind } = relation;
-  const type = { id: collection };
-  const nullable = kind === 'has_one';
-  return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
-}
-
-function fieldColumn({ name, column, type, required, unique, index }: CatalogField, source: Source): ColumnRef {
-  return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
-}
-
-/** Equal, or absent on both sides. */
-function sameValue(left: ColumnRef, right: ColumnRef): Condition {
-  const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
-  if (!left.nullable) return equal;
-  const absent = [left, right].map((column): Condition => ({ kind: 'null', negated: false, column }));
-  return or([equal, and(absent)]);
-}
-
-function idColumn(collection: string, source: Source): ColumnRef {
-  return {
-    kind: 'column',
-    source,
-    name: 'id',
-    column: 'id',
-    type: { id: collection },
-    nullable: false,
-    selective: true,
-  };
-}
-
-function belongsToColumn(
-  relation: { readonly name: string; readonly column: string; readonly collection: string; readonly required: boolean },
-  source: Source,
-): ColumnRef {
-  const { name, column, collection, required } = relation;
-  return { kind: 'column', source, name, column, type: { id: collection }, nullable: !required, selective: true };
 }

@@ -1,0 +1,58 @@
+/** Where a path stands, and what it may name there. */
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import type { Span } from '../../../grammar/syntax.ts';
+import type { Action, Catalog, CheckedOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
+
+/** What a name at the root of a path stands for. */
+export type Bound = BoundVariable | BoundParameter;
+interface BoundVariable {
+  readonly kind: 'variable';
+  /** Unique in the whole expression. */
+  readonly unique: string;
+  readonly collection: string;
+}
+/** A parameter of a named condition, with its argument. */
+export interface BoundParameter {
+  readonly kind: 'parameter';
+  /** The argument itself. */
+  readonly operand: CheckedOperand;
+  /** The record that paths go on from, where the parameter is a record. */
+  readonly record?: RecordStart;
+  /** How many names the argument has. */
+  readonly names: number;
+}
+/** A record behind zero or more to-one steps, from which a path goes on. */
+export interface RecordStart {
+  readonly scope: Scope;
+  /** The collection of the scope's record. */
+  readonly collection: string;
+  readonly steps: readonly ToOneStep[];
+  /** The collection after the steps. */
+  readonly at: string;
+  readonly nullable: boolean;
+}
+/** Where a path stands: what it may name. */
+export interface Place {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+  readonly variables: ReadonlyMap<string, Bound>;
+  /** In the body of a named condition, which names no record. */
+  readonly isBody: boolean;
+  fault(fault: Fault): undefined;
+}
+export type Fault = Omit<PolicyIssue, 'severity'>;
+
+/** A query parameter has no type of its own. */
+export interface QueryName {
+  readonly kind: 'query';
+  readonly name: string;
+  readonly span: Span;
+}
+export type Named = CheckedOperand | QueryName | ToMany;
+export interface ToMany {
+  readonly kind: 'to many';
+  readonly path: ToManyPath;
+  /** How many of the steps lead to the relation; fewer than all where the path goes on behind it. */
+  readonly used: number;
+}

@@ -1,0 +1,77 @@
+import type { Compare, Count, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type { CheckedOperand, CountOperand, RequestOperand } from '../types.ts';
+import type { Literal } from './literals.ts';
+import type { Place, QueryName, ToMany } from './place.ts';
+import { resolve } from './resolve.ts';
+
+export interface Comparing extends Place {
+  readonly text: string;
+  freshName(name: string): string;
+  count(count: Count): CountOperand | undefined;
+}
+
+/** A side before its type is settled: only `fixed` and `held` have one of their own. */
+export type Side =
+  | { readonly kind: 'fixed'; readonly operand: CheckedOperand; readonly span: Span }
+  /** `@request.auth.roles` */
+  | { readonly kind: 'held'; readonly operand: RequestOperand; readonly span: Span }
+  | { readonly kind: 'query'; readonly query: QueryName; readonly span: Span }
+  | { readonly kind: 'literal'; readonly literal: Literal; readonly span: Span }
+  | { readonly kind: 'list'; readonly list: List; readonly span: Span }
+  | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
+  | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Path; readonly span: Span };
+export type ScalarSide = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
+
+export interface Pair {
+  readonly expr: Compare;
+  readonly left: Side;
+  readonly right: Side;
+  readonly at: Comparing;
+}
+
+export function sideOf(operand: Operand, at: Comparing): Side | undefined {
+  const { span } = operand;
+  switch (operand.kind) {
+    case 'text':
+    case 'number':
+    case 'bool':
+      return { kind: 'literal', literal: operand, span };
+    case 'null':
+      return { kind: 'null', literal: operand, span };
+    case 'list':
+      return { kind: 'list', list: operand, span };
+    case 'now':
+      return { kind: 'fixed', operand: { kind: 'now', seconds: operand.seconds, type: 'datetime', span }, span };
+    case 'count': {
+      const count = at.count(operand);
+      return count && { kind: 'fixed', operand: count, span };
+    }
+    case 'path':
+      return pathSide(operand, at);
+  }
+}
+
+function pathSide(path: Path, at: Comparing): Side | undefined {
+  const named = resolve(path, at);
+  if (named === undefined) return undefined;
+  const { span } = path;
+  switch (named.kind) {
+    case 'query':
+      return { kind: 'query', query: named, span };
+    case 'to many':
+      return { kind: 'to many', relation: named, path, span };
+    case 'column':
+    case 'literal':
+    case 'now':
+    case 'count':
+      return { kind: 'fixed', operand: named, span };
+    case 'request':
+      return named.list ? { kind: 'held', operand: named, span } : { kind: 'fixed', operand: named, span };
+  }
+}
+
+export const isScalar = (side: Side): side is ScalarSide =>
+  side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
+export const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
+  relation.used === path.steps.length;
+export const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);

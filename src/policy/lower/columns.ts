@@ -1,0 +1,50 @@
+/** The columns of a row by what the catalog calls them. */
+import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
+import { equalityOf } from '../operators.ts';
+import type { BelongsTo, CatalogField, CatalogRelation, HasOne, ManyToMany } from '../types.ts';
+import { and, or } from './simplify.ts';
+
+export type ExistsKey = Pick<Exists, 'by' | 'key'>;
+
+/** How the rows of `relation` are found from a row of `from`. */
+export function lookup(relation: CatalogRelation, from: string, source: Source): ExistsKey {
+  if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
+  if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
+  return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
+}
+
+export function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {
+  const { name, collection, kind } = relation;
+  const type = { id: collection };
+  const nullable = kind === 'has_one';
+  return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
+}
+
+export function fieldColumn({ name, column, type, required, unique, index }: CatalogField, source: Source): ColumnRef {
+  return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
+}
+
+/** Equal, or absent on both sides. */
+export function sameValue(left: ColumnRef, right: ColumnRef): Condition {
+  const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
+  if (!left.nullable) return equal;
+  const absent = [left, right].map((column): Condition => ({ kind: 'null', negated: false, column }));
+  return or([equal, and(absent)]);
+}
+
+export function idColumn(collection: string, source: Source): ColumnRef {
+  return {
+    kind: 'column',
+    source,
+    name: 'id',
+    column: 'id',
+    type: { id: collection },
+    nullable: false,
+    selective: true,
+  };
+}
+
+export function belongsToColumn(relation: Omit<BelongsTo, 'kind'>, source: Source): ColumnRef {
+  const { name, column, collection, required } = relation;
+  return { kind: 'column', source, name, column, type: { id: collection }, nullable: !required, selective: true };
+}

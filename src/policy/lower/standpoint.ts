@@ -1,0 +1,49 @@
+/** From where a tree is lowered, and where its paths have led: rows and columns, with the semi-joins around what is asked of them. */
+import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
+import type { Catalog, Scope } from '../types.ts';
+import type { Binding } from './specialise.ts';
+
+export interface Signature {
+  readonly states: Binding['states'];
+  readonly decided: Binding['decided'];
+}
+
+export interface Standpoint {
+  readonly catalog: Catalog;
+  readonly signature: Signature;
+  readonly roots: Roots;
+}
+
+export interface Place {
+  /** True: `T`. False: `F`. */
+  readonly polarity: boolean;
+  readonly variables: ReadonlyMap<string, Source>;
+}
+export type Wrap = (inner: Condition) => Condition;
+export const itself: Wrap = (inner) => inner;
+/** A row, and the semi-joins around what is asked of it. */
+export interface Walked {
+  readonly wrap: Wrap;
+  readonly source: Source;
+}
+export type RequestScope = Extract<Scope, { kind: 'request' }>;
+export interface Reached {
+  readonly wrap: Wrap;
+  readonly column: ColumnRef;
+}
+/** What holds the id of a record. */
+export interface Owner {
+  readonly wrap: Wrap;
+  readonly key: ColumnRef | SlotValue;
+  readonly walk: readonly string[];
+}
+/** The elements of a to-many relation. */
+export interface Elements {
+  readonly wrap: Wrap;
+  readonly key: ColumnRef | SlotValue;
+  /** Binds an element. */
+  readonly source: Source;
+  exists(condition: Condition, negated: boolean): Condition;
+  /** The elements that meet the condition. */
+  rows(condition: Condition): Exists;
+}
