@@ -1,4 +1,5 @@
 /** The settings of the service. SETTINGS is the only list: `--help`, docs/operations.md and the check of unknown names follow from it. */
+import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { nearest } from '../grammar/suggest.ts';
 
@@ -30,6 +31,10 @@ export interface Config {
   readonly metrics: 'local' | 'public';
   /** Of each process. */
   readonly maxConnections: number;
+  /** A folder that is served as the front end. */
+  readonly publicFolder?: string;
+  /** `bylaw dev`: all names of this machine count as one site. */
+  readonly isDevelopment: boolean;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -203,6 +208,14 @@ export const SETTINGS = {
     about: 'wraps the signing keys in the database: 32 bytes in base64 or hex, as by `openssl rand -base64 32`',
     read: z.string().transform(keySecretOf),
   },
+  publicFolder: {
+    flag: 'public',
+    value: 'DIR',
+    env: 'BYLAW_PUBLIC',
+    otherwise: 'none',
+    about: 'a folder that is served as the front end: unknown paths get its index.html',
+    read: z.string().refine(isFolder, 'there is no such folder'),
+  },
   rateLimit: {
     value: 'on|off',
     env: 'BYLAW_RATE_LIMIT',
@@ -253,6 +266,10 @@ function isBaseUrl(given: string): boolean {
   if (!URL.canParse(given)) return false;
   const { protocol, search, hash } = new URL(given);
   return /^https?:$/.test(protocol) && search === '' && hash === '';
+}
+
+function isFolder(given: string): boolean {
+  return statSync(given, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 function isSmtpUrl(given: string): boolean {
@@ -333,6 +350,7 @@ function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: Se
     baseUrl: (baseUrl ?? urlOf(rest)).replace(/\/+$/, ''),
     baseUrlGiven: baseUrl !== undefined,
     rateLimit: rateLimit === 'on',
+    isDevelopment: false,
     admin: isAdminGiven ? { email: adminEmail, password: adminPassword } : undefined,
   };
 }

@@ -23,6 +23,7 @@ test('the settings have defaults', () => {
     rateLimit: true,
     metrics: 'local',
     maxConnections: 4_096,
+    isDevelopment: false,
   });
 });
 
@@ -50,6 +51,7 @@ test('flags win over the environment, which wins over defaults', () => {
     BYLAW_RATE_LIMIT: 'off',
     BYLAW_METRICS: 'public',
     BYLAW_MAX_CONNECTIONS: '9',
+    BYLAW_PUBLIC: import.meta.dirname,
   };
   expect(readConfig({ port: '0', schema: 'f.yaml' }, env)).toEqual({
     schema: 'f.yaml',
@@ -68,6 +70,8 @@ test('flags win over the environment, which wins over defaults', () => {
     rateLimit: false,
     metrics: 'public',
     maxConnections: 9,
+    publicFolder: import.meta.dirname,
+    isDevelopment: false,
   });
   expect(readConfig({ 'base-url': 'https://api.example/' }, {})).toMatchObject({
     baseUrl: 'https://api.example',
@@ -105,6 +109,7 @@ test.each<[FlagValues, Record<string, string>, readonly string[]]>([
       'BYLAW_RATE_LIMIT: expected `on` or `off`',
     ],
   ],
+  [{ public: 'no/such/folder' }, {}, ['--public: there is no such folder']],
   [{}, { SMTP_URL: 'mail.example:587' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'https://mail.example' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'smtp:///mail' }, [`SMTP_URL: ${SMTP}`]],

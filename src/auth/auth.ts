@@ -10,7 +10,7 @@ import { type RequestClient, recordAudit } from './audit-trail.ts';
 import { Authenticator, type Credentials, type SessionClaims } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { createLimiter, type Limiter } from './limiter.ts';
-import { Mailer } from './mail.ts';
+import { type Mail, Mailer } from './mail.ts';
 import { OAuth, type OAuthCallback, type OAuthEnd, type OAuthStart, type StartedOAuth } from './oauth.ts';
 import { Identities } from './oauth-identity.ts';
 import { PasswordCheck, type PasswordClaim } from './password-check.ts';
@@ -26,6 +26,7 @@ export type { Administration } from './administration.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Credentials } from './authenticator.ts';
 export type { Caller } from './caller.ts';
+export type { Mail } from './mail.ts';
 export type { PasswordPool } from './passwords.ts';
 export type { User } from './users.ts';
 
@@ -51,6 +52,8 @@ export interface AuthParts {
   readonly warn?: ((message: string) => void) | undefined;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool | undefined;
+  /** Sees each mail that is written to a file. */
+  readonly onMail?: ((mail: Mail) => void) | undefined;
 }
 
 export interface ListedSession extends SessionRow {
@@ -93,7 +96,8 @@ export class Auth {
   }
 
   /** Throws KeySecretError. */
-  static async open({ db, schema, config, warn = warnOnStderr, passwords = createPasswordPool() }: AuthParts) {
+  static async open(parts: AuthParts) {
+    const { db, schema, config, onMail, warn = warnOnStderr, passwords = createPasswordPool() } = parts;
     const baseUrl = (): string => config.baseUrl;
     const users = new Users(db, schema);
     const sessions = new Sessions(schema, users);
@@ -102,10 +106,10 @@ export class Auth {
     const authenticator = await Authenticator.open({ db, schema, tokens, sessions });
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
     const { smtpUrl, mailFrom, data: dataDir = './data' } = config;
-    const mailer = new Mailer({ smtpUrl, mailFrom, dataDir, baseUrl, warn });
+    const mailer = new Mailer({ smtpUrl, mailFrom, dataDir, baseUrl, warn, onMail });
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });
-    const parts = { db, schema, users, sessions, tokens, passwords, passwordCheck, authenticator, limiter, baseUrl };
-    const accounts = new Accounts(parts);
+    const made = { db, schema, users, sessions, tokens, passwords, passwordCheck, authenticator, limiter, baseUrl };
+    const accounts = new Accounts(made);
     return new Auth({
       db,
       users,
@@ -115,9 +119,9 @@ export class Auth {
       limiter,
       accounts,
       mailer,
-      recovery: new Recovery({ ...parts, mailer }),
-      oauth: new OAuth({ ...parts, accounts, identities: new Identities(db, schema, users) }),
-      admin: new Administration(parts),
+      recovery: new Recovery({ ...made, mailer }),
+      oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
+      admin: new Administration(made),
       userHooks: userHooks(schema, authenticator),
     });
   }

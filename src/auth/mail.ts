@@ -24,6 +24,8 @@ export interface MailSettings {
   readonly baseUrl: () => string;
   /** Reports a mail that could not be sent, never its content or address; and, with the first one, that mails become files. */
   readonly warn: (message: string) => void;
+  /** Sees each mail that is written to a file. */
+  readonly onMail?: ((mail: Mail) => void) | undefined;
 }
 
 const MAX_WAITING_MAILS = 1_000;
@@ -118,6 +120,7 @@ function toFolder(settings: MailSettings): Send {
     const { message } = await (await transport()).sendMail(mailMessage(settings, mail));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, `${v7()}.eml`), message as Buffer, { mode: 0o600, flag: 'wx' });
+    settings.onMail?.(mail);
   };
 }
 

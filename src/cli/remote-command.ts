@@ -6,7 +6,8 @@ import type { Io } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
 import { type LentWorkspace, lentWorkspace } from './workspace.ts';
 
-export function remoteRunner(workspace: LentWorkspace, io: Io): RunCall {
+/** `workspaceNow`: `bylaw dev` replaces it. */
+export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall {
   return async ({ argv, stdin, cwd }, outputs) => {
     const [name = '', ...rest] = argv;
     const loaded = await databaseCommands.get(name)?.();
@@ -16,7 +17,7 @@ export function remoteRunner(workspace: LentWorkspace, io: Io): RunCall {
     }
     const call: Io = { ...io, ...outputs, cwd, stdin: Readable.from([stdin]) };
     try {
-      return await lentWorkspace.run(workspace, () => callCommand(loaded.command, rest, call));
+      return await lentWorkspace.run(workspaceNow(), () => callCommand(loaded.command, rest, call));
     } catch (error) {
       outputs.stderr.write(`bylaw ${name}: ${(error as Error).message}\n`);
       return 1;

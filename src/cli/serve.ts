@@ -1,6 +1,9 @@
 /** `bylaw serve`: settings → schema → database and migration → first admin → listen → one line that says so. */
 import cluster from 'node:cluster';
-import { resolve } from 'node:path';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
 import { type Config, readConfig, SETTING_NAMES } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
@@ -20,23 +23,40 @@ export const command: Command = {
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
     const schema = requireSchema(config.schema, io);
-    try {
-      if (config.workers > 1 && cluster.isPrimary)
-        return await serveWithWorkers({ config, schema, io, ready: readyLine });
-      return await serve(config, schema, io);
-    } catch (error) {
-      const reason = startErrorOf(error, config);
-      if (reason === undefined) throw error;
-      io.stderr.write(`bylaw serve: ${reason}\n`);
-      return 1;
-    }
+    return reportingStartErrors('serve', config, io, () =>
+      config.workers > 1 && cluster.isPrimary
+        ? serveWithWorkers({ config, schema, io, ready: readyLine })
+        : serve(config, schema, io),
+    );
   },
 };
+
+/** What the operator can mend becomes a sentence and exit code 1. */
+export async function reportingStartErrors(
+  name: string,
+  config: Config,
+  io: Io,
+  start: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await start();
+  } catch (error) {
+    const reason = startErrorOf(error, config);
+    if (reason === undefined) throw error;
+    io.stderr.write(`bylaw ${name}: ${reason}\n`);
+    return 1;
+  }
+}
 
 /** Returns after a signal. */
 async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
+  if (!isWorker) await requireFreePort(config);
+  // On a terminal a sentence; elsewhere a line like the others of the log.
+  const say = (message: string): void =>
+    isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
+  const isFirst = announceFirstStart(config, io, say);
   const db = await openDatabaseOf(config, io.cwd);
   const readMetrics = isWorker ? readMetricsOfAll : undefined;
   const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
@@ -48,6 +68,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const stopped = stopSignal();
   if (isWorker) notifyReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
+  if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
   await stopped;
   await closeSocket?.();
   await service.stop();
@@ -56,11 +77,37 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   return 0;
 }
 
+export const HOW_TO_MAKE_AN_ADMIN =
+  'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
+
+export const isTerminal = (stream: object): boolean => (stream as { isTTY?: boolean }).isTTY === true;
+
+/** Making the embedded database takes seconds. True if it is about to be made. */
+export function announceFirstStart(
+  { databaseUrl, data }: Config,
+  { cwd }: Io,
+  say: (message: string) => void,
+): boolean {
+  if (databaseUrl !== undefined || existsSync(join(resolve(cwd, data), 'database'))) return false;
+  say(`preparing the embedded database in ${data}: this takes some seconds, once`);
+  return true;
+}
+
+/** Before anything is made in the data folder. Rejects as `listen` does. */
+export async function requireFreePort({ host, port }: Config): Promise<void> {
+  const probe = createServer();
+  probe.listen({ host, port });
+  await once(probe, 'listening');
+  await new Promise((resolve) => probe.close(resolve));
+}
+
 /** A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not keep the service from starting. */
-async function openSocket(folder: string, { app }: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
-  const { config, schema, db, auth } = app;
+export async function openSocket(folder: string, service: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
   try {
-    return await listenForCommands(folder, remoteRunner({ config, schema, db, auth }, io));
+    return await listenForCommands(
+      folder,
+      remoteRunner(() => service.app, io),
+    );
   } catch (error) {
     const reason = (error as Error).message;
     io.stderr.write(`bylaw serve: commands cannot reach this server; stop it to run them (${reason})\n`);
@@ -69,7 +116,7 @@ async function openSocket(folder: string, { app }: Service, io: Io): Promise<(()
 }
 
 /** The first signal asks the service to stop; the second ends the process at once. */
-function stopSignal(): Promise<void> {
+export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
     const onSignal = (): void => {
@@ -82,7 +129,7 @@ function stopSignal(): Promise<void> {
   });
 }
 
-function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
+export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
   const database =
     databaseUrl === undefined ? `embedded database in ${data}` : `PostgreSQL at ${databasePlace(databaseUrl)}`;
   const notes = [

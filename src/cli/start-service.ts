@@ -1,7 +1,8 @@
-/** The running service: its parts start in order and stop in the reverse order. */
+/** The running service: its parts start in order and stop in the reverse order. Its schema can be replaced while it runs. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Auth, type PasswordPool } from '../auth/auth.ts';
+import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
+import { createPasswordPool } from '../auth/passwords.ts';
 import type { Config } from '../config.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
 import { createFiles } from '../files/files.ts';
@@ -12,8 +13,9 @@ import type { ArrivalLimits } from '../http/arrival.ts';
 import { jsonBodyReader } from '../http/body.ts';
 import type { Log } from '../http/log.ts';
 import { createMetrics } from '../http/metrics.ts';
-import { createServer } from '../http/server.ts';
-import { routes } from '../routes/index.ts';
+import { PublicFiles } from '../http/public-files.ts';
+import { HttpServer } from '../http/server.ts';
+import { routes, routesWithPublicFiles } from '../routes/index.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { forgetOldKeys } from '../store/idempotency.ts';
@@ -24,6 +26,8 @@ import { packageVersion } from './version.ts';
 
 const DRAIN_MS = 10_000;
 const FORGET_KEYS_EVERY_MS = 600_000;
+/** How long a migration waits for running requests. */
+const PATIENCE_MS = 2_000;
 
 export interface ServiceParts {
   readonly config: Config;
@@ -37,57 +41,124 @@ export interface ServiceParts {
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
+  /** Sees each mail that is written to a file for want of an SMTP server. */
+  readonly onMail?: (mail: Mail) => void;
 }
 
 export interface Service {
+  /** The current one; `replaceSchema` makes another. */
   readonly app: App;
   /** With the port it listens on, also where port 0 was asked for. */
   readonly url: string;
+  /**
+   * Serves another schema from now on; sessions, files and connections stay. Requests that are running end with the
+   * schema before. With `migrate`, which brings the database to the new schema, requests that arrive meanwhile wait.
+   * If `migrate` throws, so does this, and the schema before stays.
+   */
+  replaceSchema(schema: Schema, migrate?: () => Promise<void>): Promise<void>;
   /** Accepts no new connection, finishes running requests (10 s at most), closes the database. */
   stop(): Promise<void>;
 }
 
 /** Database to the schema → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
-  const { schema, db, log, passwords } = parts;
-  await applyMigration(db, schema, { systemTables });
+  const { db, log } = parts;
+  await applyMigration(db, parts.schema, { systemTables });
   const config = { ...parts.config };
-  const auth = await Auth.open({ db, schema, config, passwords });
-  if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
-  const files = await createFiles({
-    db,
-    schema,
-    openStorage: (storeId) => openStorage(config, storeId),
-    onFault: (what, error) => log.logger.error({ error: String(error) }, what),
-  });
-  const app: App = {
-    config,
-    schema,
-    db,
-    auth,
-    files,
-    records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
-    log: log.logger,
-    metrics: createMetrics(parts.readMetrics),
-    addressOf: addressReader(schema.proxies),
-    document: memoized(() => openapiOf(schema, routes, packageVersion())),
-    readJson: jsonBodyReader(schema.limits.body, parts.arrival?.bodyMs),
-  };
-  const server = createServer(app, routes, parts.arrival);
-  const url = await listen(server, config);
+  const apps = new Apps(parts, config);
+  let app = await apps.first();
+  const http = new HttpServer(app, app.publicFiles === undefined ? routes : routesWithPublicFiles, parts.arrival);
+  const url = await listen(http.server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
   const stop = async (): Promise<void> => {
     clearInterval(forgetting);
-    files.close();
-    await drainConnections(server);
-    await auth.close();
+    app.files.close();
+    await drainConnections(http.server);
+    await app.auth.close();
     await db.close();
     log.flush();
   };
-  return { app, url, stop: memoized(stop) };
+  return {
+    get app() {
+      return app;
+    },
+    url,
+    async replaceSchema(schema, migrate) {
+      const before = app;
+      const next = await apps.next(schema, before);
+      const resume = migrate === undefined ? undefined : await http.pause(PATIENCE_MS);
+      try {
+        await migrate?.();
+        app = next;
+        // Its requests still hear of sessions that end.
+        void http.replace(next).then(() => before.auth.close());
+      } catch (error) {
+        await next.auth.close();
+        throw error;
+      } finally {
+        resume?.();
+      }
+    },
+    stop: memoized(stop),
+  };
+}
+
+/** Makes an app for a schema. What depends on no schema is made once. */
+class Apps {
+  readonly #parts: ServiceParts;
+  /** With port 0, the base URL is written into it later. */
+  readonly #config: Config;
+  readonly #passwords: PasswordPool;
+
+  constructor(parts: ServiceParts, config: Config) {
+    this.#parts = parts;
+    this.#config = config;
+    this.#passwords = parts.passwords ?? createPasswordPool();
+  }
+
+  async first(): Promise<App> {
+    const { db, log, schema, readMetrics } = this.#parts;
+    const config = this.#config;
+    const auth = await this.#openAuth(schema);
+    if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
+    const files = await createFiles({
+      db,
+      schema,
+      openStorage: (storeId) => openStorage(config, storeId),
+      onFault: (what, error) => log.logger.error({ error: String(error) }, what),
+    });
+    return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics) });
+  }
+
+  async next(schema: Schema, { files, metrics }: App): Promise<App> {
+    const auth = await this.#openAuth(schema);
+    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), metrics });
+  }
+
+  #openAuth(schema: Schema): Promise<Auth> {
+    const { db, onMail } = this.#parts;
+    return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, onMail });
+  }
+
+  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics'>): App {
+    const { db, log, arrival } = this.#parts;
+    const { schema, auth, files } = made;
+    const { publicFolder } = this.#config;
+    return {
+      ...made,
+      config: this.#config,
+      db,
+      records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
+      log: log.logger,
+      addressOf: addressReader(schema.proxies),
+      document: memoized(() => openapiOf(schema, routes, packageVersion())),
+      readJson: jsonBodyReader(schema.limits.body, arrival?.bodyMs),
+      publicFiles: publicFolder === undefined ? undefined : new PublicFiles(publicFolder),
+    };
+  }
 }
 
 async function listen(server: Server, { host, port }: Config): Promise<string> {

@@ -3,6 +3,7 @@
  * server, over its socket (admin-socket.ts); there it gets the server's own database and sessions.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Auth } from '../auth/auth.ts';
 import { type Config, ConfigError, readConfig } from '../config.ts';
@@ -76,7 +77,12 @@ export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace>
 
 /** Prints warnings and errors to stderr. Throws ConfigError. */
 export function requireSchema(file: string, io: Io): Schema {
-  const { schema, report } = readSchemaFile(file, io);
+  const { schema, report, issues } = readSchemaFile(file, io);
+  if (issues.some(({ code }) => code === 'no_file') && !existsSync(resolve(io.cwd, file))) {
+    throw new ConfigError([
+      `there is no ${file} here; \`bylaw init\` makes a project with one, and --schema FILE names another`,
+    ]);
+  }
   if (report !== '') io.stderr.write(`${report}\n`);
   if (schema === undefined) throw new ConfigError([`${file} has errors; nothing was started`]);
   return schema;

@@ -1,5 +1,5 @@
 /** The face of the room: storage, links and variants, and the deletion of bytes whose records are gone. */
-import type { Schema } from '../schema/model.ts';
+import type { Schema, Uploads } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { readIdentity } from './file-tables.ts';
@@ -23,6 +23,8 @@ export interface Files {
   discard(ids: readonly string[]): Promise<void>;
   /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
   sweep(grace?: number): Promise<number>;
+  /** The same storage, with the image sizes of another schema. */
+  withSizes(images: Uploads['images']): Files;
   close(): void;
 }
 
@@ -44,7 +46,7 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
   });
   if (db.kind === 'embedded') await sweeper.start(0);
   else void sweeper.start();
-  return {
+  const files: Files = {
     storage,
     links: createLinks(linkKey),
     variants: new Variants(storage, schema.uploads.images),
@@ -57,8 +59,10 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
         }),
       ),
     sweep: (grace) => sweeper.sweep(grace),
+    withSizes: (images) => ({ ...files, variants: new Variants(storage, images) }),
     close: () => sweeper.stop(),
   };
+  return files;
 }
 
 interface Removal {

@@ -9,6 +9,7 @@ import type { AddressReader } from './address.ts';
 import type { BodyReader } from './body.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { PublicFiles } from './public-files.ts';
 
 export interface App {
   readonly config: Config;
@@ -25,4 +26,6 @@ export interface App {
   readonly document: () => object;
   /** Reads a JSON body strictly. */
   readonly readJson: BodyReader;
+  /** The front end, where one is configured. */
+  readonly publicFiles: PublicFiles | undefined;
 }

@@ -33,9 +33,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   const { ctx, app, match } = exchange;
   const door = doorOf(match);
   const caller = await callerAt(door, exchange);
-  if (caller?.by === 'cookie' || match.route?.ownSite) {
-    checkOrigin(ctx, { origins: app.schema.origins, baseUrl: app.config.baseUrl });
-  }
+  if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
   // A response is for its caller alone, unless the handler says otherwise.
   if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');

@@ -11,8 +11,14 @@ export interface Log {
   flush(): void;
 }
 
-export function openLog(level = 'info'): Log {
-  const stderr = pino.destination({ dest: 2, sync: false });
+/** Takes lines of JSON. */
+export interface LogLines {
+  write(line: string): void;
+}
+
+/** `to`: default stderr. */
+export function openLog(level = 'info', to?: LogLines): Log {
+  const stderr = to === undefined ? pino.destination({ dest: 2, sync: false }) : undefined;
   const logger = pino(
     {
       level,
@@ -20,9 +26,9 @@ export function openLog(level = 'info'): Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    stderr,
+    to ?? stderr!,
   );
-  return { logger, flush: () => stderr.flushSync() };
+  return { logger, flush: () => stderr?.flushSync() };
 }
 
 export function logRequests(log: Logger, addressOf: (ctx: Context) => string) {

@@ -18,19 +18,40 @@ interface Entry {
 
 export class RouteTable {
   readonly #entries: readonly Entry[];
+  readonly #fallback: readonly Entry[];
+  /** First segments of the paths that are not the fallback's. */
+  readonly #taken: ReadonlySet<string>;
 
   constructor(routes: readonly Route[]) {
-    this.#entries = routes.map(entryOf);
+    const named = routes.filter(({ isFallback }) => !isFallback);
+    this.#entries = named.map(entryOf);
+    this.#fallback = routes.filter(({ isFallback }) => isFallback).map(entryOf);
+    this.#taken = new Set(named.map(({ path }) => firstSegment(path)));
   }
 
   match(method: string, path: string): Match {
-    const entries = this.#entries.filter((entry) => entry.matches(path));
+    const found = this.#entries.filter((entry) => entry.matches(path));
+    return this.#pick(found.length === 0 && !this.#isTaken(path) ? this.#fallback : found, method, path);
+  }
+
+  /** However it is written: `/%61pi` and `/API` are not the front end's either. */
+  #isTaken(path: string): boolean {
+    try {
+      return this.#taken.has(decodeURIComponent(firstSegment(path)).toLowerCase());
+    } catch {
+      return true;
+    }
+  }
+
+  #pick(entries: readonly Entry[], method: string, path: string): Match {
     const found = entries.find(({ route }) => takes(route, method)) ?? entries[0];
     const candidates = entries.map(({ route }) => route);
     const route = found !== undefined && takes(found.route, method) ? found.route : undefined;
     return { path, params: found?.params(path) ?? {}, route, candidates };
   }
 }
+
+const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
 
 /** A route of GET takes HEAD too. */
 const takes = (route: Route, method: string): boolean =>
@@ -45,7 +66,7 @@ function entryOf(route: Route): Entry {
   const router = new Router({ sensitive: true, strict: true });
   router.register(route.path, [route.method], () => {});
   const layer = router.stack[0]!;
-  const fixed = !route.path.includes(':');
+  const fixed = !/[:*]/.test(route.path);
   // `/api/auth/login` is not the record `login` of a collection `auth`.
   const namesCollection = route.path.startsWith('/api/:collection');
   return {

@@ -20,8 +20,93 @@ import { giveRequestId } from './request-id.ts';
 import type { Route } from './route.ts';
 import { type Match, RouteTable } from './route-table.ts';
 
-/** Not listening yet. */
-export function createServer(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS): Server {
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** The requests of one app, until the last of them is answered. */
+class Generation {
+  readonly #handle: Handler;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(handle: Handler) {
+    this.#handle = handle;
+  }
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    // It was aborted while it waited.
+    if (response.closed) return;
+    this.#running++;
+    response.once('close', () => {
+      this.#running--;
+      if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+    });
+    // Koa resolves after the answer; what it could still throw has been answered by the door.
+    void this.#handle(request, response);
+  }
+
+  idle(): Promise<void> {
+    return this.#running === 0 ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+/** A server whose app can be replaced while it listens, without losing a request. */
+export class HttpServer {
+  /** Not listening yet. */
+  readonly server: Server;
+  readonly #routes: readonly Route[];
+  #current: Generation;
+  /** While it is given, requests that arrive wait for it. */
+  #pause: Promise<void> | undefined;
+
+  constructor(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS) {
+    this.#routes = routes;
+    this.#current = new Generation(handlerOf(app, routes));
+    this.server = createHttpServer({
+      requestTimeout: MAX_REQUEST_MS,
+      headersTimeout: 30_000,
+      keepAliveTimeout: 65_000,
+      // Node would answer it without a word; checkHead does.
+      requireHostHeader: false,
+    });
+    for (const event of ['request', 'checkExpectation']) {
+      this.server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#take(request, response));
+    }
+    answerMalformedRequests(this.server, app.log);
+    limitArrivals(this.server, arrival);
+    this.server.maxConnections = app.config.maxConnections;
+  }
+
+  /** Requests that arrive from now on are for `app`. Resolves when those before are answered. */
+  replace(app: App): Promise<void> {
+    const before = this.#current;
+    this.#current = new Generation(handlerOf(app, this.#routes));
+    return before.idle();
+  }
+
+  /**
+   * Requests that arrive wait until the returned function is called. Resolves when those before are answered, and after
+   * `patience` milliseconds in any case: a download may take an hour.
+   */
+  async pause(patience: number): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#pause = promise;
+    const { promise: late, resolve: onLate } = Promise.withResolvers<void>();
+    const timer = setTimeout(onLate, patience);
+    await Promise.race([this.#current.idle(), late]);
+    clearTimeout(timer);
+    return () => {
+      this.#pause = undefined;
+      resolve();
+    };
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#pause === undefined) this.#current.take(request, response);
+    else void this.#pause.then(() => this.#take(request, response));
+  }
+}
+
+function handlerOf(app: App, routes: readonly Route[]): Handler {
   const table = new RouteTable(routes);
   const koa = new Koa();
   koa.silent = true;
@@ -32,26 +117,9 @@ export function createServer(app: App, routes: readonly Route[], arrival: Arriva
     .use(protect(app.config))
     .use(errorDoor({ log: app.log, translate }))
     .use(checkHead)
-    .use(answerOrigins(app.schema.origins))
+    .use(answerOrigins(app))
     .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
-  const handle = koa.callback();
-  const server = createHttpServer({
-    requestTimeout: MAX_REQUEST_MS,
-    headersTimeout: 30_000,
-    keepAliveTimeout: 65_000,
-    // Node would answer it without a word; checkHead does.
-    requireHostHeader: false,
-  });
-  for (const event of ['request', 'checkExpectation']) {
-    server.on(event, (request: IncomingMessage, response: ServerResponse) => {
-      // Koa resolves after the answer; what it could still throw has been answered by the door.
-      void handle(request, response);
-    });
-  }
-  answerMalformedRequests(server, app.log);
-  limitArrivals(server, arrival);
-  server.maxConnections = app.config.maxConnections;
-  return server;
+  return koa.callback();
 }
 
 async function answer(ctx: Context, app: App, match: Match): Promise<void> {

@@ -1,4 +1,6 @@
 /** The routes, in the order of the manual. Where two paths match, the first counts. */
+
+import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
 import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
@@ -11,6 +13,8 @@ import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
 import { openapi } from './system/openapi.ts';
+import { publicFile } from './system/public-file.ts';
+import { startPage } from './system/start-page.ts';
 
 export const routes: readonly DescribedRoute[] = [
   ...authRoutes,
@@ -27,4 +31,8 @@ export const routes: readonly DescribedRoute[] = [
   docs,
   docsScript,
   docsStyle,
+  startPage,
 ];
+
+/** The front end comes after them. */
+export const routesWithPublicFiles: readonly Route[] = [...routes, publicFile];

@@ -68,6 +68,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     uploads: readUploads(shape, settings),
     origins: readOrigins(shape, settings),
     proxies: readProxies(shape, settings),
+    seed: shape.seed,
   };
   const issues = inOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };

@@ -27,6 +27,8 @@ export interface Schema {
   readonly origins: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
   readonly proxies: readonly string[];
+  /** The folder of the records that `bylaw dev` starts with, relative to the file. */
+  readonly seed?: string | undefined;
 }
 
 export interface Role {

@@ -218,6 +218,12 @@ export const schemaShape = z.strictObject({
     default: [],
     examples: [['10.0.0.0/8']],
   }),
+  seed: key(
+    z.string().min(1),
+    'a folder beside this file with a file for each collection (`posts.ndjson`, `.json` or `.csv`), which `bylaw dev` loads into ' +
+      'collections that are empty; `bylaw serve` never does',
+    { examples: ['./seed'] },
+  ),
 });
 
 export type SchemaFile = z.infer<typeof schemaShape>;

@@ -53,8 +53,19 @@ export interface Server {
 }
 
 /** `bylaw serve --port 0 …`, ready. */
-export async function serve(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Server> {
-  const child = start({ args: ['serve', '--port', '0', ...args], env: { BYLAW_RATE_LIMIT: 'off', ...env } });
+export const serve = (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Server> =>
+  launch('serve', args, env);
+
+/** `bylaw dev --port 0 …`, ready. */
+export const dev = (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Server> =>
+  launch('dev', args, env);
+
+async function launch(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Server> {
+  const child = start({ args: [command, '--port', '0', ...args], env: { BYLAW_RATE_LIMIT: 'off', ...env } });
   const exit = exitOf(child);
   let stderr = '';
   child.stderr!.setEncoding('utf8').on('data', (said: string) => {
@@ -66,7 +77,7 @@ export async function serve(args: readonly string[], env: Readonly<Record<string
       stdout += said;
       if (stdout.includes('\n')) resolve(stdout.split('\n')[0]!);
     });
-    void exit.then((code) => reject(new Error(`serve ended with ${code}:\n${stdout}${stderr}`)));
+    void exit.then((code) => reject(new Error(`${command} ended with ${code}:\n${stdout}${stderr}`)));
   });
   return {
     url: /http:\/\/\S+/.exec(line)![0],

@@ -5,18 +5,17 @@ import { user } from '../../describe/collection-schemas.ts';
 import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
+import { isLoopback, isOtherLoopbackName } from '../../http/origins.ts';
 
 export { clientOf } from '../../http/request-client.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-
 /** False only for http on loopback. */
 function isSecure(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
-  return protocol !== 'http:' || !LOOPBACK.test(hostname);
+  return protocol !== 'http:' || !isLoopback(hostname);
 }
 
 export interface Cookie {
@@ -29,9 +28,15 @@ export interface Cookie {
 
 export function setCookie(ctx: Context, app: App, cookie: Cookie): void {
   const { name, value, maxAge, path = '/' } = cookie;
-  const flags = ['HttpOnly', 'SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
+  const flags = ['HttpOnly', ...siteFlags(ctx, app)];
   const expires = maxAge === 0 ? ['Expires=Thu, 01 Jan 1970 00:00:00 GMT'] : [];
   ctx.append('Set-Cookie', [`${name}=${value}`, `Path=${path}`, `Max-Age=${maxAge}`, ...expires, ...flags].join('; '));
+}
+
+function siteFlags(ctx: Context, app: App): readonly string[] {
+  // A browser keeps a Lax cookie from a page of another name. It takes a Secure one over http from this machine.
+  if (isOtherLoopbackName(ctx, app)) return ['SameSite=None', 'Secure'];
+  return ['SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
 }
 
 export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): void {

@@ -3,12 +3,15 @@ import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
 import { addForeignKey, addUnique, createIndex, createTable, typeOf } from './ddl.ts';
+import type { Values } from './loss.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 export interface Step {
   readonly sql: string;
   /** Why this loses data, or may not succeed. */
   readonly destructive?: string;
+  /** What it drops or converts; not given where rows that exist stand against it. */
+  readonly values?: Values;
 }
 interface PlanInput {
   readonly db: Queryable;
@@ -41,6 +44,7 @@ function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actua
   return gone.map((name) => ({
     sql: `DROP TABLE ${quotedName(name)} CASCADE`,
     destructive: `the schema no longer has the table "${name}"; its rows would be lost`,
+    values: { table: name },
   }));
 }
 
@@ -92,12 +96,24 @@ class TableDiff {
 
   #dropColumns(): Step[] {
     const kept = new Set(this.#table.columns.map(({ name }) => this.#renamed.get(name) ?? name));
-    return [...this.#actual.columns.keys()]
-      .filter((name) => !kept.has(name))
-      .map((name) => ({
+    return [...this.#actual.columns]
+      .filter(([name]) => !kept.has(name))
+      .map(([name, { type }]) => ({
         sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
-        destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost`,
+        destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost${this.#hintOfRename(name, type)}`,
+        values: { table: this.#table.name, column: name },
       }));
+  }
+
+  /** A column of the type that comes as another goes may be the same one under a new name. */
+  #hintOfRename(gone: string, type: string): string {
+    const come = this.#table.columns.find(
+      (column) => column.type === type && !this.#actual.columns.has(column.name) && !this.#renamed.has(column.name),
+    );
+    if (come === undefined) return '';
+    // The column of a relation is named after it.
+    const named = (column: string): string => (type === 'uuid' ? column.replace(/_id$/, '') : column);
+    return `; if \`${named(come.name)}\` is its new name, give that \`was: ${named(gone)}\``;
   }
 
   async #addColumn(column: Column): Promise<Step[]> {
@@ -139,6 +155,7 @@ class TableDiff {
       destructive:
         `"${this.#table.name}"."${column.name}" would change from ${existing.type} to ${column.type}; ` +
         'values that do not fit are changed, or make the migration fail',
+      values: { table: this.#table.name, column: this.#renamed.get(column.name) ?? column.name },
     };
   }
 

@@ -17,6 +17,8 @@ export interface Migration {
 }
 export interface MigrateOptions {
   readonly allowDestructive?: boolean;
+  /** Decides about each destructive statement, in the transaction that would run it. Default: none is allowed. */
+  readonly allows?: (tx: Transaction, step: Step) => Promise<boolean>;
   /** Idempotent statements of other rooms, run after the collections' tables exist. */
   readonly systemTables?: readonly Sql[];
 }
@@ -60,7 +62,10 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
     const steps = await stepsOf(tx, schema);
     const missing = await missingSystemTables(tx, systemTables);
     const migration = migrationOf(steps, missing);
-    if (migration.destructive.length > 0 && !options.allowDestructive) throw new MigrationRefused(migration);
+    if (options.allowDestructive !== true) {
+      const refused = await refusedOf(tx, steps, options.allows);
+      if (refused.length > 0) throw new MigrationRefused({ ...migration, destructive: refused });
+    }
     for (const step of steps) await tx.run(raw(step.sql));
     // Only those: a role without rights on the schema can serve a database that is current.
     for (const statement of missing) await tx.run(statement);
@@ -69,6 +74,9 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
     return migration;
   });
 }
+
+/** Whether both schemas want the same tables, so that nothing lies to be migrated between them. */
+export const haveSameTables = (a: Schema, b: Schema): boolean => fingerprintOf(a) === fingerprintOf(b);
 
 /** Whether the last migration was to this schema: what readiness asks. */
 export async function isCurrent(db: Database, schema: Schema): Promise<boolean> {
@@ -90,6 +98,19 @@ function migrationOf(steps: readonly Step[], systemTables: readonly Sql[]): Migr
     statements: [...steps.map((step) => step.sql), ...systemTables.map(({ text }) => text)],
     destructive: steps.flatMap((step) => (step.destructive ? [{ sql: step.sql, why: step.destructive }] : [])),
   };
+}
+
+async function refusedOf(
+  tx: Transaction,
+  steps: readonly Step[],
+  allows: MigrateOptions['allows'],
+): Promise<Migration['destructive']> {
+  const refused: { readonly sql: string; readonly why: string }[] = [];
+  for (const step of steps) {
+    if (step.destructive === undefined || (await allows?.(tx, step))) continue;
+    refused.push({ sql: step.sql, why: step.destructive });
+  }
+  return refused;
 }
 
 const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;

@@ -1,0 +1,65 @@
+/** The log of `bylaw dev` on a terminal: a line of JSON comes in, a line that people read comes out. */
+import { stripVTControlCharacters, styleText } from 'node:util';
+import type { LogLines } from '../http/log.ts';
+import type { Io } from './command.ts';
+
+type Style = Parameters<typeof styleText>[0];
+type Entry = Readonly<Record<string, unknown>>;
+
+const LEVELS: Readonly<Record<string, Style>> = { info: 'green', warn: 'yellow', error: 'red', fatal: 'red' };
+/** What is in every line, or has its own place in it. */
+const PLACED = new Set([
+  'level',
+  'time',
+  'pid',
+  'msg',
+  'method',
+  'path',
+  'status',
+  'ms',
+  'request_id',
+  'address',
+  'text',
+]);
+
+/** With colours, unless NO_COLOR is set. */
+export function terminalLog({ stderr, env }: Io): LogLines {
+  const paint = (style: Style, text: string): string =>
+    env.NO_COLOR === undefined || env.NO_COLOR === '' ? styleText(style, text, { validateStream: false }) : text;
+  return { write: (line) => void stderr.write(`${lineOf(line, paint)}\n`) };
+}
+
+type Paint = (style: Style, text: string) => string;
+
+export function lineOf(line: string, paint: Paint): string {
+  const entry = JSON.parse(line) as Entry;
+  const time = paint('gray', String(entry.time).slice(11, 19));
+  return entry.msg === 'request' ? `${time} ${requestOf(entry, paint)}` : `${time} ${messageOf(entry, paint)}`;
+}
+
+function requestOf(entry: Entry, paint: Paint): string {
+  const status = Number(entry.status);
+  const style: Style = status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green';
+  const user = entry.user === undefined ? '' : ` user ${entry.user}`;
+  return (
+    `${paint(style, String(status))} ${paint('bold', plain(entry.method).padEnd(6))} ${plain(entry.path)} ` +
+    paint('gray', `${entry.ms} ms${user}`)
+  );
+}
+
+/** A text of several lines (`text`) stands below its message. */
+function messageOf(entry: Entry, paint: Paint): string {
+  const level = String(entry.level);
+  const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
+  const details = rest.map(([name, value]) => paint('gray', ` ${name}=${plain(value)}`)).join('');
+  const text = entry.text === undefined ? '' : `\n${indented(stripVTControlCharacters(String(entry.text)))}`;
+  return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${plain(entry.msg)}${details}${text}`;
+}
+
+const indented = (text: string): string => text.trimEnd().replaceAll(/^/gm, '    ');
+
+/** On one line, and unable to steer the terminal: paths come from clients. */
+function plain(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return stripVTControlCharacters(text).replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
+}

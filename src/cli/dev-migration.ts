@@ -1,0 +1,98 @@
+/** Migrations of `bylaw dev`: what loses nothing runs at once, the rest only if the developer says so. */
+import { createInterface } from 'node:readline/promises';
+import type { Schema } from '../schema/model.ts';
+import type { Database } from '../store/database/contract.ts';
+import { type Columns, losesNothing, readColumns } from '../store/migrations/loss.ts';
+import { applyMigration, type Migration, MigrationRefused } from '../store/migrations/migration.ts';
+import type { Io } from './command.ts';
+import { systemTables } from './system-tables.ts';
+
+/** Runs a migration where it has to happen; it may be called twice. */
+type Around = (migrate: () => Promise<void>) => Promise<void>;
+
+/** Nobody can be asked, or the answer was no. */
+export class NotMigrated extends Error {
+  constructor(migration: Migration, wasAsked: boolean) {
+    const remedy = wasAsked
+      ? 'save the file again to be asked again'
+      : 'run `bylaw dev` on a terminal to be asked, or `bylaw migrate apply --allow-destructive` and save the file again';
+    super(`${reasonsOf(migration)}\nnothing was changed; ${remedy}`);
+    this.name = 'NotMigrated';
+  }
+}
+
+const reasonsOf = ({ destructive }: Migration): string =>
+  `the schema asks for changes that lose data or may fail on it:\n${destructive.map(({ why }) => `- ${why}`).join('\n')}`;
+
+export class DevMigration {
+  readonly #db: Database;
+  readonly #io: Io;
+  /** Those that were there when `bylaw dev` started. */
+  readonly #before: Columns;
+  #question: AbortController | undefined;
+
+  private constructor(db: Database, io: Io, before: Columns) {
+    this.#db = db;
+    this.#io = io;
+    this.#before = before;
+  }
+
+  static async open(db: Database, io: Io): Promise<DevMigration> {
+    return new DevMigration(db, io, await readColumns(db));
+  }
+
+  /** Brings the database to the schema. Nothing waits while the developer is asked. → the statements. Throws NotMigrated. */
+  async run(schema: Schema, around: Around = (migrate) => migrate()): Promise<readonly string[]> {
+    let statements: readonly string[] = [];
+    const apply = async (allowed: readonly string[]): Promise<void> => {
+      ({ statements } = await this.#apply(schema, allowed));
+    };
+    try {
+      await around(() => apply([]));
+    } catch (error) {
+      if (!(error instanceof MigrationRefused)) throw error;
+      if (!(await this.#isConfirmed(error.migration))) throw new NotMigrated(error.migration, this.#mayAsk);
+      const allowed = error.migration.destructive.map(({ sql }) => sql);
+      await around(() => apply(allowed));
+    }
+    return statements;
+  }
+
+  /** The file was saved again: an answer would be about a schema of the past. */
+  withdraw(): void {
+    this.#question?.abort();
+  }
+
+  #apply(schema: Schema, allowed: readonly string[]): Promise<Migration> {
+    return applyMigration(this.#db, schema, {
+      systemTables,
+      allows: async (tx, { sql, values }) =>
+        allowed.includes(sql) || (values !== undefined && (await losesNothing(tx, values, this.#before))),
+    });
+  }
+
+  get #mayAsk(): boolean {
+    const { stdin, stderr } = this.#io as { stdin: { isTTY?: boolean }; stderr: { isTTY?: boolean } };
+    return stdin.isTTY === true && stderr.isTTY === true;
+  }
+
+  async #isConfirmed(migration: Migration): Promise<boolean> {
+    if (!this.#mayAsk) return false;
+    const { stdin, stderr } = this.#io;
+    const terminal = createInterface({ input: stdin, output: stderr as NodeJS.WriteStream });
+    this.#question = new AbortController();
+    const { signal } = this.#question;
+    // While it reads, the terminal sends no signal for Ctrl-C.
+    terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    try {
+      const answer = await terminal.question(`\n${reasonsOf(migration)}\nDo it nevertheless? [y/N] `, { signal });
+      return /^y(?:es)?$/i.test(answer.trim());
+    } catch (error) {
+      if (signal.aborted) return false;
+      throw error;
+    } finally {
+      this.#question = undefined;
+      terminal.close();
+    }
+  }
+}

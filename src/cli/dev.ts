@@ -1,0 +1,104 @@
+/** `bylaw dev`: `serve` for whoever writes the schema. It follows the schema file, and shows what happens. */
+import { resolve } from 'node:path';
+import type { Mail } from '../auth/auth.ts';
+import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../config.ts';
+import { type Log, openLog } from '../http/log.ts';
+import type { Schema } from '../schema/model.ts';
+import type { Database } from '../store/database/contract.ts';
+import type { Arguments } from './arguments.ts';
+import type { Command, Io } from './command.ts';
+import { terminalLog } from './dev-log.ts';
+import { DevMigration } from './dev-migration.ts';
+import { DevSession, readText, reportSeed } from './dev-session.ts';
+import { loadSeed } from './seed.ts';
+import {
+  announceFirstStart,
+  HOW_TO_MAKE_AN_ADMIN,
+  isTerminal,
+  openSocket,
+  readyLine,
+  reportingStartErrors,
+  requireFreePort,
+  stopSignal,
+} from './serve.ts';
+import { type Service, startService } from './start-service.ts';
+import { watchFile } from './watch-file.ts';
+import { openDatabaseOf, requireSchema } from './workspace.ts';
+
+export const command: Command = {
+  name: 'dev',
+  summary: 'serves while you write the schema: follows the file, keeps the last good schema, shows requests and mails',
+  settings: SETTING_NAMES,
+  flags: { 'no-seed': { about: 'does not load the records of `seed:`' } },
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const config = { ...readConfig(args.flags, io.env), isDevelopment: true };
+  if (config.workers > 1) throw new ConfigError(['--workers: `bylaw dev` runs one process']);
+  // Read before the schema is: a change in between is noticed.
+  const text = readText(resolve(io.cwd, config.schema));
+  const schema = requireSchema(config.schema, io);
+  const hasSeed = !args.has('no-seed');
+  return reportingStartErrors('dev', config, io, () => develop({ config, schema, text, hasSeed, io }));
+}
+
+interface Development {
+  readonly config: Config;
+  readonly schema: Schema;
+  readonly text: string | undefined;
+  readonly hasSeed: boolean;
+  readonly io: Io;
+}
+
+/** Returns after a signal. */
+async function develop(development: Development): Promise<number> {
+  const { config, schema, text, hasSeed, io } = development;
+  const log = openLog('info', isTerminal(io.stderr) ? terminalLog(io) : undefined);
+  const { logger } = log;
+  await requireFreePort(config);
+  const isFirst = announceFirstStart(config, io, (message) => logger.info(message));
+  const db = await openDatabaseOf(config, io.cwd);
+  const { service, migration } = await start(development, db, log).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
+  const folder = resolve(io.cwd, config.data);
+  const closeSocket = db.kind === 'embedded' ? await openSocket(folder, service, io) : undefined;
+  const session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
+  const unwatch = watchFile(
+    resolve(io.cwd, config.schema),
+    (since) => session.reload(since),
+    (error) => logger.error({ error: error.message }, 'the folder of the schema cannot be watched any more'),
+  );
+  session.reload(performance.now());
+  // INVARIANT: a signal that follows the line below stops the service in order.
+  const stopped = stopSignal();
+  io.stdout.write(`${readyLine(service.url, config)}\n${addresses(service.url)}`);
+  if (isFirst && config.admin === undefined) logger.info(HOW_TO_MAKE_AN_ADMIN);
+  await stopped;
+  unwatch();
+  await session.close();
+  await closeSocket?.();
+  await service.stop();
+  return 0;
+}
+
+interface Started {
+  readonly service: Service;
+  readonly migration: DevMigration;
+}
+
+/** Tables → seed → the service. */
+async function start({ config, schema, hasSeed, io }: Development, db: Database, log: Log): Promise<Started> {
+  const { logger } = log;
+  const migration = await DevMigration.open(db, io);
+  await migration.run(schema);
+  // Before the first admin: a user who exists would keep the seed of `users` out.
+  if (hasSeed) reportSeed(await loadSeed(db, schema, io.cwd), logger);
+  const onMail = ({ to, subject, text }: Mail): void => logger.info({ to, subject, text }, 'mail');
+  return { service: await startService({ config, schema, db, log, onMail }), migration };
+}
+
+const addresses = (url: string): string =>
+  [`  ${url}/`, `  ${url}/docs`, `  ${url}/openapi.json`].map((line) => `${line}\n`).join('');

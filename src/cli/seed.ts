@@ -1,0 +1,112 @@
+/** `seed:` of the schema file: records for collections that are empty. For development only. */
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { unknownName } from '../config.ts';
+import type { Collection, Schema } from '../schema/model.ts';
+import { ident, raw } from '../sql.ts';
+import type { Database } from '../store/database/contract.ts';
+import { ImportRejected, importRecords } from '../store/transfer/import-records.ts';
+import type { SourceRecord } from '../store/transfer/read-record.ts';
+import { FORMATS, formatOfFile } from './formats/format.ts';
+
+export interface Seeded {
+  /** A line each: `12 records into posts (seed/posts.csv)`. */
+  readonly done: readonly string[];
+  /** A line each, with the file, and the line in it. */
+  readonly faults: readonly string[];
+}
+interface SeedFile {
+  readonly path: string;
+  readonly collection: Collection;
+  readonly format: string;
+}
+
+/**
+ * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or not at all; a file with
+ * a fault keeps no other from being loaded. `only`: these collections.
+ */
+export async function loadSeed(db: Database, schema: Schema, cwd: string, only?: ReadonlySet<string>): Promise<Seeded> {
+  if (schema.seed === undefined) return { done: [], faults: [] };
+  const folder = resolve(cwd, dirname(schema.file), schema.seed);
+  const place = (path: string): string => relative(cwd, path) || path;
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) {
+    return { done: [], faults: [`seed: there is no folder ${place(folder)}`] };
+  }
+  const { files, faults } = seedFiles(folder, schema, place);
+  const done: string[] = [];
+  for (const { path, collection, format } of inOrderOfReferences(files)) {
+    if (only !== undefined && !only.has(collection.name)) continue;
+    if (!(await isEmpty(db, collection))) continue;
+    try {
+      const { created } = await importRecords(db, {
+        schema,
+        collection,
+        records: () => readSeedFile(path, format),
+        now: `${new Date().toISOString().slice(0, -1)}000Z`,
+      });
+      done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
+    } catch (error) {
+      if (!(error instanceof ImportRejected)) throw error;
+      faults.push(...error.faults.map(({ line, message }) => `${place(path)}:${line}: ${message}`));
+      if (error.total > error.faults.length) faults.push(`… and ${error.total - error.faults.length} more`);
+    }
+  }
+  return { done, faults };
+}
+
+interface Found {
+  readonly files: readonly SeedFile[];
+  readonly faults: string[];
+}
+
+function seedFiles(folder: string, { collections }: Schema, place: (path: string) => string): Found {
+  const files: SeedFile[] = [];
+  const faults: string[] = [];
+  for (const name of readdirSync(folder).toSorted()) {
+    const path = join(folder, name);
+    const format = formatOfFile(name);
+    if (format === undefined || name.startsWith('.')) continue;
+    const stem = name.slice(0, name.lastIndexOf('.'));
+    const collection = collections.get(stem);
+    if (collection === undefined)
+      faults.push(`${place(path)}: ${unknownName('collection', stem, [...collections.keys()])}`);
+    else if (collection.kind === 'files')
+      faults.push(`${place(path)}: files are uploaded, their bytes cannot be in a seed`);
+    else if (files.some((file) => file.collection === collection))
+      faults.push(`${place(path)}: a second file for ${stem}`);
+    else files.push({ path, collection, format });
+  }
+  return { files, faults };
+}
+
+/** Those that are referenced come first. In a circle, the order is that of the names. */
+function inOrderOfReferences(files: readonly SeedFile[]): readonly SeedFile[] {
+  const byName = new Map(files.map((file) => [file.collection.name, file]));
+  const ordered = new Set<SeedFile>();
+  const open = new Set<SeedFile>();
+  const add = (file: SeedFile): void => {
+    if (open.has(file)) return;
+    open.add(file);
+    for (const { kind, collection } of file.collection.relations.values()) {
+      const other = byName.get(collection);
+      if (other !== undefined && (kind === 'belongs_to' || kind === 'many_to_many')) add(other);
+    }
+    ordered.add(file);
+  };
+  for (const file of files) add(file);
+  return [...ordered];
+}
+
+async function isEmpty(db: Database, { table }: Collection): Promise<boolean> {
+  const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${ident(table).text})`));
+  return row?.[0] === 'f';
+}
+
+async function* readSeedFile(path: string, format: string): AsyncGenerator<SourceRecord> {
+  const stream = createReadStream(path, 'utf8');
+  try {
+    yield* FORMATS[format]!.read(stream as AsyncIterable<string>);
+  } finally {
+    stream.destroy();
+  }
+}

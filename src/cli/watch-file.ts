@@ -1,0 +1,36 @@
+/** Tells of changes of one file, however it is saved: in place, or by a rename over it. */
+import { watch } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+/** An editor writes a file in several steps; the last one counts. Milliseconds. */
+const DEBOUNCE_MS = 10;
+
+/**
+ * Watches the folder: a watch on the file itself would follow the file that a rename replaces. `onChange` gets the time of
+ * the first event (`performance.now()`). Returns what ends the watch. Throws where the folder cannot be watched.
+ */
+export function watchFile(
+  path: string,
+  onChange: (since: number) => void,
+  onError: (error: Error) => void,
+): () => void {
+  const name = basename(path);
+  let timer: NodeJS.Timeout | undefined;
+  let since: number | undefined;
+  const watcher = watch(dirname(path), { persistent: false }, (_event, changed) => {
+    // Some systems do not name the file.
+    if (changed !== null && changed !== name) return;
+    since ??= performance.now();
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const first = since!;
+      since = undefined;
+      onChange(first);
+    }, DEBOUNCE_MS);
+  });
+  watcher.on('error', onError);
+  return () => {
+    clearTimeout(timer);
+    watcher.close();
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * The files of a front end (`--public DIR`). Only what lies in the folder is served: no dot file, and nothing that a symbolic
+ * link leads to outside of it.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { extname, join, relative, sep } from 'node:path';
+import type { Context } from 'koa';
+import { isUnchanged } from './etag.ts';
+import { sendChunks } from './stream.ts';
+
+interface PublicFile {
+  readonly path: string;
+  readonly size: number;
+  readonly modified: number;
+}
+
+const HTML = '.html';
+
+export class PublicFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** False: nothing is there, and nothing was sent. A page at a path without a file is the front end's index.html. */
+  async answer(ctx: Context): Promise<boolean> {
+    const segments = segmentsOf(ctx.path);
+    if (segments === undefined) return false;
+    const named = segments.at(-1) === '' ? [...segments.slice(0, -1), 'index.html'] : segments;
+    const file = await this.#find(named);
+    const index = file === undefined && asksForPage(ctx) ? await this.#find(['index.html']) : undefined;
+    const found = file ?? index;
+    if (found === undefined) return false;
+    await send(ctx, found, file !== undefined && isHashed(named) ? CACHED_FOREVER : 'no-cache');
+    return true;
+  }
+
+  async #find(segments: readonly string[]): Promise<PublicFile | undefined> {
+    try {
+      const folder = await realpath(this.#folder);
+      const path = await realpath(join(folder, ...segments));
+      // Also where a symbolic link leads to: outside, or to a dot file.
+      if (
+        relative(folder, path)
+          .split(sep)
+          .some((name) => name.startsWith('.'))
+      )
+        return undefined;
+      const found = await stat(path);
+      return found.isFile() ? { path, size: found.size, modified: found.mtimeMs } : undefined;
+    } catch (error) {
+      if (ABSENT.has(String((error as NodeJS.ErrnoException).code))) return undefined;
+      throw error;
+    }
+  }
+}
+
+const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES']);
+
+/** Decoded; the last one is empty for a path that ends in `/`. Undefined for a path that can name no file of the folder. */
+function segmentsOf(path: string): readonly string[] | undefined {
+  let segments: readonly string[];
+  try {
+    segments = path.split('/').slice(1).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+  const isName = (segment: string, i: number): boolean =>
+    segment === '' ? i === segments.length - 1 : !/^\.|[/\\\0:]/.test(segment);
+  return segments.every(isName) ? segments : undefined;
+}
+
+/** A browser that goes to an address says so; a script, an image or `fetch` does not. */
+const asksForPage = (ctx: Context): boolean => /\btext\/html\b/i.test(ctx.get('Accept'));
+
+// ---------------------------------------------------------------- caching
+
+const CACHED_FOREVER = 'public, max-age=31536000, immutable';
+/** Where build tools put nothing but what they name by its content. */
+const BUILT = new Set(['assets', 'immutable', '_next']);
+
+/**
+ * Whether a build tool named the file by its content: by 8 hexadecimal digits or more (webpack, esbuild), or in its own
+ * folder by 8 characters of base64url (Vite). Names that merely look like it would be kept for a year: in doubt, they are not.
+ */
+export function isHashed(segments: readonly string[]): boolean {
+  const hash = /[.-]([\w-]{8,})(?:\.\w+)+$/.exec(segments.at(-1)!)?.[1];
+  if (hash === undefined) return false;
+  const last = hash.slice(hash.lastIndexOf('-') + 1);
+  const has = (...kinds: readonly RegExp[]): boolean => kinds.every((kind) => kind.test(last));
+  if (/^[0-9a-f]{8,}$/.test(last)) return has(/[0-9]/, /[a-f]/);
+  return last.length >= 8 && segments.some((segment) => BUILT.has(segment)) && has(/[0-9]/, /[a-z]/, /[A-Z]/);
+}
+
+// ---------------------------------------------------------------- the response
+
+async function send(ctx: Context, file: PublicFile, caching: string): Promise<void> {
+  const etag = `"${file.size.toString(36)}-${Math.round(file.modified).toString(36)}"`;
+  ctx.set({ ETag: etag, 'Cache-Control': caching });
+  if (isUnchanged(ctx.get('If-None-Match') || undefined, etag)) {
+    ctx.status = 304;
+    return;
+  }
+  ctx.status = 200;
+  ctx.type = extname(file.path) || 'application/octet-stream';
+  if (ctx.type === '') ctx.type = 'application/octet-stream';
+  if (extname(file.path).toLowerCase() === HTML) {
+    const page = await readFile(file.path, 'utf8');
+    ctx.set('Content-Security-Policy', policyOf(page));
+    ctx.body = page;
+    return;
+  }
+  ctx.length = file.size;
+  if (ctx.method === 'HEAD') return;
+  // Never more than what was announced, if it grows meanwhile.
+  if (file.size === 0) ctx.body = '';
+  else await sendChunks(ctx, createReadStream(file.path, { end: file.size - 1 }) as AsyncIterable<Buffer>);
+}
+
+/** Scripts of this site and those that stand in the page itself; no script of another site, no plug-in, no frame around it. */
+export function policyOf(page: string): string {
+  const inline = [...page.matchAll(/<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>/gi)].map(
+    ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
+  );
+  return [
+    "default-src 'self'",
+    ["script-src 'self'", ...new Set(inline)].join(' '),
+    "style-src 'self' 'unsafe-inline' https:",
+    "font-src 'self' https: data:",
+    "img-src 'self' https: data: blob:",
+    "media-src 'self' https: blob:",
+    "connect-src 'self' https: wss:",
+    "object-src 'none'",
+    "base-uri 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}

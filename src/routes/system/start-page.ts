@@ -1,0 +1,49 @@
+/** The page at `/`: what this is, and where to go on. With `--public`, the front end. */
+import { createHash } from 'node:crypto';
+import { TEXT } from '../../describe/operation.ts';
+import { notFound } from '../../http/gate.ts';
+import { route } from '../define-route.ts';
+
+const STYLE = `
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{max-width:36rem;margin:4rem auto;padding:0 1rem}
+code{font:0.9em/1.45 ui-monospace,monospace}
+dt{margin-top:.75rem}
+dd{margin:0}`;
+
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
+
+/** The same for everybody: it shows nothing of the schema and of its records. */
+const PAGE = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>bylaw</title><style>${STYLE}</style></head>
+<body><h1>bylaw</h1>
+<p>This is the API of a service: collections of records, where policies decide every access.</p>
+<dl>
+<dt><a href="/docs">/docs</a></dt><dd>the API, to read and to try</dd>
+<dt><a href="/openapi.json">/openapi.json</a></dt><dd>the same for programs (OpenAPI 3.1)</dd>
+<dt><a href="/readyz">/readyz</a></dt><dd>whether the service can do its work</dd>
+</dl>
+<p>A front end can be served from here: <code>bylaw serve --public DIR</code>.</p>
+</body></html>
+`;
+
+export const startPage = route({
+  method: 'GET',
+  path: '/',
+  door: 'public',
+  accepts: 'any',
+  id: 'start',
+  summary: 'Read what this is',
+  description: 'With `--public`, the front end.',
+  answers: { 200: { description: 'HTML.', type: 'text/html', shape: () => TEXT } },
+  problems: ['not_found'],
+  async handle(ctx, { publicFiles }) {
+    if (publicFiles !== undefined) {
+      if (!(await publicFiles.answer(ctx))) throw notFound();
+      return;
+    }
+    ctx.set('Content-Security-Policy', POLICY);
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = PAGE;
+  },
+});

@@ -1,0 +1,181 @@
+/** `bylaw dev` as a developer runs it: a real process, a real folder, edits as editors make them. */
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../auth/people.ts';
+import { Client } from '../support/client.ts';
+import { dev, run, type Server } from '../support/process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'bylaw-dev-'));
+const FILE = join(folder, 'bylaw.yaml');
+const WHERE = ['--schema', FILE, '--data', join(folder, 'data')];
+const ADMIN = { email: 'admin@example.org', password: 'a password of tests' };
+
+interface Edit {
+  readonly list?: string;
+  readonly fields?: string;
+  readonly more?: string;
+}
+const schema = ({ list = 'true', fields = 'title: string', more = '' }: Edit = {}): string => `
+roles: [admin, member]
+seed: ./seed
+collections:
+  posts:
+    fields: { ${fields} }
+    access: { list: ${list}, create: true }
+${more}`;
+
+interface Entry {
+  readonly msg: string;
+  readonly text?: string;
+  readonly took_ms?: number;
+}
+
+let server: Server;
+let client: Client;
+const entries = (): readonly Entry[] =>
+  server
+    .log()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Entry);
+const reloads = (): readonly Entry[] =>
+  entries().filter(({ msg }) => msg === 'serving the new schema' || msg.includes('the last good schema stays'));
+
+/** Saves, and waits until the session has dealt with it. */
+async function save(
+  text: string,
+  write: (text: string) => void = (given) => writeFileSync(FILE, given),
+): Promise<Entry> {
+  const before = reloads().length;
+  write(text);
+  await until('the change is noticed', async () => reloads().length > before, 10_000);
+  return reloads().at(-1)!;
+}
+function saveByRename(text: string): void {
+  writeFileSync(`${FILE}~`, text);
+  renameSync(`${FILE}~`, FILE);
+}
+const titles = async (): Promise<readonly unknown[]> =>
+  (await client.get('/api/posts')).body.data.map(({ title }: { title: unknown }) => title);
+
+async function login(): Promise<Client> {
+  const { body } = await new Client(server.url).post('/api/auth/login', ADMIN);
+  return new Client(server.url, { Authorization: `Bearer ${body.access_token}` });
+}
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'seed'));
+  writeFileSync(join(folder, 'seed/posts.ndjson'), '{"title":"one"}\n{"title":"two"}\n');
+  writeFileSync(join(folder, 'seed/tags.csv'), 'name,colour\nred,1\n');
+  writeFileSync(FILE, schema());
+  server = await dev(WHERE, { BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password });
+  client = await login();
+}, 120_000);
+afterAll(async () => {
+  await server?.end('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('says what it does at the first start, and loads the seed', async () => {
+  expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:\d+ \(embedded database in /);
+  expect(entries()[0]!.msg).toMatch(/^preparing the embedded database in /);
+  const said = entries().map(({ msg }) => msg);
+  expect(said.find((msg) => msg.startsWith('seed: '))).toMatch(/^seed: 2 records into posts \(.*posts\.ndjson\)$/);
+  const faults = entries().find(({ msg }) => msg.startsWith('the seed has faults'));
+  expect(faults?.text).toMatch(/tags\.csv: unknown collection `tags`/);
+  expect((await titles()).toSorted()).toEqual(['one', 'two']);
+});
+
+test('swaps policies within 50 ms of the event, without losing a request or the session', async () => {
+  const statuses = new Set<number>();
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) statuses.add((await client.get('/api/posts')).status);
+  })();
+  const took: number[] = [];
+  for (let i = 0; i < 4; i++) {
+    const list = i % 2 === 0 ? '\'@record.title = "one"\'' : 'true';
+    const { msg, took_ms } = await save(schema({ list }), i < 2 ? saveByRename : undefined);
+    expect(msg).toBe('serving the new schema');
+    took.push(took_ms!);
+    expect((await titles()).length).toBe(i % 2 === 0 ? 1 : 2);
+  }
+  isOver = true;
+  await asking;
+  expect([...statuses]).toEqual([200]);
+  // The fastest of them: the machine may be busy with something else.
+  expect(Math.min(...took)).toBeLessThan(50);
+}, 60_000);
+
+test('keeps the last good schema and shows the fault; saving what was there is good again', async () => {
+  const { text } = await save(schema({ list: '\'@record.titel = "x"\'' }));
+  expect(text).toMatch(/titel[\s\S]*did you mean `title`[\s\S]*\^{5}/);
+  expect((await titles()).length).toBe(2);
+  expect((await save(schema())).msg).toBe('serving the new schema');
+});
+
+test('a field of this session goes again without a question; one with values from before does not', async () => {
+  const both = 'title: string, n: int';
+  expect((await save(schema({ fields: both }))).text).toContain('ADD COLUMN "n"');
+  expect((await client.post('/api/posts', { data: { title: 'three', n: 3 } })).status).toBe(201);
+  expect((await save(schema())).text).toContain('DROP COLUMN "n"');
+  expect((await titles()).length).toBe(3);
+
+  // A second session on the same folder: `title` is from before.
+  expect(await server.end('SIGTERM')).toBe(0);
+  server = await dev(WHERE);
+  expect(entries().some(({ msg }) => msg.startsWith('preparing'))).toBe(false);
+  const { msg, text } = await save(schema({ fields: 'headline: string' }));
+  expect(msg).toMatch(/the last good schema stays$/);
+  expect(text).toMatch(
+    /no longer has "posts"\."title"; its values would be lost; if `headline` is its new name, give that `was: title`[\s\S]*nothing was changed/,
+  );
+  // With another port, the issuer of its tokens is another.
+  client = await login();
+  expect((await titles()).length).toBe(3);
+  expect((await save(schema({ fields: 'headline: { type: string, was: title }' }))).text).toContain('RENAME COLUMN');
+  // The new name does not make it a column of this session.
+  expect((await save(schema({ fields: 'n: int' }))).text).toContain('no longer has "posts"."headline"');
+  const renamed = (await client.get('/api/posts')).body.data.map(({ headline }: { headline: string }) => headline);
+  expect(renamed.toSorted()).toEqual(['one', 'three', 'two']);
+}, 120_000);
+
+test('a new collection is seeded, and faults name the file and the line', async () => {
+  const more = '  tags: { fields: { name: string }, access: { list: true } }\n';
+  await save(schema({ fields: 'headline: { type: string, was: title }', more }));
+  const isToldOf = ({ text = '' }: Entry): boolean => /tags\.csv:\d+: .*colour/.test(text);
+  await until('the fault of the seed is shown', async () => entries().some(isToldOf), 5_000);
+  expect((await client.get('/api/tags')).body.data).toEqual([]);
+});
+
+test('shows mails', async () => {
+  await client.post('/api/auth/password/reset/request', { email: ADMIN.email });
+  await until('the mail is shown', async () => entries().some(({ msg }) => msg === 'mail'), 5_000);
+  expect(entries().find(({ msg }) => msg === 'mail')).toMatchObject({ to: ADMIN.email, text: expect.any(String) });
+});
+
+test('all names of this machine are one site, and no other is', async () => {
+  const send = async (origin: string) => {
+    const { status, headers } = await client.with({ Origin: origin }).post('/api/auth/login', ADMIN);
+    return [
+      status,
+      headers.get('access-control-allow-origin'),
+      /SameSite=\w+(?:; Secure)?/.exec(headers.get('set-cookie') ?? '')?.[0],
+    ];
+  };
+  expect(await send('http://localhost:5173')).toEqual([200, 'http://localhost:5173', 'SameSite=None; Secure']);
+  expect(await send('http://127.0.0.1:5173')).toEqual([200, 'http://127.0.0.1:5173', 'SameSite=Lax']);
+  expect(await send('http://localhost.evil.example')).toEqual([403, null, undefined]);
+  expect(await send('https://evil.example')).toEqual([403, null, undefined]);
+});
+
+test('one process; an empty folder is told of `bylaw init`', async () => {
+  const workers = await run({
+    args: ['dev', ...WHERE, '--workers', '2', '--database-url', 'postgres://localhost/none'],
+  });
+  expect([workers.code, workers.stderr]).toEqual([2, 'bylaw dev: --workers: `bylaw dev` runs one process\n']);
+  const empty = await run({ args: ['serve', '--schema', join(folder, 'none.yaml')] });
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('`bylaw init` makes a project')]);
+});
