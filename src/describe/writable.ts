@@ -94,7 +94,7 @@ const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|_)([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 const singularName = (collection: string): string =>
-  pascalCase(collection.replace(/[a-z]+$/, (word) => singularOf(word)));
+  pascalCase(collection.replace(/(?<![a-z])[a-z]+$/, (word) => singularOf(word)));
 
 /** The later ones are for what the earlier ones leave without a name; the last is a name of nobody else. */
 const NAMINGS: readonly ((collection: string) => string)[] = [

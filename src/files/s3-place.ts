@@ -20,7 +20,7 @@ export function readS3Place(text: string): S3Place | undefined {
   const redirects = url.searchParams.get('redirects') ?? 'false';
   if (unknown || !/^(?:true|false)$/.test(redirects) || (endpoint !== null && !URL.canParse(endpoint)))
     return undefined;
-  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
   return {
     bucket: url.hostname,
     prefix: folder === '' ? '' : `${folder}/`,

@@ -333,7 +333,7 @@ function spanIn(offsets: readonly number[], { start, end }: Span): Range {
 function unquotedCondition(text: string, offset: number): Range | undefined {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   const line = text.slice(start, start + 400).split('\n')[0]!;
-  const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'"]*:[^()'"]*\))[ \t]*:/.exec(line);
+  const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\))[ \t]*:/.exec(line);
   if (key === null) return undefined;
   const at = start + key[0].indexOf(key[1]!);
   return [at, at + key[1]!.length];

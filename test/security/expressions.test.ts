@@ -28,11 +28,6 @@ const NEVER_MEET_OUTSIDE_TEXT: readonly Exemption[] = [
     reason: 'the base URL that the program of a client gives',
   },
   { file: 'src/config.ts', source: String.raw`\/+$`, reason: 'the base URL, a setting of the operator' },
-  {
-    file: 'src/files/s3.ts',
-    source: String.raw`^\/+|\/+$`,
-    reason: 'the URL of the bucket, a setting of the operator',
-  },
   { file: 'src/store/database/statements.ts', source: String.raw`\d+$`, reason: 'the command tag, made by PostgreSQL' },
   {
     file: 'src/schema/format-policies.ts',
@@ -66,6 +61,16 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
     file: 'grammar/tokens.ts',
     text: `new RegExp(\`^(?:\${COMPARISONS[op]})$\`, 'i')`,
     reason: 'reads one token, with the patterns that are tried as the token Comparison',
+  },
+  {
+    file: 'grammar/tokens.ts',
+    text: `new RegExp(\`count(?=(?:\${GAP})?\\\\()\`)`,
+    reason: 'the token Count, tried below',
+  },
+  {
+    file: 'grammar/tokens.ts',
+    text: `new RegExp(\`[A-Za-z_][A-Za-z0-9_]*(?=(?:\${GAP})?\\\\()\`)`,
+    reason: 'the token of a call, tried below',
   },
   {
     file: 'src/policy/check/warnings.ts',
