@@ -1,10 +1,10 @@
-/** Comments in canonical text. The tree does not know them: they stay between the tokens between which they were written. */
+/** Keeps comments in canonical text. The tree does not hold them: they stay between the same tokens. */
 import type { IToken } from 'chevrotain';
 import { lexer, Text } from './tokens.ts';
 
 /**
- * `canonical` with the comments of `written`, the text that it says anew. Undefined where a comment has several lines or stands within an operator of several
- * words, or where parentheses came or went, so that nobody knows what the comment is about.
+ * `canonical` with the comments of `written`, the text that it reformats. Undefined if a comment has several lines or is inside an operator of several
+ * words, or if parentheses were added or removed, so that the comment's subject is unclear.
  */
 export function withComments(written: string, canonical: string): string | undefined {
   const { tokens, groups } = lexer.tokenize(written);

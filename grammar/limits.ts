@@ -1,4 +1,4 @@
-/** What a policy may be at most, checked over its tokens before anything recurses. */
+/** The limits of a policy, checked over its tokens before anything recurses. */
 import type { IToken } from 'chevrotain';
 import type { PolicyIssue } from './policy-error.ts';
 import type { Span } from './syntax.ts';
@@ -22,7 +22,7 @@ export function overLength(text: string): PolicyIssue | undefined {
   return tooMuch('policy_too_long', message, { start: 0, end: text.length });
 }
 
-/** Levels are parentheses (a quantifier's too) and the `not`s that hold where a token stands. */
+/** Levels are parentheses (a quantifier's too) and the `not`s that apply at a token. */
 class Levels {
   #open: number[] = [];
   #nots = 0;
@@ -65,7 +65,7 @@ class Levels {
   }
 }
 
-/** The first excess only: behind it nothing else is worth saying. */
+/** Reports the first excess only: further errors would not help. */
 export function overLimit(tokens: readonly IToken[]): PolicyIssue | undefined {
   const levels = new Levels();
   let comparisons = 1;

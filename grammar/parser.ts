@@ -212,7 +212,7 @@ class PolicyParser extends EmbeddedActionsParser {
     return { sign, duration: this.CONSUME(t.Duration) };
   });
 
-  /** `undefined` where the tokens are no policy; `errors` then holds the first place that is wrong. */
+  /** `undefined` if the tokens are not a policy; `errors` then holds the first syntax error. */
   read(tokens: readonly IToken[], report: Report): Expr | undefined {
     this.report = report;
     this.input = [...tokens];
@@ -223,15 +223,15 @@ class PolicyParser extends EmbeddedActionsParser {
 
 // One instance: making the parser takes milliseconds, and nothing survives between two inputs.
 const parser = new PolicyParser();
-/** What `policy.ebnf` and `railroad.html` are made from. */
+/** The source of `policy.ebnf` and `railroad.html`. */
 export const serializedGrammar = () => parser.getSerializedGastProductions();
 
 export interface Parsed {
-  /** Given where there is no error at all. */
+  /** Present only if there is no error. */
   readonly expr?: Expr;
-  /** The tree as far as it could be read, for finding the errors behind the first; never to be run. */
+  /** The tree as far as it could be parsed, to find errors after the first; never evaluated. */
   readonly tree?: Expr;
-  /** Operands of `tree` that `issues` speak of already. */
+  /** Operands of `tree` that already have an issue. */
   readonly broken: ReadonlySet<Operand>;
   readonly issues: readonly PolicyIssue[];
 }
@@ -256,17 +256,17 @@ export function parse(text: string): Parsed {
     report,
   );
   let tree = parser.read(tokens, report);
-  // A text or comment that never ends has swallowed what follows: that the rest is missing is no second error.
+  // An unterminated string or comment has swallowed the rest, whose absence is not a second error.
   if (tree === undefined && !swallowed(wrong)) tree = readOn(tokens, text, report);
   if (tree === undefined || issues.length > 0)
     return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };
   return { expr: tree, tree, issues, broken };
 }
 
-/** Behind so many errors of syntax no more are looked for. */
+/** After this many syntax errors the search stops. */
 const MOST_SYNTAX_ERRORS = 5;
 
-/** Tells of the place where the parser has just stopped and of those behind it; the tree with a stand-in for each clause that could not be read. */
+/** Reports the place where the parser stopped, and later ones; returns the tree with a placeholder for each unreadable clause. */
 function readOn(tokens: readonly IToken[], text: string, report: Report): Expr | undefined {
   let given = tokens;
   for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
@@ -294,7 +294,7 @@ const placeOf = (token: IToken, tokens: readonly IToken[]): number =>
   token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
 const offsetOf = (token: IToken, text: string): number => (token.tokenType === EOF ? text.length : token.startOffset);
 
-/** What was told when the same place was read before is not told again. */
+/** Adds issues that were not reported at the same place before. */
 function addNew(issues: readonly PolicyIssue[], known: PolicyIssue[]): void {
   const isKnown = ({ code, span }: PolicyIssue): boolean =>
     known.some((other) => other.code === code && other.span.start === span.start);

@@ -24,7 +24,7 @@ interface Fault {
   readonly fix?: Fix;
   readonly suggestion?: string;
 }
-/** More errors than this in one policy help nobody, and finding a name for each takes time. */
+/** More errors than this in one policy are of no use, and finding a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
 export function fault(report: Report, given: Fault): undefined {
@@ -49,7 +49,7 @@ const SOURCES: ReadonlyMap<string, Root> = new Map([
   ['query', 'query'],
   ['data', 'data'],
 ]);
-/** What the same thing is called elsewhere. */
+/** Names of the same things in other systems. */
 const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@user', '@request.auth'],
   ['@me', '@request.auth'],
@@ -262,7 +262,7 @@ export function readNumeral(token: IToken, report: Report): Numeral {
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 type Unit = keyof typeof SECONDS;
-/** A thousand years: whatever is added to an instant of today stays within the years that are kept. */
+/** A thousand years: adding it to a current datetime stays within the supported years. */
 const LONGEST = 365_250 * SECONDS.d;
 const UNIT_WORDS: ReadonlyMap<string, Unit> = new Map([
   ['sec', 's'],

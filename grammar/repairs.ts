@@ -1,6 +1,6 @@
 /**
- * Going on behind a syntax error. The clause that cannot be read, from `and`, `or` or a parenthesis to the next, gives way to one that can and that nobody
- * judges, so that what stands around it is still read and checked.
+ * Recovers from a syntax error. The clause that cannot be parsed, from `and`, `or` or a parenthesis to the next, is replaced by a placeholder that is not
+ * checked, so that the rest of the policy is still parsed and checked.
  */
 import type { IToken, TokenType } from 'chevrotain';
 import { And, As, Close, Comma, Open, Or, Quantifier, Truth, Word } from './tokens.ts';
@@ -9,12 +9,12 @@ const STAND_IN = Symbol('clause that cannot be read');
 
 export const isStandIn = (token: IToken): boolean => token.payload === STAND_IN;
 
-/** Its image is what it stands for, so that spans around it stay within the text. */
+/** Its image is the text that it replaces, so that spans around it stay within the text. */
 function made(tokenType: TokenType, image: string, startOffset: number): IToken {
   return { tokenType, image, startOffset, tokenTypeIdx: tokenType.tokenTypeIdx!, payload: STAND_IN } as IToken;
 }
 
-/** What may be read instead of `tokens`, whose token at `at` does not fit; the likeliest first. */
+/** Possible repairs of `tokens`, whose token at `at` does not fit; the likeliest first. */
 export function repairs(tokens: readonly IToken[], at: number, text: string): readonly IToken[][] {
   const closes = Array.from({ length: openBefore(tokens, at) }, () => made(Close, '', text.length));
   if (at === tokens.length)

@@ -1,4 +1,4 @@
-/** The one syntax error of a text, said in the words of its author: what stands there, what could, and a fix where one is plain. */
+/** Describes a syntax error in the author's words: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
 import type { Fix, PolicyIssue } from './policy-error.ts';
 import { spanOf } from './read-tokens.ts';
@@ -16,7 +16,7 @@ const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
 const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.CloseList, t.Now, t.Duration]);
 const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.OpenList, t.Now]);
 
-/** What the operators are called elsewhere. */
+/** Names of the operators in other languages. */
 const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
   ['eq', '='],
   ['equals', '='],
@@ -166,7 +166,7 @@ function badList(found: Found): Given {
   const before = tokens[at - 1]!;
   if (token === undefined) {
     const fix = { span, replacement: ']' };
-    return withFix({ code: 'list_unclosed', message: 'a list without an end; expected `]`', span }, fix);
+    return withFix({ code: 'list_unclosed', message: 'unclosed list; expected `]`', span }, fix);
   }
   if (token.tokenType === t.CloseList && before.tokenType === t.Comma) {
     const fix = { span: { start: before.startOffset, end: token.startOffset }, replacement: '' };
@@ -314,7 +314,7 @@ function wordAsOperator(found: Found): Given {
 const near = (token: IToken): string | undefined =>
   token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
 
-/** `like "draft%"` is `starts with "draft"`, and so on, where the pattern says no more than that. */
+/** `like "draft%"` is `starts with "draft"`, and so on, if the pattern has no other wildcard. */
 function patternOperator({ tokens, at }: Found): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
@@ -331,7 +331,7 @@ function patternOperator({ tokens, at }: Found): Given {
   return withFix(given, { span: whole, replacement: `${op} ${parts[1]}${parts[3]}${parts[1]}` }, op);
 }
 
-/** What a function of another language is called here. Others are offered as they are spelt. */
+/** Our names for functions of other languages. Others are suggested under their own name. */
 const QUANTIFIERS: ReadonlyMap<string, string> = new Map([
   ['exists', 'any'],
   ['some', 'any'],

@@ -1,18 +1,18 @@
 /**
- * The words of the language. A pattern also takes the spellings that other languages have (`==`, `AND`, `<>`, curly quotes), so that
- * the parser can go on and say what is written here instead; `SPELLING` says what is right.
+ * The tokens of the language. A pattern also matches the spellings of other languages (`==`, `AND`, `<>`, curly quotes), so that
+ * the parser can continue and suggest ours; `SPELLING` has the correct ones.
  */
 import { createToken, Lexer, type TokenType } from 'chevrotain';
 import type { CompareOp } from './syntax.ts';
 
 const COMMENT = String.raw`/\*(?:[^*]|\*(?!/))*\*/`;
 const GAP = `(?:[ \\t\\r\\n]|${COMMENT})+`;
-// After a dot every name is a name: `all.user` is the path of a variable.
+// After a dot every word is a name: `all.user` is the path of a variable.
 const END = '(?![A-Za-z0-9_.])';
 const words = (...parts: readonly string[]): string => parts.join(GAP) + END;
 const pattern = (source: string): RegExp => new RegExp(source, 'i');
 
-/** How each comparison is read. The first pattern that fits wins, so the longer ones come first. */
+/** The pattern of each comparison. The first match wins, so the longer ones come first. */
 const COMPARISONS: Readonly<Record<CompareOp, string>> = {
   '!=': '!==?|<>|≠',
   '<=': '<=|=<|≤',
@@ -30,7 +30,7 @@ export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
 export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: 'comments' });
-/** What cannot stand anywhere: kept apart from the parser's input, and reported one by one. */
+/** Tokens that are never valid: kept out of the parser's input, and reported one by one. */
 const wrong = (name: string, source: RegExp): TokenType => createToken({ name, pattern: source, group: 'wrong' });
 export const LineComment = wrong('LineComment', /\/\/[^\n]*/);
 export const OpenComment = wrong('OpenComment', /\/\*[\s\S]*/);
@@ -150,7 +150,7 @@ export const TOKENS: readonly TokenType[] = [
   Stray,
 ];
 
-/** Words with a meaning of their own, which therefore name neither a variable nor a condition. */
+/** Reserved words, which can name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(
   'and or not in contains starts ends with is null any all none as true false count changed changed_only ancestors by'.split(
     ' ',

@@ -62,12 +62,12 @@ export function unknownName(what: string, name: string, known: readonly string[]
 export interface Setting {
   readonly env: string;
   readonly flag?: string;
-  /** What the value is called in usage lines. */
+  /** The name of the value in usage lines. */
   readonly value: string;
   /** One line for `--help` and the docs. */
   readonly about: string;
   readonly default?: string;
-  /** What holds where nothing is set and there is no default value. */
+  /** Describes what applies if the setting is not set and has no default value. */
   readonly otherwise?: string;
   readonly read: z.ZodType<unknown, string>;
 }
@@ -245,7 +245,7 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
-/** What each setting holds once it is read: undefined only where it has no default. */
+/** The parsed settings: undefined only where there is no default. */
 type ServerSettings = {
   readonly [Name in SettingName]:
     | z.output<(typeof SETTINGS)[Name]['read']>

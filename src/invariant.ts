@@ -1,4 +1,4 @@
-/** A defect of this program if it throws: `what` names what cannot be false. For input and the outside world, throw an error of their own. */
+/** If it throws, this program has a defect: `what` states what must hold. For bad input and the outside world, throw a specific error. */
 export function invariant(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(`invariant broken: ${what}`);
 }

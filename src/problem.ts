@@ -55,7 +55,7 @@ export interface Fault {
 export const MAX_SHOWN_FAULTS = 100;
 /** Suggestions ("did you mean …") in a response: each compares a name with every other, so only the first few get one. */
 export const MAX_SUGGESTIONS = 10;
-/** Counts as a fault behind the shown ones, so that hostile input costs no text for faults that nobody reads. */
+/** Counts as a fault beyond the shown ones, so that hostile input cannot make us write text that is never shown. */
 export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };
 
 const MAX_ECHO = 64;

@@ -112,7 +112,7 @@ export class AccessTokens {
       .sign(key.privateKey);
   }
 
-  /** Throws `invalid_token` without saying why. Synchronous for a remembered token. */
+  /** Throws `invalid_token` without a reason. Synchronous for a remembered token. */
   verify(token: string): AccessClaims | Promise<AccessClaims> {
     // In the background: a node that missed the revocation of a key forgets the tokens of that key.
     this.#refresh(STALE_AFTER_MS).catch(() => undefined);

@@ -12,7 +12,7 @@ import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import type { SessionSecrets, SessionStart, Sessions } from './sessions.ts';
 import type { User, Users } from './users.ts';
 
-/** The body of a login's answer, and the cookie that goes with it. */
+/** The response body of a login, and its cookie. */
 export interface Issued {
   readonly body: {
     readonly access_token: string;
@@ -60,7 +60,7 @@ export class Accounts {
     return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'register', userId, client }));
   }
 
-  /** Throws `invalid_credentials`, whatever was wrong; `rate_limited`, `unavailable`. */
+  /** Throws `invalid_credentials` for every wrong input; `rate_limited`, `unavailable`. */
   async login(claim: PasswordClaim): Promise<Issued> {
     const { db, users, passwords, passwordCheck } = this.#parts;
     const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });

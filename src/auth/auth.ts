@@ -207,7 +207,7 @@ export class Auth {
     await authenticator.sessionEnded(id);
   }
 
-  /** A link to a file's content was made: whoever has it reads the file. */
+  /** A link to a file's content was made; anyone who has it can read the file. */
   async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
     await recordAudit(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
   }

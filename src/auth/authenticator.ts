@@ -35,7 +35,7 @@ export interface AuthenticatorParts {
   readonly sessions: Sessions;
 }
 
-/** What a signed token says about its session. */
+/** The claims of a signed token about its session. */
 export interface SessionClaims {
   readonly sessionId: string;
   readonly userId: string;

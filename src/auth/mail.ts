@@ -78,7 +78,7 @@ function reasonOf(error: unknown): string {
   return [code ?? name, responseCode].filter((part) => part !== undefined).join(' ');
 }
 
-/** As nodemailer takes it. An address in a string of its own would be parsed, and could come out as several. */
+/** In the form of nodemailer. It would parse a plain string, and could find several addresses in it. */
 const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
   from: mailFrom ?? `no-reply@${new URL(baseUrl()).hostname.replace(/^\[|\]$/g, '')}`,
   to: { name: '', address: to },

@@ -1,4 +1,4 @@
-/** The part of an address that stands for one client in rate limits. */
+/** The part of an address that identifies one client in rate limits. */
 import { isIPv6 } from 'node:net';
 
 /** The well-known prefix of NAT64 (RFC 6052), written as six groups. */
@@ -7,7 +7,7 @@ const IPV4_MAPPED = '0:0:0:0:0:ffff';
 
 /**
  * An IPv4 address as it is; of an IPv6 address the /64 network, which one customer of a provider has as a whole.
- * IPv4-mapped and NAT64 addresses stand for the IPv4 address in their last 32 bits.
+ * IPv4-mapped and NAT64 addresses represent the IPv4 address in their last 32 bits.
  */
 export function networkOf(ip = 'unknown'): string {
   if (!isIPv6(ip)) return ip;

@@ -17,7 +17,7 @@ export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: unknown;
-  /** The provider said so, with a JSON `true`, in the document that the email is from. */
+  /** The provider states this with a JSON `true` in the document that contains the email. */
   readonly isEmailVerified: boolean;
 }
 

@@ -17,7 +17,7 @@ export interface HashCost {
 const COST: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const MIN = 8;
 const MAX = 256;
-/** NFKC makes at most 18 code points of one, and nobody types more than this. */
+/** NFKC expands a code point to 18 at most, and no typed password is longer than this. */
 const MAX_RAW = 4 * MAX;
 const DEFAULT_SIZE: QueueSize = { running: Math.max(1, availableParallelism() - 1), waiting: 64 };
 

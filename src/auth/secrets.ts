@@ -13,7 +13,7 @@ export const hashSecret = (secret: string): string => createHash('sha256').updat
 export const isSecret = (text: string): boolean => SECRET.test(text);
 
 /**
- * Hides `secret` under `key`: whoever presents the key gets the secret back, and the database alone reveals nothing.
+ * Encrypts `secret` with `key`: the key decrypts it, and the database alone reveals nothing.
  * INVARIANT: a key hides one secret only, as it is a one-time pad. The same call reveals the secret again.
  */
 export function pad(key: string, secret: string): string {

@@ -135,7 +135,7 @@ export class Users {
   }
 }
 
-/** PostgreSQL rejects other strings, and nobody has such an address. */
+/** PostgreSQL rejects other strings, and no account has such an address. */
 const isStorable = (email: string): boolean => email.isWellFormed() && !email.includes('\0');
 
 function emailTaken(cause: unknown): Problem {

@@ -1,4 +1,4 @@
-/** What a command was given on the command line. */
+/** The arguments of a command. */
 import type { FlagValues } from '../config.ts';
 
 export class Arguments {

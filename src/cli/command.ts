@@ -1,4 +1,4 @@
-/** What a command is, and what it may touch outside the process. */
+/** The shape of a command, and its access to the world outside the process. */
 import { type Environment, SETTINGS, type Setting, type SettingName } from '../config.ts';
 import type { Arguments } from './arguments.ts';
 
@@ -11,7 +11,7 @@ export interface Io {
 }
 
 export interface Flag {
-  /** What its value is called in the usage; a flag without one is a switch. */
+  /** The name of its value in the usage; a flag without one is a switch. */
   readonly value?: string;
   readonly repeated?: boolean;
   readonly about: string;

@@ -88,7 +88,7 @@ async function put(target: Io['stdout'], text: string): Promise<void> {
   });
 }
 
-/** `bylaw export … | head`: whoever read has seen enough. The exit code is the process's to give. */
+/** `bylaw export … | head`: the reader closed the pipe. The process sets the exit code. */
 class ReaderGone extends Error {}
 
 function memberNames(collection: Collection): readonly string[] {

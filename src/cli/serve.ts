@@ -1,4 +1,4 @@
-/** `bylaw serve`: settings → schema → database and migration → first admin → listen → one line that says so. */
+/** `bylaw serve`: settings → schema → database and migration → first admin → listen → print one line. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -84,6 +84,7 @@ export function notifyReady(url: string): void {
   process.send?.({ type: READY, url } satisfies WorkerMessage);
 }
 
+/** Numbers the requests of this process to the primary. */
 let lastRequest = 0;
 
 /** The metrics of all workers, collected by the primary. */

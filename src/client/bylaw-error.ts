@@ -24,7 +24,7 @@ export class BylawError extends Error {
   readonly code: string;
   readonly errors: readonly Fault[];
   readonly requestId: string | undefined;
-  /** Seconds to wait before trying again, where the service said so. */
+  /** Seconds to wait before trying again, if the service sent `Retry-After`. */
   readonly retryAfter: number | undefined;
 
   constructor(problem: ProblemDocument, retryAfter?: number) {

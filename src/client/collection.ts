@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts';
 
-/** What `bylaw types` says of one collection. */
+/** The types of one collection, as `bylaw types` prints them. */
 export interface CollectionTypes {
   readonly record: object;
   readonly create: object;
@@ -40,6 +40,7 @@ export interface ChangeOptions<Relation extends string = string> extends WriteOp
 /** Where the rules hide the result of a write from its writer, only the id is known. */
 export type Written<T> = T | { readonly id: string };
 
+/** Shared by all clients: the ETag belongs to the record object, and is released with it. */
 const etags = new WeakMap<object, string>();
 
 /** The ETag that a record was read with, if it came with one (records of lists do not). */
@@ -106,7 +107,7 @@ export class Collection<T extends CollectionTypes> {
     return recordOf(await this.#transport.send(this.#at(id), { query: { expand }, signal }));
   }
 
-  /** Repeated safely where the answer was lost: each call carries an idempotency key of its own. */
+  /** Retried safely if the response was lost: each call has its own idempotency key. */
   async create(data: T['create'], { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<Written<T['record']>> {
     return recordOf(
       await this.#transport.send(this.#path, {

@@ -54,7 +54,7 @@ export class Session {
   refresh(spent: string, exchange: (refreshToken: string) => Promise<Tokens | undefined>): Promise<Tokens | undefined> {
     this.#refreshing ??= exclusive(this.#key, async () => {
       const current = this.tokens;
-      // Another tab was faster, or somebody logged out.
+      // Another tab was faster, or the user logged out.
       if (current === undefined || current.access_token !== spent) return current;
       const next = await exchange(current.refresh_token);
       this.keep(next);

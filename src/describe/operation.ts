@@ -1,4 +1,4 @@
-/** What a route says about itself: the vocabulary that routes are described in, and the OpenAPI document is made of. */
+/** The description of a route: the vocabulary of routes, from which the OpenAPI document is made. */
 import type { Action } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { ID_KIND } from '../schema/fields/index.ts';
@@ -77,7 +77,7 @@ export interface Operation {
   readonly parameters?: readonly Parameters[];
   readonly body?: RequestBody | undefined;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** The codes of its own; what the door and the body can answer is added. */
+  /** The codes of this route; those of its door and its body are added. */
   readonly problems: readonly Problems[];
   /** Documents HEAD as well, under this id. */
   readonly head?: string;

@@ -2,7 +2,7 @@
 import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
 import type { Json, Operation, OperationScope } from './operation.ts';
 
-/** What any request can meet, whatever its route. */
+/** The errors that any request can get, on every route. */
 const EVERYWHERE: readonly ProblemCode[] = [
   'malformed_request',
   'request_timeout',
@@ -15,7 +15,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
 const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token'];
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
-/** The codes of its own, of its door and of its body. */
+/** The codes of the route, of its door and of its body. */
 function problemsOf(operation: Operation, scope: OperationScope): readonly ProblemCode[] {
   const { door, method, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';

@@ -198,6 +198,7 @@ export function format(text: string): string {
   return print(expr);
 }
 
+/** Process-wide: a memo of the catalogs by the caller's schema object, released with it. */
 const catalogs = new WeakMap<object, Catalog>();
 
 function catalogFor(schema: SchemaSource, collection: string): Catalog {

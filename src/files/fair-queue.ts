@@ -70,7 +70,7 @@ export class FairQueue {
       // Behind everybody else, until the next turn.
       if (others.length > 0) this.#waiting.set(user, others);
       this.#waitingInAll--;
-      // Counted here, so that nobody takes the place before the waiter resumes.
+      // Counted here, so that no other request takes the place before the waiter resumes.
       this.#start(user);
       first!();
       return;

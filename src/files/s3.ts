@@ -161,7 +161,7 @@ class S3Incoming implements Incoming {
   readonly #undo: () => Promise<void>;
   readonly #failing = new AbortController();
   #done: Promise<unknown> | undefined;
-  /** The last part was sent: the object may exist, whatever becomes of the response. */
+  /** The last part was sent: the object may exist even if the response is lost. */
   #ended = false;
 
   constructor(client: S3Client, { target, undo }: ObjectTarget) {
@@ -182,7 +182,7 @@ class S3Incoming implements Incoming {
     signal.throwIfAborted();
     if (this.#body.write(Buffer.from(chunk))) return undefined;
     const room = this.#room();
-    // The next write reports it too, if nobody waits here.
+    // If there is no waiter here, the next write reports it.
     room.catch(() => undefined);
     return room;
   }

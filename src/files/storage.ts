@@ -12,7 +12,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** Bytes that are being stored. Nobody can read them before `publish`. */
+/** Bytes that are being stored. They are not readable before `publish`. */
 export interface Incoming {
   /**
    * Copies the chunk; the caller may reuse the buffer immediately. If it returns a promise, the storage is slower than

@@ -48,6 +48,7 @@ const QUEUE = { atOnce: 2, perUser: 1, waitingPerUser: 100, waiting: 1_000 };
 const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
 
+/** Process-wide: the module is loaded once. */
 let loading: Promise<SharpConstructor> | undefined;
 
 /** With the first image: the library is slow to load, and optional. */
@@ -187,7 +188,7 @@ interface Picture {
 }
 type Box = { readonly [side in keyof Picture]: number | undefined };
 
-/** The right way up, as its EXIF data says. */
+/** Rotated as its EXIF data specifies. */
 async function pictureOf(image: Sharp): Promise<Picture> {
   const { autoOrient, width, height } = await image.metadata();
   return { width: autoOrient.width ?? width, height: autoOrient.height ?? height };

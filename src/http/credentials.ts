@@ -1,4 +1,4 @@
-/** What a request shows to say who is asking. The auth room decides which of them counts. */
+/** The credentials of a request. The auth room decides which of them counts. */
 import type { Context } from 'koa';
 import type { Credentials } from '../auth/authenticator.ts';
 

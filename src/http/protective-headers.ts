@@ -13,7 +13,7 @@ export const PROTECTIVE_HEADERS = {
 /** Seconds: a year. No `includeSubDomains`: other hosts of the domain are not this service's to decide. */
 const TRANSPORT_SECURITY = 'max-age=31536000';
 
-/** With an https base URL, browsers are told to stay with https. */
+/** With an https base URL, tells browsers to use https only (HSTS). */
 export function protect(config: Pick<Config, 'baseUrl'>) {
   return async (ctx: Context, next: Next): Promise<void> => {
     ctx.set(PROTECTIVE_HEADERS);
@@ -23,5 +23,5 @@ export function protect(config: Pick<Config, 'baseUrl'>) {
   };
 }
 
-/** For content that a signed link opens: whoever holds the link may embed it. */
+/** For content opened by a signed link: any site that has the link may embed it. */
 export const allowEmbedding = (ctx: Context): void => ctx.set('Cross-Origin-Resource-Policy', 'cross-origin');

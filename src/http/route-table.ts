@@ -6,7 +6,7 @@ export interface Match {
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly route: Route | undefined;
-  /** The routes of this path, whatever their method. */
+  /** The routes of this path, for all methods. */
   readonly candidates: readonly Route[];
 }
 

@@ -1,4 +1,4 @@
-/** A route is data: the list of routes is the manual, `door` tells the gate who may enter, and a test lists all doors. */
+/** A route is data: the list of routes is the manual, `door` defines who may enter, and a test lists all doors. */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
 import type { Collection } from '../schema/model.ts';
@@ -16,7 +16,7 @@ export interface ActionDoor {
   readonly collection?: string;
   /** Only collections of this kind have the route. */
   readonly kind?: Collection['kind'];
-  /** A signed link (`?token=`) for the file `:id` can stand in for a credential. */
+  /** A signed link (`?token=`) for the file `:id` can replace a credential. */
   readonly link?: true;
 }
 
@@ -25,7 +25,7 @@ export interface Route {
   /** As @koa/router reads it. */
   readonly path: string;
   readonly door: Door;
-  /** A browser may call it only from the service's own site, whatever credential it sends (login CSRF). */
+  /** Browsers may call it only from the service's own site, with any credential or none (login CSRF). */
   readonly ownSite?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';

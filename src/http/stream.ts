@@ -1,10 +1,10 @@
-/** A body that comes in chunks. */
+/** Sends a body in chunks. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 
 /**
- * Asks for a chunk when the socket is done with the one before, so that its memory can be used again; a body that Koa pipes tells nobody when that is. The head
- * goes out with the first chunk: what is thrown until then is answered.
+ * Requests a chunk when the socket has sent the previous one, so that its memory can be reused; with a body that Koa pipes there is no such signal. The head
+ * is sent with the first chunk, so errors until then still get a response.
  */
 export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): Promise<void> {
   const { res } = ctx;
@@ -15,14 +15,14 @@ export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): P
     for await (const chunk of chunks) if (!(await writeChunk(res, chunk))) return;
     res.end();
   } catch (error) {
-    // All that is left to tell a body that ends early from a whole one.
+    // The only sign left that the body is incomplete.
     if (res.headersSent) res.destroy();
     else ctx.respond = true;
     throw error;
   }
 }
 
-/** False: the client is gone. Either way, nobody reads the chunk any more: a response is closed after its socket is. */
+/** False: the client is gone. In both cases the chunk is no longer in use: a response closes after its socket. */
 function writeChunk(res: ServerResponse, chunk: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     // A response whose connection is lost does not call back.

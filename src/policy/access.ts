@@ -14,8 +14,9 @@ export interface PermitRule {
   readonly residual: Residual;
   readonly namesNext: boolean;
 }
+/** Set once, by Permit's static block, so that only this module can construct a permit. */
 let make: (rules: readonly PermitRule[]) => Permit;
-// Known to this module alone, so that what casts around the types fails as well.
+// Private to this module, so that code that casts around the types fails too.
 const GATE = Symbol('gate');
 
 /** What one request may do by one action. INVARIANT: only `decide` makes one. */

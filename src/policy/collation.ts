@@ -13,7 +13,7 @@ export function compareText(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** A surrogate stands for a code point above U+FFFF, so it ranks above U+E000…U+FFFF. */
+/** A surrogate encodes a code point above U+FFFF, so it ranks above U+E000…U+FFFF. */
 function placeOf(unit: number): number {
   if (unit < SURROGATES) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
@@ -27,7 +27,7 @@ export function successorOf(prefix: string): string | undefined {
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
   const last = points.pop();
   if (last === undefined) return undefined;
-  // The surrogates are no characters: U+E000 follows U+D7FF.
+  // Surrogates are not characters: U+E000 follows U+D7FF.
   points.push(last === SURROGATES - 1 ? 0xe000 : last + 1);
   return points.map((point) => String.fromCodePoint(point)).join('');
 }

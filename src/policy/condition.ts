@@ -9,8 +9,8 @@ import type { CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType 
 export interface Source {
   readonly id: number;
   /**
-   * A written row is the record that a write makes. It names its has_one partner and its many_to_many members itself, because the database does not
-   * have them yet. INVARIANT: only a root is written; every row that is walked to is read from the database as it stands before the write.
+   * A written row is the record that a write produces. It holds the ids of its has_one partner and many_to_many members, because the database does not
+   * have them yet. INVARIANT: only a root is written; every related row is read from the database before the write.
    */
   readonly state: 'stored' | 'written';
 }
@@ -23,9 +23,9 @@ export interface Roots {
   readonly record: Source;
   readonly next: Source;
 }
-/** A stored record, and the record that an update makes of it. */
+/** A stored record, and the result of its update. */
 export const STORED_ROOTS: Roots = { record: RECORD, next: NEXT };
-/** A create, and the half of an update rule that is asked of the result: there is one record, the written one. */
+/** A create, and the half of an update rule that judges the result: the only record is the written one. */
 export const WRITTEN_ROOTS: Roots = { record: WRITTEN_RECORD, next: WRITTEN_RECORD };
 
 /**
@@ -63,7 +63,7 @@ export interface SlotValue {
   readonly type: ValueType;
   readonly slot: number;
   readonly adapt?: Rounding;
-  /** A text without a successor: there is no upper bound to what starts with it. */
+  /** A string without a successor: the strings that start with it have no upper bound. */
   readonly hasNoSuccessor: boolean;
 }
 /** How many rows `exists` finds. An absent key finds none. */
@@ -98,11 +98,11 @@ export interface NullTest {
   readonly negated: boolean;
   readonly column: ColumnRef;
 }
-/** Some row of `relation`, found by the key of the row it hangs on, meets `condition`; `negated`: no row does, an absent key included. */
+/** Some row of `relation`, found by the key of the row that has it, meets `condition`. `negated`: no row does, or the key is null. */
 export interface Exists {
   readonly kind: 'exists';
   readonly negated: boolean;
-  /** Binds the row that is walked to. */
+  /** Binds the related row. */
   readonly source: Source;
   /** The collection that `relation` belongs to. */
   readonly from: string;

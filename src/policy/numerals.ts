@@ -83,7 +83,7 @@ export const canEqual = (column: 'int' | 'float', literal: Numeral): boolean =>
 
 function intTest(operator: Operator, { value, exact }: Numeral): NumberTest {
   const off = exact === undefined ? 0 : compareWithDecimal(value, exact);
-  // A double beyond 2^53 is whole, and no stored int reaches it, whichever way it was rounded.
+  // A double beyond 2^53 is an integer, and no stored int reaches it, in either direction of rounding.
   if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return beyond(operator, value > 0);
   if (Number.isInteger(value))
     return off === 0 ? { op: operator.symbol, value } : between(operator, off > 0 ? value - 1 : value);

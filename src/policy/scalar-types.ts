@@ -91,7 +91,7 @@ export type ScalarType = keyof typeof SCALARS;
 /** `{ id: name }` is an id of that collection. */
 export type ValueType = ScalarType | { readonly id: string };
 
-/** Ids of records, of whatever collection. */
+/** Ids of records of any collection. */
 export const ID: ScalarKind = {
   label: 'id',
   sqlType: 'uuid',

@@ -22,7 +22,7 @@ export interface Catalog {
 export interface NamedCondition {
   readonly name: string;
   readonly parameters: readonly Parameter[];
-  /** Every span in it says which text it is of. */
+  /** Every span in it names its text. */
   readonly expr: Expr;
   /** With all that it calls. */
   readonly size: Size;
@@ -114,7 +114,7 @@ export interface ColumnOperand {
   /** The collection of the scope's record. */
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
-  /** In the collection after the steps. A has_one's id is always expressed as a step of its own followed by `id`. */
+  /** In the collection after the steps. A has_one's id is always a separate step followed by `id`. */
   readonly column:
     | { readonly kind: 'id' }
     | { readonly kind: 'field'; readonly field: CatalogField }
@@ -126,7 +126,7 @@ export interface ColumnOperand {
 /**
  * A value that the request decides. `type` is the type it is read as, by the strict parsers of `values.ts`; what cannot be read is absent.
  * `list: true` for `@request.auth.roles`, and for a query parameter on the list side of `in` / `contains`.
- * A name that is no own field of `@request.auth` is an error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
+ * An unknown field of `@request.auth` is an error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
  */
 export interface RequestOperand {
   readonly kind: 'request';
@@ -213,13 +213,13 @@ export interface CheckedQuantified {
   readonly span: Span;
 }
 
-/** What a write can change of a record, beside its stamps. */
+/** A member of a record that a write can change. */
 export type Member =
   | { readonly kind: 'field'; readonly field: CatalogField }
   | { readonly kind: 'relation'; readonly relation: BelongsTo | HasOne | ManyToMany };
 /**
- * Some member differs between the stored and the resulting record; `unchanged`: none does. Two-valued: null is no change of null.
- * `changed_only(…)` is that the members which are not named are unchanged.
+ * Some member differs between the stored and the resulting record; `unchanged`: none does. Two-valued: null to null is not a change.
+ * `changed_only(…)` means that all other members are unchanged.
  */
 export interface CheckedChanged {
   readonly kind: 'changed';
@@ -229,7 +229,7 @@ export interface CheckedChanged {
   readonly span: Span;
 }
 
-/** Where an expression stands. */
+/** The place of an expression. */
 export interface CheckContext {
   readonly catalog: Catalog;
   readonly collection: string;

@@ -1,5 +1,5 @@
 /**
- * The strict, total readers of what a request sends. Whatever they cannot read is absent (`undefined`): no value of a request ever
+ * Strict, total parsers for values of a request. A value that they cannot parse is null (`undefined`): no value of a request ever
  * reaches a cast of the database. Datetimes are RFC 3339 with an offset; all else is in language.md, "Meaning".
  */
 export type Scalar = string | number | boolean;

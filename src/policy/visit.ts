@@ -1,4 +1,4 @@
-/** The walks over the checked tree and over conditions, so that a question about a tree says only what it looks for. */
+/** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
 import type { ColumnRef, Condition } from './condition.ts';
 import type { Checked, CheckedOperand, Scope } from './types.ts';
 

@@ -8,6 +8,7 @@ export type FilterKey =
   /** The id of a related record. */
   | { readonly key: string; readonly kind: 'relation'; readonly relation: Relation };
 
+/** Process-wide: a memo of a pure function of the collection. */
 const known = new WeakMap<Collection, ReadonlyMap<string, FilterKey>>();
 
 /** By key, in the order of the schema. */

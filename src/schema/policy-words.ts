@@ -25,7 +25,7 @@ const SIGNED_IN = new Set([
 ]);
 const NOBODY = new Set(['private', 'none', 'nobody', 'no_one', 'never', 'deny', 'no', 'locked', 'disabled']);
 
-/** A policy that says what the word says. */
+/** The policy that a word means. */
 export function policyFor(word: string): string | undefined {
   const lower = word.toLowerCase();
   if (EVERYONE.has(lower)) return 'true';

@@ -47,7 +47,7 @@ export function readAccess(
       return { path: at, policy: readRule(rule, { ...place, path: at }) };
     });
     const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
-    // A faulty rule may stand here as one that always holds.
+    // A faulty rule may be replaced here by one that always holds.
     if (!context.source.hasErrors) warnOfIdle(policies, context);
     if (action === 'list') warnOfIndexes(policies, { ...context, collection });
     return policies.map(({ policy }) => policy);

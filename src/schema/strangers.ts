@@ -110,7 +110,7 @@ function exampleOf({ namesNext }: Policy, { name }: BelongsTo, { relations }: Co
     : `such as \`${path}.${owner.name} = @request.auth.id\``;
 }
 
-/** A rule that names `@next` holds once, so only what it says of `@next` binds the result. */
+/** A rule that names `@next` is evaluated once, so only its tests of `@next` constrain the result. */
 const mentions = ({ checked, namesNext }: Policy, relation: CatalogBelongsTo): boolean =>
   allOperandsOf(checked).some((operand) => speaksOf(operand, relation, namesNext));
 
@@ -123,7 +123,7 @@ function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext
   return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
 }
 
-/** Whether the roles of a stranger are enough, whatever else the rule asks for. */
+/** Whether the roles of a stranger are sufficient; ignores the rest of the rule. */
 function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
   switch (checked.kind) {
     case 'const':

@@ -230,6 +230,7 @@ function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
   return { code: 'unknown_key', message, path, at: 'key', prune: path, replacement: near };
 }
 
+/** Process-wide: the format is a constant, built at the first use. */
 let format: JsonShape | undefined;
 
 /** The keys that the mapping at `path` may have. */

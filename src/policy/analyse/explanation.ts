@@ -1,6 +1,6 @@
 /**
- * Why a policy said what it said of one record: the value of every clause, and for an unknown one what was absent. It evaluates the checked tree
- * with three values, by itself, so that what it says does not depend on the lowering that it explains.
+ * Explains the decision of a policy on one record: the value of every clause, and what was null in an unknown one. It evaluates the checked tree
+ * with three values by itself, so that the explanation does not depend on the lowering that it explains.
  */
 
 import type { Span } from '../../../grammar/syntax.ts';
@@ -28,14 +28,14 @@ import type {
 import { addSeconds, type Scalar } from '../values.ts';
 
 type ThreeValued = boolean | undefined;
-/** A part of a policy and what it came to. `absent` says what was missing where it is unknown. */
+/** A part of a policy and its value. `absent` names what was null if the value is unknown. */
 export interface Clause {
   readonly text: string;
   readonly value: ThreeValued;
   readonly absent?: string;
   /** An element of a to-many relation that this clause was asked of. */
   readonly element?: string;
-  /** `not` and `none`: the opposite of what its parts come to. */
+  /** `not` and `none`: the value is the opposite of its parts. */
   readonly inverts?: true;
   readonly parts: readonly Clause[];
 }
@@ -43,20 +43,20 @@ export interface Situation {
   readonly policy: Policy;
   readonly request: PolicyRequest;
   readonly record: Row;
-  /** `record` is the one that a write makes (a create, or the result of an update), and names its partners and members itself. */
+  /** `record` is the result of a create or an update, and holds the ids of its partners and members itself. */
   readonly isWritten?: boolean;
   /** The result of an update, for a rule that names `@next`. */
   readonly next?: Row;
-  /** The database as it stands before the write. */
+  /** The database before the write. */
   readonly related: Related;
 }
 export interface Explanation {
   readonly allowed: boolean;
   readonly sentence: string;
   readonly clause: Clause;
-  /** What the request left, before any record was looked at. */
+  /** The decision by the request alone, before any record is read. */
   readonly residual: Residual['verdict'];
-  /** The condition over stored records, where the policy is one. */
+  /** The condition over stored records, if the policy has one. */
   readonly sql?: { readonly text: string; readonly values: readonly unknown[] };
 }
 

@@ -1,13 +1,14 @@
-/** Rules that read the body (`@request.data`): what of them is decided before there is one. */
+/** Decides rules that read the body (`@request.data`) as far as possible before it arrives. */
 import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';
 import { readsData, readsDataItself } from '../visit.ts';
 
+/** Process-wide: a memo of a pure function of the policy. */
 const optimisticPolicies = new WeakMap<Policy, Policy>();
 
 /**
- * The rule as the best of all bodies would meet it: where this one denies, no body makes it true. The rule itself, where it does not read the body.
- * INVARIANT: true wherever the rule can be true. It only refuses: what it leaves open, the rule itself decides with the body.
+ * The rule under the most favourable body: if it denies, no body makes the rule true. Returns a rule that does not read the body as it is.
+ * INVARIANT: true wherever the rule can be true. It can only deny; otherwise the rule itself decides with the body.
  */
 export function optimistic(policy: Policy, catalog: Catalog): Policy {
   const answer = optimisticPolicies.get(policy) ?? (readsData(policy.checked) ? assumeBody(policy, catalog) : policy);

@@ -4,7 +4,7 @@ import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified } from 
 import { readsNext } from '../visit.ts';
 
 /**
- * True only if whatever `b` allows, `a` allows too. Sound and incomplete: `false` means that it could not be shown.
+ * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it could not be proved.
  * Beside each other in a union, `b` then changes nothing.
  */
 export function subsumes(a: Checked, b: Checked): boolean {
@@ -105,7 +105,7 @@ class ImplicationProof {
 
 type Values = readonly (string | number | boolean)[];
 
-/** The literals of a comparison, unless one of them is no exact value. */
+/** The literals of a comparison, unless one of them is not an exact value. */
 function literals({ right }: CheckedCompare): Values | undefined {
   if (right.kind !== 'literal' || right.exact !== undefined) return undefined;
   return Array.isArray(right.value) ? right.value : [right.value as string | number | boolean];

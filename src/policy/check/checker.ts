@@ -29,7 +29,7 @@ import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 
 export interface CheckResult {
-  /** Given where there is no error; warnings may be among the issues. */
+  /** Present if there is no error; the issues may include warnings. */
   readonly checked?: Checked;
   readonly issues: readonly PolicyIssue[];
 }

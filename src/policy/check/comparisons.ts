@@ -1,4 +1,4 @@
-/** The type rules of comparisons. Which rule an operator has stands in its entry of the table. */
+/** The type rules of comparisons. The table of operators assigns one to each operator. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
@@ -143,7 +143,7 @@ function settleText(side: ScalarSide, at: Comparing): CheckedOperand | undefined
 const isEmptyString = (side: ScalarSide): boolean =>
   side.kind === 'literal' && side.literal.kind === 'text' && side.literal.value === '';
 
-/** `@request.auth.id != ""`, as other systems ask whether somebody is signed in. */
+/** `@request.auth.id != ""`: the check for a signed-in caller in other systems. */
 function emptyIdentifier({ expr, left, right, at }: Pair, empty: ScalarSide): Fault {
   const other = empty === left ? right : left;
   const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
@@ -207,7 +207,7 @@ function contained({ op, span }: Compare, holder: string, element: string): Pick
   return { suggestion: HOLDS, fix: { span, replacement } };
 }
 
-/** The two sides of an element test, whichever way round they are written. */
+/** The two sides of an element test, in either order. */
 function elementAndList(
   { at }: Pair,
   one: ScalarSide,

@@ -100,7 +100,7 @@ export function namedCondition(head: Head, text: string, catalog: Catalog): Name
   return { ...head, expr: located, size: sizeOf(expr, catalog) };
 }
 
-/** What the parameters stand for while a body is checked by itself. */
+/** The values of the parameters while a body is checked by itself. */
 export function unboundParameter({ name, type }: Parameter): BoundParameter {
   const operand: CheckedOperand = {
     kind: 'request',

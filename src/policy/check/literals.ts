@@ -13,7 +13,7 @@ interface LiteralRead {
   readonly exact?: string;
 }
 
-/** Digits without leading or trailing zeros, and the power of ten that goes with them. */
+/** Digits without leading or trailing zeros, and their power of ten. */
 function normalised(source: string): string {
   const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
@@ -118,7 +118,7 @@ export interface ReadList {
 export function readList(list: List, against?: ValueType): ReadList {
   const faults: Fault[] = [];
   const items: LiteralRead[] = [];
-  // Without another side that has a type, the first element says what the list holds.
+  // If the other side has no type, the first element determines the type of the list.
   let expected = against;
   for (const item of list.items) {
     if (item.kind === 'null') {

@@ -3,7 +3,7 @@ import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Span } from '../../../grammar/syntax.ts';
 import type { Action, Catalog, CheckedOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
 
-/** What a name at the root of a path stands for. */
+/** The meaning of a name at the root of a path. */
 export type Bound = BoundVariable | BoundParameter;
 interface BoundVariable {
   readonly kind: 'variable';
@@ -31,7 +31,7 @@ export interface RecordStart {
   readonly at: string;
   readonly nullable: boolean;
 }
-/** Where a path stands: what it may name. */
+/** The place of a path: the names that it may use. */
 export interface Place {
   readonly catalog: Catalog;
   readonly collection: string;
@@ -43,7 +43,7 @@ export interface Place {
 }
 export type Fault = Omit<PolicyIssue, 'severity'>;
 
-/** A query parameter has no type of its own. */
+/** A query parameter has no declared type. */
 export interface QueryName {
   readonly kind: 'query';
   readonly name: string;

@@ -10,7 +10,7 @@ export interface Comparing extends Place {
   count(count: Count): CountOperand | undefined;
 }
 
-/** A side before its type is settled: only `fixed` and `held` have one of their own. */
+/** A side before its type is settled: only `fixed` and `held` are typed. */
 export type Side =
   | { readonly kind: 'fixed'; readonly operand: CheckedOperand; readonly span: Span }
   /** `@request.auth.roles` */

@@ -13,7 +13,7 @@ function sideSize(operand: Operand, catalog: Catalog): Size {
   return operand.condition === undefined ? deeper(NOTHING) : deeper(sizeOf(operand.condition, catalog));
 }
 
-/** A call counts as the body that it stands for, which was measured before. */
+/** A call counts as its body, which was measured before. */
 export function sizeOf(expr: Expr, catalog: Catalog): Size {
   switch (expr.kind) {
     case 'and':

@@ -1,4 +1,4 @@
-/** What compiles and is probably not meant. Each warning says what happens and, where it can, how to write out what was meant. */
+/** Warns of policies that compile but are probably not intended. Each warning states the effect and, if possible, offers a fix. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import { nearest } from '../../../grammar/suggest.ts';
@@ -96,7 +96,7 @@ class Review {
     return source.slice(start, end);
   }
 
-  /** Warns of a clause that does not depend on anything, and says whether it did. */
+  /** Warns of a clause that does not depend on anything, and returns whether it did. */
   settled(checked: Checked): boolean {
     if (checked.kind === 'and' || checked.kind === 'or' || checked.kind === 'not' || checked.kind === 'quantified')
       return false;
@@ -114,7 +114,7 @@ class Review {
   // -------------------------------------------------------------- comparisons
 
   #compare(compare: CheckedCompare, around: Around): void {
-    // The left side of the `element.id = x` that `tags contains x` stands for is written nowhere.
+    // `tags contains x` means `element.id = x`, whose left side is not in the source.
     if (!compare.synthetic && this.#dependsOnNothing(compare)) return;
     this.#negation(compare, around);
     this.#needle(compare, around);

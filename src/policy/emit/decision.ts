@@ -1,4 +1,4 @@
-/** What both forms of the JavaScript are made of: how a row, an element and a literal are read. */
+/** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
 import type { Exists, Scalar } from '../condition.ts';
 import type { Related, Row } from '../types.ts';
 
@@ -16,7 +16,7 @@ export function literalOf(value: Scalar | readonly Scalar[]): unknown {
   return { includes: (element: Scalar) => set.has(element) };
 }
 
-/** Absent is undefined, whatever the row's prototype holds. */
+/** Reads own properties only: a missing one is undefined, even if the prototype has it. */
 export function own(row: Row, name: string): unknown {
   return Object.hasOwn(row, name) ? row[name] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The SQL of a lowered condition. It is printed once for a residual's shape, with places where a request's values go; a request only fills them.
- * Every column is qualified, relations are semi-joins, and a NULL leaf is as good as false in every place where one is printed.
+ * Prints the SQL of a lowered condition: once per residual shape, with holes that each request fills with its values.
+ * Every column is qualified, relations are semi-joins, and a NULL leaf counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
 import { empty, ident, join, Param, param, raw, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
@@ -39,7 +39,7 @@ export interface Printing {
   readonly alias: string;
   /** The name of the resulting record's row, for a condition that reads `@next`. */
   readonly next?: string | undefined;
-  /** The condition will stand under an `or`. */
+  /** The condition will be placed under an `or`. */
   readonly inUnion: boolean;
 }
 
@@ -117,9 +117,9 @@ class Printer {
   }
 
   /**
-   * PostgreSQL may answer a subquery that stands under an `or` from a hash table. Where it speaks of a row farther out than the query around it, that table is
-   * good for one such row only, and when the planner has copied the `or`, the copies share the note that it is out of date: the first to read it makes
-   * its own table anew, the others answer with the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
+   * PostgreSQL may evaluate a subquery under an `or` with a hash table. If it references a row outside the enclosing query, the table is
+   * valid for one such row only; and if the planner has copied the `or`, the copies share the flag that it is stale: the first one rebuilds
+   * its own table, the others use the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
    */
   #fence(exists: Exists): Sql {
     const within = sourcesIn(exists);
@@ -225,7 +225,7 @@ class Printer {
 
 // ---------------------------------------------------------------- values
 
-/** What the policy states is part of the text, so that the plan knows it, also one that serves every request; what a request brings is a parameter. */
+/** Values of the policy are part of the text, so that generic plans know them too; values of a request are parameters. */
 function placeOf(value: Value, list: boolean): Sql {
   const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
@@ -267,7 +267,7 @@ function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
 }
 
-/** Both stand beside each other in the outermost FROM. */
+/** Both are in the outermost FROM. */
 const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
 
 /**

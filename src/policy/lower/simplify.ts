@@ -1,6 +1,6 @@
 /**
- * Conditions are put together through `and`, `or` and `existsOf`, which keep them small: constants go, chains are flat, nothing stands twice,
- * and alternatives of one column become one list. Every step holds for three-valued leaves read as "definitely true".
+ * `and`, `or` and `existsOf` build conditions and keep them small: they remove constants and duplicates, flatten chains,
+ * and merge alternatives of one column into a list. Every step is valid for three-valued leaves read as "definitely true".
  */
 import {
   type ColumnRef,
@@ -169,13 +169,13 @@ const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.
 function mergeNull(kind: Kind, a: NullTest, b: Condition): Condition | undefined {
   if (b.kind === 'null') {
     if (!isSameColumn(a.column, b.column)) return undefined;
-    // Equal ones too: what was just merged may say again what stands beside it.
+    // Equal ones too: a merge may produce a duplicate of its neighbour.
     if (a.negated === b.negated) return a;
     return kind === 'and' ? FALSE : TRUE;
   }
   const implied = b.kind === 'test' ? [b.left, b.right] : b.kind === 'exists' && !b.negated ? [b.key] : [];
   if (!implied.some((side) => side.kind === 'column' && isSameColumn(side, a.column))) return undefined;
-  // A test that holds has both its sides: beside it "present" says nothing in `and`, and says all in `or`.
+  // A test that holds has both sides present, so "is present" beside it is redundant in `and`, and implied in `or`.
   if (a.negated) return kind === 'and' ? b : a;
   return kind === 'and' ? FALSE : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * What a field type is to bodies, columns and descriptions. One file a type holds all of it; what policies must know of
+ * How a field type appears in bodies, columns and descriptions. One file per type holds all of it; what policies must know of
  * a type is in `policy/scalar-types.ts`.
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';

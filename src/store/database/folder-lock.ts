@@ -34,7 +34,7 @@ export interface FolderLock {
 const LOCK_HEARTBEAT_MS = 2_000;
 
 /**
- * The holder is whoever made the lock file of the highest generation: `lock` is generation 0, `lock.7` generation 7. A lock
+ * The holder is the process that made the lock file of the highest generation: `lock` is generation 0, `lock.7` generation 7. A lock
  * whose holder is gone is never removed in place, where a slow rival could remove its successor; the next generation is made
  * beside it, which only one process can do.
  */

@@ -26,7 +26,7 @@ export interface PostgresOptions {
 const MAX_WAITING = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Settings of every connection, whatever the server's are, so that cells come in one format. Times in milliseconds. */
+/** Settings of every connection, independent of the server's, so that cells have one format. Times in milliseconds. */
 const SESSION: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',

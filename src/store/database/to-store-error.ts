@@ -3,7 +3,7 @@ import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
-// PostgreSQL 18 reports `ON DELETE RESTRICT` with a code of its own.
+// PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
 const RESTRICT_VIOLATION = '23001';
 /** Connection, authorization, no such database, resources, shutdown, system, read-only after a failover, idle in transaction. */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
@@ -20,7 +20,7 @@ interface ServerError extends Error {
   readonly detail?: string;
 }
 
-/** By its shape: the embedded database brings an error class of its own. */
+/** By its shape: the embedded database has a separate error class. */
 function isServerError(error: unknown): error is ServerError {
   if (!(error instanceof Error) || !('severity' in error)) return false;
   return 'code' in error && typeof error.code === 'string' && error.code.length === 5;
@@ -43,7 +43,7 @@ export function toStoreError(error: unknown): unknown {
   return isBusy ? new StoreError('unavailable', undefined, error) : error;
 }
 
-/** The detail reads `Key (team_id, slug)=(…) already exists.`; values come after the columns, whatever they hold. */
+/** The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything, come after the columns. */
 function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
   const list = detail.slice(detail.indexOf('(') + 1);
   const end = list.indexOf(')=(');

@@ -20,7 +20,7 @@ export interface Lease {
 
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** INVARIANT: nobody waits for a second connection while holding one: with an exhausted pool, all would wait forever. */
+/** INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all would wait forever. */
 export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }
@@ -30,7 +30,7 @@ export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transa
   return retried(() => attemptOnce(lease, work));
 }
 
-/** Whatever another try may cure is tried again; what is left is a StoreError where it is one of its kinds. */
+/** Retries errors that a retry can cure; other errors become a StoreError if they are of one of its kinds. */
 export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
   for (let count = 1; ; count++) {
     try {

@@ -19,7 +19,7 @@ export interface StoredMember {
   readonly references?: string;
   /** A value of a JSON document other than null. */
   read(value: unknown): Read;
-  /** Text of a CSV cell → the JSON value that it stands for; undefined where it cannot be read. */
+  /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
   fromText(text: string): unknown;
 }
 
