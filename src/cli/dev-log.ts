@@ -1,5 +1,5 @@
 /** The log of `bylaw dev` on a terminal: a line of JSON comes in, a line that people read comes out. */
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
 import type { LogLines } from '../http/log.ts';
 import type { Io } from './command.ts';
 
@@ -52,14 +52,21 @@ function messageOf(entry: Entry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
   const details = rest.map(([name, value]) => paint('gray', ` ${name}=${plain(value)}`)).join('');
-  const text = entry.text === undefined ? '' : `\n${indented(stripVTControlCharacters(String(entry.text)))}`;
+  const text = entry.text === undefined ? '' : `\n${indented(String(entry.text))}`;
   return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${plain(entry.msg)}${details}${text}`;
 }
 
-const indented = (text: string): string => text.trimEnd().replaceAll(/^/gm, '    ');
+const indented = (text: string): string =>
+  text
+    .trimEnd()
+    .replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, escaped)
+    .replaceAll(/^/gm, '    ');
 
-/** On one line, and unable to steer the terminal: paths come from clients. */
+/** On one line. */
 function plain(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return stripVTControlCharacters(text).replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
+  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, escaped);
 }
+
+/** INVARIANT: nothing that a client sends steers the terminal. */
+const escaped = (character: string): string => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;

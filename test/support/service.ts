@@ -151,7 +151,7 @@ async function openTestService(
   return { ...service, stop };
 }
 
-const openKind = async (kind: Kind): Promise<Database> =>
+export const openKind = async (kind: Kind): Promise<Database> =>
   kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(inject('postgresUrl')) });
 
 /** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */
