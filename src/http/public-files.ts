@@ -99,7 +99,10 @@ export function isHashed(segments: readonly string[]): boolean {
 
 async function send(ctx: Context, file: PublicFile, caching: string): Promise<void> {
   const etag = `"${file.size.toString(36)}-${Math.round(file.modified).toString(36)}"`;
+  const page = extname(file.path).toLowerCase() === HTML ? await readFile(file.path, 'utf8') : undefined;
   ctx.set({ ETag: etag, 'Cache-Control': caching });
+  // With a 304 too: its headers replace those that the browser keeps with the page.
+  if (page !== undefined) ctx.set('Content-Security-Policy', policyOf(page));
   if (isUnchanged(ctx.get('If-None-Match') || undefined, etag)) {
     ctx.status = 304;
     return;
@@ -107,9 +110,7 @@ async function send(ctx: Context, file: PublicFile, caching: string): Promise<vo
   ctx.status = 200;
   ctx.type = extname(file.path) || 'application/octet-stream';
   if (ctx.type === '') ctx.type = 'application/octet-stream';
-  if (extname(file.path).toLowerCase() === HTML) {
-    const page = await readFile(file.path, 'utf8');
-    ctx.set('Content-Security-Policy', policyOf(page));
+  if (page !== undefined) {
     ctx.body = page;
     return;
   }

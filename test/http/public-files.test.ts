@@ -83,6 +83,8 @@ describeOnOne(
       expect(answer.headers['x-content-type-options']).toBe('nosniff');
       const again = await get(service.url, path, { 'If-None-Match': String(answer.headers.etag) });
       expect([again.status, again.body]).toEqual([304, '']);
+      // A browser keeps the headers of a 304 with the page that it has.
+      expect(again.headers['content-security-policy']).toBe(answer.headers['content-security-policy']);
       const head = await get(service.url, path, {}, 'HEAD');
       expect([head.status, head.headers['content-length'], head.body]).toEqual([200, String(body.length), '']);
     });

@@ -1,10 +1,11 @@
 /** What is published, installed into an empty folder as a stranger does, on the oldest Node that it promises and on this one. */
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { cpSync, globSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Browser, describeInBrowser } from '../support/browser.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const OLDEST_NODE = '22.12.0';
@@ -13,6 +14,8 @@ const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-package-'));
 const bylaw = join(folder, 'node_modules/bylaw/bin/bylaw.js');
 const oldestNode = join(folder, 'oldest/node_modules/node/bin/node');
+/** What is published. */
+let tarball = '';
 /** The settings of this process are not those of a stranger. */
 const env = { PATH: process.env.PATH, HOME: process.env.HOME };
 const execute = (file: string, args: readonly string[], options: { readonly cwd?: string } = {}) =>
@@ -22,6 +25,7 @@ const npm = (args: readonly string[], cwd: string) => execute('npm', [...args, '
 beforeAll(async () => {
   const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], ROOT);
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ readonly filename: string }];
+  tarball = join(folder, filename);
   writeFileSync(join(folder, 'package.json'), '{ "name": "product", "type": "module", "private": true }\n');
   cpSync(join(folder, 'package.json'), join(folder, 'oldest/package.json'));
   await npm(['install', '--prefer-offline', `./${filename}`], folder);
@@ -150,24 +154,103 @@ test('an older Node is told in a sentence which one it needs', async () => {
   ]);
 });
 
-async function serve(node: string, args: readonly string[], cwd: string) {
+describe('a stranger who follows docs/getting-started.md word by word', () => {
+  const home = mkdtempSync(join(tmpdir(), 'bylaw-stranger-'));
+  const page = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands]) => commands!);
+  const start = /^```sh serve\n([\s\S]*?)^```/m.exec(page)![1]!;
+  let server: Server;
+
+  beforeAll(async () => {
+    const script = blocks.join('\n').replace('npm install bylaw', `npm install --prefer-offline ${tarball}`);
+    expect(script).toContain(tarball);
+    await execute('bash', ['-euc', script], { cwd: home });
+    const child = spawn('bash', ['-c', `exec ${start}`], {
+      cwd: join(home, 'todo'),
+      env: { ...env, PORT: '0' },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    // npx starts a process of its own: the signal is for all of them.
+    server = await untilListening(child, () => process.kill(-child.pid!, 'SIGTERM'));
+  }, 300_000);
+  afterAll(async () => {
+    await server?.stop();
+    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test('has a service, an administrator and a front end', async () => {
+    expect(blocks.length).toBeGreaterThanOrEqual(3);
+    const index = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
+    expect([index.status, await index.text()]).toEqual([200, expect.stringContaining('<title>Tasks</title>')]);
+    for (const path of ['/app.js', '/bylaw/client.js']) {
+      const { status, headers } = await fetch(server.url + path);
+      expect([path, status, headers.get('content-type')]).toEqual([path, 200, expect.stringContaining('javascript')]);
+    }
+    const login = await fetch(`${server.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'you@example.com', password: 'a long password' }),
+    });
+    expect(await login.json()).toMatchObject({ user: { roles: expect.arrayContaining(['admin']) } });
+  });
+
+  describeInBrowser('in Chromium', () => {
+    test('registers, adds a task, and finds it again after a reload', async () => {
+      const browser = await Browser.open();
+      try {
+        const front = await browser.page(server.url);
+        await front.until(`document.querySelector('#sign-in')?.hidden === false`);
+        await front.evaluate(`(() => {
+          const form = document.querySelector('#sign-in');
+          form.elements.email.value = 'ada@example.com';
+          form.elements.password.value = 'lovelace and babbage';
+          form.requestSubmit(form.querySelector('[value=register]'));
+        })()`);
+        await front.until(`document.querySelector('main').hidden === false`);
+        await front.evaluate(`(() => {
+          const form = document.querySelector('#add');
+          form.elements.title.value = 'Write it down';
+          form.requestSubmit();
+        })()`);
+        await front.until(`document.querySelector('#tasks').textContent.includes('Write it down')`);
+        expect(await front.evaluate(`document.querySelector('#message').textContent`)).toBe('');
+        const again = await browser.page(server.url);
+        await again.until(`document.querySelector('#tasks')?.textContent.includes('Write it down')`);
+      } finally {
+        await browser.close();
+      }
+    });
+  });
+});
+
+interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+function serve(node: string, args: readonly string[], cwd: string): Promise<Server> {
   const child = spawn(node, [bylaw, 'serve', '--port', '0', ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return untilListening(child, () => child.kill('SIGTERM'));
+}
+
+async function untilListening(child: ChildProcess, terminate: () => void): Promise<Server> {
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   const url = await new Promise<string>((done, fail) => {
     let output = '';
     const read = (text: Buffer): void => {
       output += text;
-      const found = /http:\/\/\S+/.exec(output);
+      const found = /http:\/\/127\S+/.exec(output);
       if (found !== null) done(found[0]);
     };
-    child.stdout.on('data', read);
-    child.stderr.on('data', read);
+    child.stdout!.on('data', read);
+    child.stderr!.on('data', read);
     void ended.then(() => fail(new Error(output)));
   });
   return {
     url,
     stop: async () => {
-      child.kill('SIGTERM');
+      terminate();
       await ended;
     },
   };
