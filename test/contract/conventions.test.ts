@@ -228,7 +228,7 @@ describeOnBoth(
         '/api//things',
         '/api/things/',
         '/api/things//',
-        '/',
+        '/nothing',
         '/api/auth',
         '/api/auth/nothing',
         '/API/things',
