@@ -32,8 +32,14 @@ export function fault(report: Report, given: Fault): undefined {
   report.issues.push({ severity: 'error', ...given });
 }
 
+interface Respelling {
+  readonly right: string;
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Faults of a spelling: the fix is one word for another, right by construction. */
-export function respell(report: Report, found: IToken, right: string, code: string, message: string): void {
+export function respell(report: Report, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
   fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
 }
@@ -202,7 +208,7 @@ export function readString(token: IToken, report: Report): Text {
   const inner = image.slice(1, -1);
   if (quote !== '"' && quote !== "'") {
     const message = 'strings take straight quotes, `"…"` or `\'…\'`';
-    respell(report, token, JSON.stringify(inner), 'curly_quotes', message);
+    respell(report, token, { right: JSON.stringify(inner), code: 'curly_quotes', message });
     return { kind: 'text', value: inner, span: spanOf(token) };
   }
   const value = /[\\\u0000-\u001f]/.test(inner) ? unescaped(inner, token.startOffset + 1, report) : inner;
@@ -252,7 +258,7 @@ export function readNumeral(token: IToken, report: Report): Numeral {
   const right = JSON_NUMBER.test(value) && Number.isSafeInteger(Math.trunc(Number(value))) ? value : undefined;
   const message = `\`${source.slice(0, 40)}\` is not a JSON number`;
   if (right === undefined) fault(report, { code: 'number_malformed', message, span });
-  else respell(report, token, right, 'number_malformed', `${message}; did you mean \`${right}\`?`);
+  else respell(report, token, { right, code: 'number_malformed', message: `${message}; did you mean \`${right}\`?` });
   const numeral: Numeral = { kind: 'number', source: right ?? '0', span };
   if (right === undefined) report.broken.add(numeral);
   return numeral;
@@ -313,6 +319,6 @@ function readDuration(token: IToken, report: Report): { readonly amount: number;
   const unit = UNIT_WORDS.get(word);
   const message = `\`${word}\` is not a unit of time; expected s, m, h, d or w`;
   if (unit === undefined) fault(report, { code: 'duration_malformed', message, span: spanOf(token) });
-  else respell(report, token, `${digits}${unit}`, 'duration_malformed', message);
+  else respell(report, token, { right: `${digits}${unit}`, code: 'duration_malformed', message });
   return { amount: 0, unit: unit ?? 's' };
 }

@@ -22,7 +22,7 @@ export function repairs(tokens: readonly IToken[], at: number, text: string): re
       [...tokens, ...closes],
       [...withoutClause(tokens, at, text), ...closes],
     ];
-  if (tokens[at]!.tokenType === Close && closes.length === 0) return [tokens.toSpliced(at, 1)];
+  if (tokens[at]?.tokenType === Close && closes.length === 0) return [tokens.toSpliced(at, 1)];
   return [withoutClause(tokens, at, text)];
 }
 
@@ -43,12 +43,12 @@ function withoutClause(tokens: readonly IToken[], at: number, text: string): ITo
   // In the head of a quantifier: all of it is the clause.
   if (tokens[from - 1]?.tokenType === Open && tokens[from - 2]?.tokenType === Quantifier) {
     from -= 2;
-    while (to < tokens.length && tokens[to]!.tokenType !== Close) to = endOfClause(tokens, to + 1);
+    while (to < tokens.length && tokens[to]?.tokenType !== Close) to = endOfClause(tokens, to + 1);
     to = Math.min(to + 1, tokens.length);
   }
   const start = tokens[from]?.startOffset ?? text.length;
   const last = tokens[to - 1];
-  const end = to > from ? last!.startOffset + last!.image.length : start;
+  const end = last !== undefined && to > from ? last.startOffset + last.image.length : start;
   return tokens.toSpliced(from, to - from, made(Truth, text.slice(start, end), start));
 }
 
@@ -67,7 +67,7 @@ function startOfClause(tokens: readonly IToken[], at: number): number {
 
 /** The comma of `any(path as name, `. */
 const endsHead = (tokens: readonly IToken[], i: number): boolean =>
-  tokens[i]!.tokenType === Comma && tokens[i - 1]?.tokenType === Word && tokens[i - 2]?.tokenType === As;
+  tokens[i]?.tokenType === Comma && tokens[i - 1]?.tokenType === Word && tokens[i - 2]?.tokenType === As;
 
 function endOfClause(tokens: readonly IToken[], at: number): number {
   let open = 0;

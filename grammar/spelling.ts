@@ -43,9 +43,13 @@ export function checkSpelling(tokens: readonly IToken[], report: Report): void {
     const right = rightSpelling(token);
     if (right === undefined) continue;
     if (/[a-z]/i.test(token.image)) {
-      respell(report, token, right, 'word_case', `words are lower case here; expected \`${right}\``);
+      respell(report, token, { right, code: 'word_case', message: `words are lower case here; expected \`${right}\`` });
     } else {
-      respell(report, token, right, 'operator_foreign', `\`${token.image}\` is written \`${right}\` here`);
+      respell(report, token, {
+        right,
+        code: 'operator_foreign',
+        message: `\`${token.image}\` is written \`${right}\` here`,
+      });
     }
   }
 }

@@ -255,8 +255,8 @@ function afterOperand(found: Found): Given {
 /** Whether the operand before the place is the right side of a comparison. */
 function isCompared({ tokens, at }: Found): boolean {
   let start = at - 1;
-  if (tokens[start]!.tokenType === t.CloseList) while (start > 0 && tokens[start]!.tokenType !== t.OpenList) start--;
-  if (tokens[start]!.tokenType === t.Duration) start -= 2;
+  if (tokens[start]?.tokenType === t.CloseList) while (start > 0 && tokens[start]?.tokenType !== t.OpenList) start--;
+  if (tokens[start]?.tokenType === t.Duration) start -= 2;
   return tokens[start - 1]?.tokenType === t.Comparison;
 }
 

@@ -18,6 +18,7 @@ import {
 } from 'jose';
 import { invariant } from '../invariant.ts';
 import { Problem } from '../problem.ts';
+import { codeOf } from '../thrown.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { invalidToken } from './invalid-token.ts';
 import type { KeyRow, NewKey, SigningKeys } from './signing-keys.ts';
@@ -213,7 +214,7 @@ export class AccessTokens {
 
 /** Errors of jose have a `code` beginning with ERR_J (JOSE, JWT, JWS, JWK); a header that it cannot read is a TypeError. */
 const isTokenError = (error: unknown): boolean =>
-  error instanceof TypeError || (error instanceof Error && /^ERR_J/.test(String((error as { code?: unknown }).code)));
+  error instanceof TypeError || (error instanceof Error && /^ERR_J/.test(String(codeOf(error))));
 
 export async function newKey(): Promise<NewKey> {
   const { privateKey } = await generateKeyPair(ALG, { extractable: true });

@@ -2,6 +2,7 @@
 import { v7 } from 'uuid';
 import { empty, join, param, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { normalEmail } from './email-address.ts';
 
 type AuditEvent =
@@ -118,17 +119,17 @@ function userIdsOf(email: string) {
 }
 
 function auditRow(cells: Cells): AuditRow {
-  const [at, event, user_id, email, actor_id, session_id, ip, user_agent, request_id, detail] = cells;
+  const [, , user_id = null, email = null, actor_id = null, session_id = null, ...others] = cells;
+  const [ip = null, user_agent = null, request_id = null, detail] = others;
   return {
-    at: at!,
-    event: event!,
-    user_id: user_id!,
-    email: email!,
-    actor_id: actor_id!,
-    session_id: session_id!,
-    ip: ip!,
-    user_agent: user_agent!,
-    request_id: request_id!,
+    ...namedCells(cells, 'at', 'event'),
+    user_id,
+    email,
+    actor_id,
+    session_id,
+    ip,
+    user_agent,
+    request_id,
     detail: detail == null ? null : (JSON.parse(detail) as Record<string, unknown>),
   };
 }

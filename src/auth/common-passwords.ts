@@ -48,7 +48,7 @@ const LEET: Readonly<Record<string, string>> = {
   $: 's',
   '!': 'i',
 };
-const plain = (text: string): string => text.replace(/[013457@$!]/g, (mark) => LEET[mark]!);
+const plain = (text: string): string => text.replace(/[013457@$!]/g, (mark) => LEET[mark] ?? mark);
 
 /** `password`: after NFKC. */
 export function isCommon(password: string, email: string): boolean {

@@ -4,6 +4,7 @@
  */
 import { seconds, sql, text, uuid } from '../sql.ts';
 import type { Queryable } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { hashSecret, isSecret, newSecret } from './secrets.ts';
 
 export type Purpose = 'verify_email' | 'reset_password';
@@ -40,7 +41,7 @@ export async function findProof(db: Queryable, purpose: Purpose, token: string):
     SELECT u.id, u.email
       FROM "_auth_email_tokens" t, "users" u
      WHERE ${isValid(purpose, token)}`);
-  return cells && { userId: cells[0]!, email: cells[1]! };
+  return cells && namedCells(cells, 'userId', 'email');
 }
 
 /** Of two concurrent uses of a token, one gets nothing. */
@@ -51,7 +52,7 @@ export async function useProof(db: Queryable, purpose: Purpose, token: string): 
      USING "users" u
      WHERE ${isValid(purpose, token)}
  RETURNING u.id, u.email`);
-  return cells && { userId: cells[0]!, email: cells[1]! };
+  return cells && namedCells(cells, 'userId', 'email');
 }
 
 export async function dropProofs(db: Queryable, purpose: Purpose, userId: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** Identity tokens of OpenID providers (OpenID Connect Core 1.0 §3.1.3.7). */
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
+import { codeOf } from '../thrown.ts';
 
 export interface IdTokenIssuer {
   readonly issuer: string;
@@ -69,7 +70,7 @@ export class IdTokenVerifier {
       });
       return payload;
     } catch (error) {
-      const code = String((error as { code?: unknown }).code);
+      const code = String(codeOf(error));
       // Any other error came from fetching the keys.
       const isInvalid = /^ERR_(?:JWT|JWS|JWKS_NO|JWKS_MULT|JOSE_(?:ALG|NOT))/.test(code);
       throw new IdTokenError(isInvalid ? 'invalid' : 'unavailable', error);

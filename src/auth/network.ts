@@ -19,7 +19,7 @@ export function networkOf(ip = 'unknown'): string {
 
 /** All eight, in hexadecimal without leading zeros. */
 function groupsOf(ip: string): readonly string[] {
-  const withoutZone = ip.split('%')[0]!;
+  const withoutZone = ip.replace(/%.*$/s, '');
   // The URL parser writes every IPv6 address in one way: lower case, hexadecimal, the longest run of zeros left out.
   const [head = '', tail] = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1).split('::');
   const left = head === '' ? [] : head.split(':');

@@ -9,6 +9,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
+import { readStrings } from '../store/database/text-array.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
 import { emailAddress, normalEmail } from './email-address.ts';
 import type { Users } from './users.ts';
@@ -133,7 +134,7 @@ export class Identities {
         FROM "users"
        WHERE ${where}`);
     if (cells === undefined) return undefined;
-    const roles = effectiveRoles(this.#schema, JSON.parse(cells[3]!) as string[]);
+    const roles = effectiveRoles(this.#schema, readStrings(cells[3]));
     return {
       id: cells[0]!,
       isEmailVerified: cells[1] === 't',

@@ -166,7 +166,8 @@ export class OAuth {
     const response = await finishGrant(request, session, query);
     if (response.error !== undefined) throw exchangeError(name, response.error);
     const profile = response.profile ?? {};
-    const claims = idTokens && (await idTokenClaims(name, idTokens, response.id_token, session.nonce));
+    const claims =
+      idTokens && (await idTokenClaims(name, idTokens, { token: response.id_token, nonce: session.nonce }));
     if (profile.error !== undefined) throw exchangeError(name, profile.error);
     if (claims === undefined) return profileIdentity(issuer, profile);
     // OpenID Connect Core 1.0 §5.3.2: the profile could be another user's.
@@ -175,12 +176,12 @@ export class OAuth {
   }
 }
 
-async function idTokenClaims(
-  provider: string,
-  idTokens: IdTokenVerifier,
-  token: string | undefined,
-  nonce: string | undefined,
-) {
+interface GivenIdToken {
+  readonly token: string | undefined;
+  readonly nonce: string | undefined;
+}
+
+async function idTokenClaims(provider: string, idTokens: IdTokenVerifier, { token, nonce }: GivenIdToken) {
   if (token === undefined || nonce === undefined) throw failed('the provider sent no identity token');
   try {
     return await idTokens.verify(token, nonce);

@@ -8,6 +8,7 @@ import { v7 } from 'uuid';
 import type { Schema } from '../schema/model.ts';
 import { param, type Sql, seconds, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable, Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { clip, type RequestClient } from './audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 import type { User, Users } from './users.ts';
@@ -132,7 +133,7 @@ export class Sessions {
          AND ${this.#isAlive()}
          AND NOT u.disabled`);
     if (cells === undefined) return undefined;
-    const sessionId = cells[0]!;
+    const { sessionId } = namedCells(cells, 'sessionId');
     if (cells[1] === 't') {
       await db.run(sql`UPDATE "_auth_sessions" SET last_used_at = now() WHERE id = ${uuid(sessionId)}`);
     }
@@ -147,13 +148,10 @@ export class Sessions {
          AND ${this.#isAlive()}
        ORDER BY s.id DESC
        LIMIT ${param('int8', MAX_LISTED)}`);
-    return rows.map(([id, created_at, last_used_at, user_agent, ip]) => ({
-      id: id!,
-      created_at: created_at!,
-      last_used_at: last_used_at!,
-      user_agent: user_agent!,
-      ip: ip!,
-    }));
+    return rows.map((cells) => {
+      const [, , , user_agent = null, ip = null] = cells;
+      return { ...namedCells(cells, 'id', 'created_at', 'last_used_at'), user_agent, ip };
+    });
   }
 
   /** False: that user has no such session. */
@@ -200,10 +198,10 @@ export class Sessions {
 
 const timestamp = (column: Sql): Sql => sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-function readRefresh([id, userId, generation, tokenGeneration, cookiePad, mayRetry, age, isAlive]: Cells) {
+function readRefresh(cells: Cells) {
+  const [, , generation, tokenGeneration, cookiePad, mayRetry, age, isAlive] = cells;
   return {
-    id: id!,
-    userId: userId!,
+    ...namedCells(cells, 'id', 'userId'),
     generation: Number(generation),
     tokenGeneration: Number(tokenGeneration),
     cookiePad: cookiePad!,

@@ -1,6 +1,7 @@
 /** Signing keys as rows, so that every node signs and verifies with the same ones. */
 import { param, seconds, sql, text } from '../sql.ts';
 import type { Database, Queryable } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { isWrapped, unwrapKey, wrapKey } from './key-wrapping.ts';
 
 export interface KeyRow {
@@ -40,7 +41,10 @@ export class SigningKeys {
        WHERE retired_at IS NULL
           OR retired_at > now()
        ORDER BY active_at, kid`);
-    return rows.map(([kid, stored, activeAt]) => ({ kid: kid!, stored: stored!, activeAt: Number(activeAt) }));
+    return rows.map((cells) => {
+      const { activeAt, ...key } = namedCells(cells, 'kid', 'stored', 'activeAt');
+      return { ...key, activeAt: Number(activeAt) };
+    });
   }
 
   /** The private key as JSON. Throws KeySecretError. */
@@ -52,13 +56,14 @@ export class SigningKeys {
   async wrapStored(): Promise<void> {
     if (this.#secret === undefined) return;
     const rows = await this.#db.rows(sql`SELECT kid, private_jwk FROM "_auth_keys"`);
-    for (const [kid, stored] of rows) {
-      if (isWrapped(stored!)) continue;
+    for (const cells of rows) {
+      const { kid, stored } = namedCells(cells, 'kid', 'stored');
+      if (isWrapped(stored)) continue;
       await this.#db.run(sql`
         UPDATE "_auth_keys"
-           SET private_jwk = ${text(wrapKey(kid!, stored!, this.#secret))}
-         WHERE kid = ${text(kid!)}
-           AND private_jwk = ${text(stored!)}`);
+           SET private_jwk = ${text(wrapKey(kid, stored, this.#secret))}
+         WHERE kid = ${text(kid)}
+           AND private_jwk = ${text(stored)}`);
     }
   }
 

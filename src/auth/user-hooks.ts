@@ -3,6 +3,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Transaction } from '../store/database/contract.ts';
+import { readStrings } from '../store/database/text-array.ts';
 import type { Hooks } from '../store/records/access-context.ts';
 import { Refusal } from '../store/refusal.ts';
 import { recordAudit } from './audit-trail.ts';
@@ -27,7 +28,7 @@ export function userHooks(schema: Schema, authenticator: Authenticator): UserHoo
         SELECT id, email, array_to_json(roles)::text
           FROM "users"
          WHERE id = ANY(${param('uuid[]', ids)})`);
-      const admins = users.filter(([, , roles]) => isAdmin(JSON.parse(roles!) as string[]));
+      const admins = users.filter(([, , roles]) => isAdmin(readStrings(roles)));
       if (admins.length > 0) await requireOtherAdmin(tx, schema, ids);
       for (const [id, email] of users) {
         const cascadedFrom = cause.collection === 'users' && cause.id === id ? undefined : cause;

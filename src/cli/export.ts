@@ -29,7 +29,7 @@ export const command: Command = {
 
 async function run(args: Arguments, io: Io): Promise<number> {
   const name = args.get('format') ?? 'ndjson';
-  const format = Object.hasOwn(FORMATS, name) ? FORMATS[name]! : undefined;
+  const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
   if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
   const out = args.get('out');
   if (out === undefined && args.positionals.length !== 1)
@@ -38,8 +38,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
-    if (out === undefined) await write(io.stdout, db, collections[0]!, format);
-    else await writeFiles(resolve(io.cwd, out), { db, collections, format, extension: name, io });
+    if (out !== undefined) await writeFiles(resolve(io.cwd, out), { db, collections, format, extension: name, io });
+    else for (const collection of collections) await write(io.stdout, { db, collection, format });
     return 0;
   } catch (error) {
     if (error instanceof ReaderGone) return 0;
@@ -61,15 +61,21 @@ async function writeFiles(folder: string, { db, collections, format, extension, 
   mkdirSync(folder, { recursive: true });
   for (const collection of collections) {
     const stream = createWriteStream(join(folder, `${collection.name}.${extension}`));
-    const count = await write(stream, db, collection, format);
+    const count = await write(stream, { db, collection, format });
     stream.end();
     await finished(stream);
     io.stderr.write(`${collection.name}.${extension}: ${count} records\n`);
   }
 }
 
+interface CollectionExport {
+  readonly db: Database;
+  readonly collection: Collection;
+  readonly format: Format;
+}
+
 /** → how many. */
-async function write(target: Io['stdout'], db: Database, collection: Collection, format: Format): Promise<number> {
+async function write(target: Io['stdout'], { db, collection, format }: CollectionExport): Promise<number> {
   const writer = format.writer(memberNames(collection));
   await put(target, writer.head);
   let count = 0;

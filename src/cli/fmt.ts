@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/format-policies.ts';
 import { underlineIssue } from '../schema/issue.ts';
+import { codeOf, reasonOf } from '../thrown.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
 
@@ -34,9 +35,7 @@ function read(file: string, name: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new ConfigError([
-      `${name} cannot be read: ${isMissing ? 'there is no such file' : (error as Error).message}`,
-    ]);
+    const isMissing = codeOf(error) === 'ENOENT';
+    throw new ConfigError([`${name} cannot be read: ${isMissing ? 'there is no such file' : reasonOf(error)}`]);
   }
 }

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../config.ts';
+import { codeOf } from '../thrown.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
 
@@ -42,7 +43,7 @@ function makeFolder(folder: string, dir: string): void {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
     throw new ConfigError([`${dir} is a file; expected the name of a folder`]);
   }
 }

@@ -45,7 +45,7 @@ interface OptionToken {
 
 function issueOf(token: OptionToken, flags: Flags, seen: ReadonlyMap<string, unknown>): string | undefined {
   const { name, rawName, value, inlineValue } = token;
-  const flag = Object.hasOwn(flags, name) && rawName.startsWith('--') ? flags[name]! : undefined;
+  const flag = Object.hasOwn(flags, name) && rawName.startsWith('--') ? flags[name] : undefined;
   if (flag === undefined)
     return unknownName(
       'flag',

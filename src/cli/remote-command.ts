@@ -1,5 +1,6 @@
 /** Runs a command that another process sent to this server, with the server's own database. */
 import { Readable } from 'node:stream';
+import { reasonOf } from '../thrown.ts';
 import type { RunCall } from './admin-socket.ts';
 import { callCommand } from './call.ts';
 import type { Io } from './command.ts';
@@ -19,7 +20,7 @@ export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall
     try {
       return await lentWorkspace.run(workspaceNow(), () => callCommand(loaded.command, rest, call));
     } catch (error) {
-      outputs.stderr.write(`bylaw ${name}: ${(error as Error).message}\n`);
+      outputs.stderr.write(`bylaw ${name}: ${reasonOf(error)}\n`);
       return 1;
     }
   };

@@ -9,6 +9,7 @@ import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
 import { FolderInUse } from '../store/database/folder-lock.ts';
 import { MigrationRefused } from '../store/migrations/migration.ts';
+import { codeOf, reasonOf } from '../thrown.ts';
 import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
 import { remoteRunner } from './remote-command.ts';
@@ -109,7 +110,7 @@ export async function openSocket(folder: string, service: Service, io: Io): Prom
       remoteRunner(() => service.app, io),
     );
   } catch (error) {
-    const reason = (error as Error).message;
+    const reason = reasonOf(error);
     io.stderr.write(`bylaw serve: commands cannot reach this server; stop it to run them (${reason})\n`);
     return undefined;
   }
@@ -149,10 +150,10 @@ function databasePlace(databaseUrl: string): string {
 /** Why the service cannot start, if the operator can mend it. */
 function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
   if (error instanceof MigrationRefused || error instanceof FolderInUse) return error.message;
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  const code = codeOf(error);
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;
   if (code === 'EACCES' && (error as NodeJS.ErrnoException).syscall === 'listen')
     return `this user may not listen on port ${port} of ${host}; choose a port from 1024 up with --port (or PORT)`;
-  return code === 'EACCES' ? (error as Error).message : undefined;
+  return code === 'EACCES' ? reasonOf(error) : undefined;
 }

@@ -21,6 +21,24 @@ export function recordGraph(catalog: Catalog, collection: string, record: object
   return { row, next: graph.addNext(collection, next, row), related: graph };
 }
 
+interface GraphRow extends Record<string, unknown> {
+  readonly id: string;
+}
+interface GivenRecord {
+  readonly name: string;
+  readonly record: object;
+  readonly path: string;
+  /** Of a record that names no id. */
+  readonly otherwiseId?: string;
+}
+interface GivenRelation {
+  readonly from: CatalogCollection;
+  readonly row: GraphRow;
+  readonly relation: CatalogRelation;
+  readonly value: unknown;
+  readonly path: string;
+}
+
 class Graph implements Related {
   readonly #catalog: Catalog;
   /** By collection and id. */
@@ -37,23 +55,22 @@ class Graph implements Related {
     this.#catalog = catalog;
   }
 
-  add(name: string, record: object, path: string): Row {
-    const row = this.#read(name, record, path, undefined);
-    this.#rows.set(joinedKey(name, row.id as string), row);
+  add(name: string, record: object, path: string): GraphRow {
+    const row = this.#read({ name, record, path });
+    this.#rows.set(joinedKey(name, row.id), row);
     return row;
   }
 
   /** Nobody meets this row on a way: what comes back to the record finds the stored one. */
-  addNext(name: string, record: object, stored: Row): Row {
-    return this.#read(name, record, '', stored.id as string);
+  addNext(name: string, record: object, stored: GraphRow): GraphRow {
+    return this.#read({ name, record, path: '', otherwiseId: stored.id });
   }
 
-  #read(name: string, record: object, path: string, otherwiseId: string | undefined): Row {
+  #read({ name, record, path, otherwiseId }: GivenRecord): GraphRow {
     const collection = this.#catalog.collections.get(name)!;
     const given = new Map(Object.entries(record));
     const id = given.has('id') ? recordId(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
-    const row: Record<string, unknown> = Object.create(null);
-    row.id = id;
+    const row: GraphRow = Object.assign(Object.create(null), { id });
     for (const { name: field, type } of collection.fields.values()) {
       const value = given.get(field);
       if (value === undefined || value === null) continue;
@@ -62,7 +79,8 @@ class Graph implements Related {
         throw new TypeError(`${path}/${field}: expected ${type}, found ${JSON.stringify(value)}`);
     }
     for (const relation of collection.relations.values()) {
-      this.#addRelation(collection, row, relation, given.get(relation.name), `${path}/${relation.name}`);
+      const value = given.get(relation.name);
+      this.#addRelation({ from: collection, row, relation, value, path: `${path}/${relation.name}` });
     }
     return row;
   }
@@ -82,13 +100,7 @@ class Graph implements Related {
     return this.#elements.get(joinedKey(collection, id, relation)) ?? [];
   }
 
-  #addRelation(
-    from: CatalogCollection,
-    row: Record<string, unknown>,
-    relation: CatalogRelation,
-    value: unknown,
-    path: string,
-  ): void {
+  #addRelation({ from, row, relation, value, path }: GivenRelation): void {
     const { kind, name, collection } = relation;
     if (value === undefined || value === null) return;
     if (kind === 'belongs_to') {
@@ -103,13 +115,13 @@ class Graph implements Related {
     // A written record names its partner and its members itself.
     const ids = rows.map(({ id }) => id);
     if (kind !== 'has_many') row[name] = kind === 'has_one' ? ids[0] : ids;
-    const place = joinedKey(from.name, row.id as string, name);
+    const place = joinedKey(from.name, row.id, name);
     if (!this.#elements.has(place)) this.#elements.set(place, rows);
   }
 
   /** → the id. */
   #reference(collection: string, value: unknown, path: string): string {
-    if (typeof value === 'object') return this.add(collection, value!, path).id as string;
+    if (typeof value === 'object') return this.add(collection, value!, path).id;
     const id = recordId(value, path);
     this.#named.set(joinedKey(collection, id), path);
     return id;

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
 import { param, raw, type Sql, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 
 /**
  * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of another database in the
@@ -30,5 +31,6 @@ export async function readIdentity(db: Database): Promise<StoreIdentity> {
         ON CONFLICT DO NOTHING
     RETURNING one`);
   const [row] = await db.rows(raw('SELECT store_id, link_key FROM "_files_store"'));
-  return { storeId: row![0]!, linkKey: Buffer.from(row![1]!, 'base64url') };
+  const { storeId, linkKey } = namedCells(row, 'storeId', 'linkKey');
+  return { storeId, linkKey: Buffer.from(linkKey, 'base64url') };
 }

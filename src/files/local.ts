@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../thrown.ts';
 import { freeBuffer } from './free-buffer.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
@@ -221,7 +222,7 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -7,6 +7,7 @@ import type { Sharp, SharpConstructor } from 'sharp';
 import { loadOptional, MissingPackage } from '../optional-package.ts';
 import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
+import { codeOf } from '../thrown.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ByteRange, Key, Storage } from './storage.ts';
 
@@ -177,7 +178,7 @@ export class Variants {
         .toFormat(format)
         .toBuffer();
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).code === undefined ? notAnImage(error) : error;
+      throw codeOf(error) === undefined ? notAnImage(error) : error;
     }
   }
 }

@@ -51,7 +51,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
 
 /** Of a route whose door names an action. */
 export function admissionOf(ctx: Context): Admission {
-  const admission = ctx.state.admission as Admission | undefined;
+  const admission = ctx.state.admission;
   if (admission === undefined) throw new Error('the door of this route names no action');
   return admission;
 }
@@ -63,7 +63,7 @@ export function callerOf(ctx: Context): Caller {
   return caller;
 }
 
-const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller as Caller | undefined;
+const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller;
 
 /** Unknown paths have a door too: without a credential, no response reveals which paths under /api exist. */
 function doorOf({ route, path }: Match): Door {

@@ -44,7 +44,7 @@ export function logRequests(log: Logger, addressOf: (ctx: Context) => string) {
           status: ctx.res.headersSent ? ctx.res.statusCode : 499,
           ms: Math.round((performance.now() - start) * 10) / 10,
           address,
-          user: (ctx.state.caller as { id: string } | undefined)?.id,
+          user: ctx.state.caller?.id,
         },
         'request',
       );

@@ -9,7 +9,7 @@ export interface QueryPair {
 
 export function queryOf(ctx: Context): readonly QueryPair[] {
   ctx.state.query ??= readQuery(ctx.querystring);
-  return ctx.state.query as readonly QueryPair[];
+  return ctx.state.query;
 }
 
 /** The encoding of HTML forms: `+` is a space. */

@@ -12,4 +12,4 @@ export async function giveRequestId(ctx: Context, next: Next): Promise<void> {
   await next();
 }
 
-export const requestIdOf = (ctx: Context): string => ctx.state.requestId as string;
+export const requestIdOf = (ctx: Context): string => ctx.state.requestId;

@@ -120,7 +120,8 @@ function claim(draft: Draft, { name, path, also: others = [] }: NameClaim, repor
   return true;
 }
 
-const fieldShapeOf = (shape: string | FieldShape): FieldShape => (typeof shape === 'string' ? { type: shape } : shape);
+const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
+  typeof shape === 'string' ? { type: shape } : shape;
 
 function addFields(draft: Draft, { report }: Declaring): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {

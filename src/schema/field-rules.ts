@@ -1,6 +1,6 @@
 /** One field of the file → a field of the model. */
 import { nearest } from '../../grammar/suggest.ts';
-import type { ScalarType, ValueType } from '../policy/scalar-types.ts';
+import type { ValueType } from '../policy/scalar-types.ts';
 import { describeType } from '../policy/scalar-types.ts';
 import type { Scalar } from '../policy/values.ts';
 import { fieldOf } from './built-in.ts';
@@ -27,8 +27,8 @@ export const INDEXABLE_LENGTH = 675;
 /** Without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
   const { type, required = false, unique = false, index = false, was } = shape;
-  const kind = FIELD_KINDS[type as ScalarType];
-  const given = { name: place.name, type: type as ScalarType, required, unique, index, was };
+  const kind = FIELD_KINDS[type];
+  const given = { name: place.name, type: type, required, unique, index, was };
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
@@ -69,7 +69,7 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
   const raw = shape[key];
   if (raw === undefined) return undefined;
   const at = [...path, key];
-  const kind = FIELD_KINDS[shape.type as ScalarType];
+  const kind = FIELD_KINDS[shape.type];
   if (kind.bounds === 'none') {
     report({
       code: 'not_for_this_type',
@@ -100,7 +100,7 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
 
 function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: FieldPlace): Pick<Constraints, 'enum'> {
   if (shape.enum === undefined) return {};
-  const kind = FIELD_KINDS[shape.type as ScalarType];
+  const kind = FIELD_KINDS[shape.type];
   if (!kind.hasEnum) {
     report({
       code: 'not_for_this_type',

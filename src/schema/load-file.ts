@@ -1,5 +1,6 @@
 /** Loads a schema file from disk. */
 import { readFileSync } from 'node:fs';
+import { codeOf, reasonOf } from '../thrown.ts';
 import { type Environment, type Loaded, parseSchema } from './load.ts';
 
 interface SchemaLocation {
@@ -12,8 +13,7 @@ export function loadSchema({ file, env }: SchemaLocation): Loaded {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as Error).message;
+    const reason = codeOf(error) === 'ENOENT' ? 'there is no such file' : reasonOf(error);
     const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
     return {
       issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],

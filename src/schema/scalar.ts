@@ -29,9 +29,8 @@ const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 function escapeAt(source: string, start: number): SourceUnit {
   const letter = source[start + 1] ?? '';
   if (letter === '\n' || letter === '\r') return { start, end: start + 1, text: '' };
-  const digits = Object.hasOwn(HEX_DIGITS, letter) ? HEX_DIGITS[letter]! : 0;
-  if (digits === 0)
-    return { start, end: start + 2, text: Object.hasOwn(YAML_ESCAPES, letter) ? YAML_ESCAPES[letter]! : letter };
+  const digits = HEX_DIGITS[letter];
+  if (digits === undefined) return { start, end: start + 2, text: YAML_ESCAPES[letter] ?? letter };
   const end = start + 2 + digits;
   return { start, end, text: String.fromCodePoint(Number.parseInt(source.slice(start + 2, end), 16)) };
 }

@@ -36,7 +36,7 @@ const NO = { default: false, examples: [true] };
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
-const fieldType = z.enum(SCALAR_TYPES as [string, ...string[]]);
+const fieldType = z.enum(SCALAR_TYPES);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
   required: key(flag, 'every record has a value', NO),

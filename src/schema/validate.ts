@@ -37,7 +37,13 @@ interface Flat {
   /** What to take out of the raw value. */
   readonly prune: Path;
 }
-type JsonShape = { readonly [key: string]: unknown };
+interface JsonShape {
+  readonly properties?: Readonly<Record<string, JsonShape>>;
+  readonly additionalProperties?: boolean | JsonShape;
+  readonly items?: JsonShape;
+  readonly anyOf?: readonly JsonShape[];
+  readonly oneOf?: readonly JsonShape[];
+}
 
 const ROUNDS = 16;
 
@@ -241,28 +247,22 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
     shapes = alternatives(shapes, valueAt(raw, path.slice(0, i))).flatMap((shape) => stepInto(shape, key));
   });
   return [
-    ...new Set(
-      alternatives(shapes, valueAt(raw, path)).flatMap(({ properties }) =>
-        Object.keys((properties as JsonShape) ?? {}),
-      ),
-    ),
+    ...new Set(alternatives(shapes, valueAt(raw, path)).flatMap(({ properties }) => Object.keys(properties ?? {}))),
   ];
 }
 
 function stepInto({ properties, additionalProperties, items }: JsonShape, key: string | number): readonly JsonShape[] {
-  if (typeof key === 'number') return items === undefined ? [] : [items as JsonShape];
-  if (properties !== undefined && Object.hasOwn(properties as object, key))
-    return [(properties as Record<string, JsonShape>)[key]!];
-  return typeof additionalProperties === 'object' && additionalProperties !== null
-    ? [additionalProperties as JsonShape]
-    : [];
+  if (typeof key === 'number') return items === undefined ? [] : [items];
+  const property = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+  if (property !== undefined) return [property];
+  return typeof additionalProperties === 'object' && additionalProperties !== null ? [additionalProperties] : [];
 }
 
 /** The members of unions; of relations, the one of the kind that was given. */
 function alternatives(shapes: readonly JsonShape[], value: unknown): readonly JsonShape[] {
   const kind = valueAt(value, ['kind']);
   return shapes.flatMap((shape): readonly JsonShape[] => {
-    const branches = (shape.anyOf ?? shape.oneOf) as readonly JsonShape[] | undefined;
+    const branches = shape.anyOf ?? shape.oneOf;
     if (branches === undefined) return [shape];
     const ofKind = branches.filter((branch) => valueAt(branch, ['properties', 'kind', 'const']) === kind);
     return alternatives(kind !== undefined && ofKind.length > 0 ? ofKind : branches, value);

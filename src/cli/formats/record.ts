@@ -1,4 +1,5 @@
 import type { SourceRecord } from '../../store/transfer/read-record.ts';
+import { reasonOf } from '../../thrown.ts';
 
 /** Texts of a file, in pieces of any size. */
 export type Chunks = AsyncIterable<string>;
@@ -15,7 +16,7 @@ export function recordOfJson(text: string, line: number): SourceRecord {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { line, isText: false, fault: `cannot be read as JSON: ${(error as Error).message}` };
+    return { line, isText: false, fault: `cannot be read as JSON: ${reasonOf(error)}` };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { line, isText: false, fault: 'expected a JSON object' };

@@ -106,7 +106,8 @@ function testClosure(test: Test): Closure {
   const { op, negated, left, right } = test;
   const a = operandReader(left);
   if (left.kind === 'column' && right.kind !== 'column' && right.kind !== 'count' && !negated) {
-    const fused = right.kind === 'slot' ? slotTest(test, right.slot) : literalTest(test, literalOf(right.value));
+    const fused =
+      right.kind === 'slot' ? slotTest({ op, left }, right.slot) : literalTest({ op, left }, literalOf(right.value));
     if (fused !== undefined) return fused;
   }
   const b = operandReader(right);
@@ -120,15 +121,17 @@ function testClosure(test: Test): Closure {
 
 // The commonest tests in one function each, without a look at the operator.
 
-function slotTest({ op, left }: Test, slot: number): Closure | undefined {
-  const read = columnReader(left as ColumnRef);
+type ColumnTest = Pick<Test, 'op'> & { readonly left: ColumnRef };
+
+function slotTest({ op, left }: ColumnTest, slot: number): Closure | undefined {
+  const read = columnReader(left);
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === frame.values[slot];
   return orderedTest(operator, left, [read, (frame) => frame.values[slot]]);
 }
 
-function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
-  const read = columnReader(left as ColumnRef);
+function literalTest({ op, left }: ColumnTest, value: unknown): Closure | undefined {
+  const read = columnReader(left);
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === value;
   if (isMember(operator)) {
@@ -138,7 +141,10 @@ function literalTest({ op, left }: Test, value: unknown): Closure | undefined {
   return orderedTest(operator, left, [read, () => value]);
 }
 
-type Ordering = (a: FrameReader, b: FrameReader) => Closure;
+/** Of numbers and datetimes; both compare with `<` as they are. */
+type NumberReader = (frame: Frame) => number | null | undefined;
+type RightReader = (frame: Frame) => number;
+type Ordering = (a: NumberReader, b: RightReader) => Closure;
 
 /** Numbers and datetimes, which JavaScript orders as the language does; strings it does not. */
 function orderedTest(
@@ -147,28 +153,28 @@ function orderedTest(
   [a, b]: readonly [FrameReader, FrameReader],
 ): Closure | undefined {
   if (direction === undefined || left.type === 'string') return undefined;
-  return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a, b);
+  return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a as NumberReader, b as RightReader);
 }
 
 const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'inclusive', Ordering>>>> = {
   down: {
     strict: (a, b) => (frame) => {
-      const x = a(frame) as number | null | undefined;
-      return x != null && x < (b(frame) as number);
+      const x = a(frame);
+      return x != null && x < b(frame);
     },
     inclusive: (a, b) => (frame) => {
-      const x = a(frame) as number | null | undefined;
-      return x != null && x <= (b(frame) as number);
+      const x = a(frame);
+      return x != null && x <= b(frame);
     },
   },
   up: {
     strict: (a, b) => (frame) => {
-      const x = a(frame) as number | null | undefined;
-      return x != null && x > (b(frame) as number);
+      const x = a(frame);
+      return x != null && x > b(frame);
     },
     inclusive: (a, b) => (frame) => {
-      const x = a(frame) as number | null | undefined;
-      return x != null && x >= (b(frame) as number);
+      const x = a(frame);
+      return x != null && x >= b(frame);
     },
   },
 };

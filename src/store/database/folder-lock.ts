@@ -9,6 +9,7 @@ import { link, mkdir, open, readdir, readFile, rm, stat, truncate, utimes } from
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf } from '../../thrown.ts';
 
 export class FolderInUse extends Error {
   readonly folder: string;
@@ -84,7 +85,7 @@ async function createOnce(folder: string, generation: number, text: string): Pro
     await link(draft, pathOf(folder, generation));
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     throw error;
   } finally {
     await rm(draft, { force: true });
@@ -105,7 +106,7 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+    if (codeOf(error) !== 'EPERM') return false;
   }
   if (isZombie(holder.pid)) return false;
   const started = processStart(holder.pid);
@@ -116,7 +117,7 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
 function isZombie(pid: number): boolean {
   try {
     const state = process.platform === 'linux' ? statusOf(pid)[0] : psOf(pid, 'state');
-    return state!.startsWith('Z') || state!.startsWith('X');
+    return /^[ZX]/.test(state ?? '');
   } catch {
     return false;
   }

@@ -1,4 +1,6 @@
 /** Maps errors of PostgreSQL and the driver to the three kinds that callers act on. The only file that reads SQLSTATE. */
+
+import { reasonOf } from '../../thrown.ts';
 import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -55,8 +57,7 @@ function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
 export function isConnectionLoss(error: unknown): boolean {
   if (isServerError(error)) return UNAVAILABLE.test(error.code);
   if (!(error instanceof Error)) return false;
-  const { syscall } = error as NodeJS.ErrnoException;
-  return syscall !== undefined || DRIVER_LOST.test(error.message);
+  return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
 
 /** Trying the whole transaction again may succeed. */
@@ -72,5 +73,5 @@ export function isTransient(error: unknown): boolean {
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error);
   if (state === UNKNOWN_STATEMENT || state === DUPLICATE_STATEMENT) return true;
-  return state === '0A000' && (error as Error).message.startsWith('cached plan must not change');
+  return state === '0A000' && reasonOf(error).startsWith('cached plan must not change');
 }

@@ -1,6 +1,10 @@
 /** What the database holds now, read from its own catalogue. */
+
+import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
-import type { Queryable } from '../database/contract.ts';
+import type { Cells, Queryable } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
+import { readStrings } from '../database/text-array.ts';
 
 export interface ActualColumn {
   readonly type: string;
@@ -57,39 +61,46 @@ const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
   d: 'SET DEFAULT',
 };
 
+const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault'] as const;
+
 export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
-  for (const [table, name, type, required, hasDefault] of await db.rows(COLUMNS)) {
-    const entry = tables.get(table!) ?? { name: table!, columns: new Map(), constraints: [], indexes: [] };
-    tables.set(table!, entry);
-    entry.columns.set(name!, { type: type!, required: required === 't', hasDefault: hasDefault === 't' });
+  for (const cells of await db.rows(COLUMNS)) {
+    const { table, name, type, required, hasDefault } = namedCells(cells, ...COLUMN_CELLS);
+    const entry = tables.get(table) ?? { name: table, columns: new Map(), constraints: [], indexes: [] };
+    tables.set(table, entry);
+    entry.columns.set(name, { type, required: required === 't', hasDefault: hasDefault === 't' });
   }
-  const constraints = await group(db, CONSTRAINTS, ([name, kind, table, onDelete, deferred, columns]) => ({
-    name: name!,
-    kind: kind as 'p' | 'u' | 'f',
-    columns: JSON.parse(columns!) as string[],
-    ...(kind === 'f' ? { table: table!, onDelete: ON_DELETE_OF_CODE[onDelete!]! } : {}),
-    deferred: deferred === 't',
-  }));
-  const indexes = await group(db, INDEXES, ([name, columns]) => ({
-    name: name!,
-    columns: (JSON.parse(columns!) as string[]).map(withoutQuotes),
-  }));
+  const constraints = await group(db, CONSTRAINTS, constraintOf);
+  const indexes = await group(db, INDEXES, (cells) => {
+    const { name, columns } = namedCells(cells, 'name', 'columns');
+    return { name, columns: readStrings(columns).map(withoutQuotes) };
+  });
   for (const [name, entry] of tables) {
     tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
   }
   return tables;
 }
 
+function constraintOf(cells: Cells): ActualConstraint {
+  const [name, kind, table, onDelete, deferred, columns] = cells;
+  invariant(name != null && columns != null, 'a constraint has a name and columns');
+  invariant(kind === 'p' || kind === 'u' || kind === 'f', 'the statement asks for these kinds only');
+  return {
+    name,
+    kind,
+    columns: readStrings(columns),
+    ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
+    deferred: deferred === 't',
+  };
+}
+
 /** By the table's name in the first cell. */
-async function group<T>(
-  db: Queryable,
-  statement: Sql,
-  make: (cells: readonly (string | null)[]) => T,
-): Promise<Map<string, T[]>> {
+async function group<T>(db: Queryable, statement: Sql, make: (cells: Cells) => T): Promise<Map<string, T[]>> {
   const groups = new Map<string, T[]>();
-  for (const [table, ...cells] of await db.rows(statement)) {
-    groups.set(table!, [...(groups.get(table!) ?? []), make(cells)]);
+  for (const row of await db.rows(statement)) {
+    const { table } = namedCells(row, 'table');
+    groups.set(table, [...(groups.get(table) ?? []), make(row.slice(1))]);
   }
   return groups;
 }

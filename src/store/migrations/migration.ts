@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Schema } from '../../schema/model.ts';
 import { param, raw, type Sql, sql, text } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { readStrings } from '../database/text-array.ts';
 import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
 import { makeVersionKey, VERSION_KEY_TABLE } from '../version-key.ts';
 import { readCatalog } from './catalog.ts';
@@ -130,9 +131,9 @@ async function tableExists(db: Queryable, name: string): Promise<boolean> {
   return row?.[0] === 't';
 }
 
-async function ownedTables(db: Queryable): Promise<string[]> {
+async function ownedTables(db: Queryable): Promise<readonly string[]> {
   const [row] = await db.rows(raw('SELECT tables FROM bylaw_schema WHERE id = 1'));
-  return row ? (JSON.parse(row[0]!) as string[]) : [];
+  return row ? readStrings(row[0]) : [];
 }
 
 async function recordSchema(tx: Transaction, schema: Schema): Promise<void> {

@@ -116,7 +116,7 @@ async function openRun(tx: Transaction, request: ImportRequest, before = 0): Pro
   }
   // An import takes as long as it takes: the limit on requests is not for it.
   await tx.run(raw('SET LOCAL statement_timeout = 0'));
-  const staging = new Staging(tx, schema, collection, reader.members, key);
+  const staging = new Staging(tx, { schema, collection, members: reader.members, upsert: key });
   await staging.open();
   return new Run(reader, staging, request, before);
 }

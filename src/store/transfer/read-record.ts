@@ -62,9 +62,10 @@ export class RecordReader {
     let roles: readonly string[] | undefined;
     for (const [name, value] of members) {
       const member = this.#byName.get(name);
-      if (member !== undefined) values.set(name, readValue(member, value, isText, report));
-      else if (this.#lists.has(name)) links.set(name, this.#ids(name, value, isText, report));
-      else if (name === 'roles' && this.#collection.kind === 'users') roles = this.#roleNames(value, isText, report);
+      if (member !== undefined) values.set(name, readValue(member, { value, isText, report }));
+      else if (this.#lists.has(name)) links.set(name, this.#ids(name, { value, isText, report }));
+      else if (name === 'roles' && this.#collection.kind === 'users')
+        roles = this.#roleNames({ value, isText, report });
       else report(this.#unknown(name));
     }
     const given = new Set(
@@ -89,7 +90,7 @@ export class RecordReader {
     return valueOfDefault(otherwise, this.#now);
   }
 
-  #ids(name: string, value: unknown, isText: boolean, report: (message: string) => void): readonly string[] {
+  #ids(name: string, { value, isText, report }: GivenValue): readonly string[] {
     const ids = elementsGiven(value, isText);
     if (ids === undefined) report(`\`${name}\`: expected a list of ids, found ${shown(value)}`);
     return (ids ?? []).flatMap((id) => {
@@ -100,7 +101,7 @@ export class RecordReader {
     });
   }
 
-  #roleNames(value: unknown, isText: boolean, report: (message: string) => void): readonly string[] {
+  #roleNames({ value, isText, report }: GivenValue): readonly string[] {
     const names = elementsGiven(value, isText);
     if (names === undefined) report(`\`roles\`: expected a list of roles, found ${shown(value)}`);
     for (const name of names ?? []) {
@@ -116,12 +117,14 @@ export class RecordReader {
   }
 }
 
-function readValue(
-  member: StoredMember,
-  value: unknown,
-  isText: boolean,
-  report: (message: string) => void,
-): Scalar | null {
+interface GivenValue {
+  readonly value: unknown;
+  /** As CSV writes it. */
+  readonly isText: boolean;
+  readonly report: (message: string) => void;
+}
+
+function readValue(member: StoredMember, { value, isText, report }: GivenValue): Scalar | null {
   if (value === null || value === undefined) return null;
   const json = isText ? member.fromText(value as string) : value;
   const read = member.read(json === undefined ? value : json);

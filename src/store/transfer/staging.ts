@@ -15,6 +15,13 @@ const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 /** The member that finds the record which is there already; `id` among them. */
 export type Upsert = StoredMember;
 
+interface StagingPlan {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  readonly members: readonly StoredMember[];
+  readonly upsert?: Upsert | undefined;
+}
+
 export class Staging {
   readonly #tx: Transaction;
   readonly #schema: Schema;
@@ -22,13 +29,7 @@ export class Staging {
   readonly #members: readonly StoredMember[];
   readonly #upsert: Upsert | undefined;
 
-  constructor(
-    tx: Transaction,
-    schema: Schema,
-    collection: Collection,
-    members: readonly StoredMember[],
-    upsert?: Upsert,
-  ) {
+  constructor(tx: Transaction, { schema, collection, members, upsert }: StagingPlan) {
     this.#tx = tx;
     this.#schema = schema;
     this.#collection = collection;
