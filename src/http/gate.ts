@@ -17,10 +17,22 @@ import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';
 import { allowEmbedding } from './protective-headers.ts';
-import { policyQueryOf, queryOf } from './query.ts';
+import { policyQueryOf, type QueryPair, queryOf } from './query.ts';
 import { clientOf } from './request-client.ts';
 import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
+
+/** What the stages of a request leave for those after them. */
+declare module 'koa' {
+  interface DefaultState {
+    requestId: string;
+    caller: Caller | undefined;
+    admission: Admission | undefined;
+    route: Route | undefined;
+    query: readonly QueryPair[] | undefined;
+    bodyBytes: Uint8Array;
+  }
+}
 
 export interface Exchange {
   readonly ctx: Context;
