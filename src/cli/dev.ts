@@ -40,7 +40,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const text = readText(resolve(io.cwd, config.schema));
   const schema = requireSchema(config.schema, io);
   const hasSeed = !args.has('no-seed');
-  return reportingStartErrors('dev', config, io, () => develop({ config, schema, text, hasSeed, io }));
+  return reportingStartErrors('dev', { config, io }, () => develop({ config, schema, text, hasSeed, io }));
 }
 
 interface Development {

@@ -24,7 +24,7 @@ export const command: Command = {
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
     const schema = requireSchema(config.schema, io);
-    return reportingStartErrors('serve', config, io, () =>
+    return reportingStartErrors('serve', { config, io }, () =>
       config.workers > 1 && cluster.isPrimary
         ? serveWithWorkers({ config, schema, io, ready: readyLine })
         : serve(config, schema, io),
@@ -32,11 +32,15 @@ export const command: Command = {
   },
 };
 
+interface StartPlace {
+  readonly config: Config;
+  readonly io: Io;
+}
+
 /** What the operator can mend becomes a sentence and exit code 1. */
 export async function reportingStartErrors(
   name: string,
-  config: Config,
-  io: Io,
+  { config, io }: StartPlace,
   start: () => Promise<number>,
 ): Promise<number> {
   try {

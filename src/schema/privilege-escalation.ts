@@ -19,7 +19,8 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
       if (action === 'read' && collection.access.read === collection.access.list) continue;
       collection.access[action].forEach((policy, i) => {
         const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
-        for (const name of names) report(name, { ...context, path: rulePlace(collection.name, action, i, context) });
+        for (const name of names)
+          report(name, { ...context, path: rulePlace({ collection: collection.name, action, index: i }, context) });
       });
     }
   }

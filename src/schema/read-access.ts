@@ -136,7 +136,13 @@ export interface AccessShapes {
 }
 
 /** The path of the rule with the index `i`. */
-export function rulePlace(collection: string, action: Action, i: number, { shapes }: AccessShapes): Path {
+interface RuleOfAction {
+  readonly collection: string;
+  readonly action: Action;
+  readonly index: number;
+}
+
+export function rulePlace({ collection, action, index: i }: RuleOfAction, { shapes }: AccessShapes): Path {
   const access = (shapes[collection]?.access ?? {}) as RulesByKey;
   const key = ruleKey(action, access);
   return rulePath(access[key], ['collections', collection, 'access', key], i);

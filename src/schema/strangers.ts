@@ -95,7 +95,7 @@ function unguardedRules(
   return (['create', 'update'] as const).flatMap((action) =>
     collection.access[action].flatMap((rule, i) => {
       if (!opensTo(rule.checked, roles) || mentions(rule, relation)) return [];
-      const place = rulePlace(collection.name, action, i, context);
+      const place = rulePlace({ collection: collection.name, action, index: i }, context);
       const path = context.source.has([...place, 'when']) ? [...place, 'when'] : place;
       return [{ action, path, condition: exampleOf(rule, relation, target) }];
     }),

@@ -141,7 +141,7 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
       headers: { 'Content-Range': `bytes */${size}` },
     });
   }
-  if (ranges === 'whole') await sendContent(ctx, content, size);
+  if (ranges === 'whole') await sendContent(ctx, content, { length: size });
   else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, content);
   else await sendRanges(ctx, ranges, content);
 }
@@ -150,7 +150,13 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
 const isSameFor = (ifRange: string | undefined, { etag }: Content): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
-async function sendContent(ctx: Context, { open }: Content, length: number, range?: ByteRange): Promise<void> {
+interface SentPart {
+  readonly length: number;
+  /** Undefined: all of it. */
+  readonly range?: ByteRange;
+}
+
+async function sendContent(ctx: Context, { open }: Content, { length, range }: SentPart): Promise<void> {
   if (ctx.method === 'HEAD') {
     ctx.status = 200;
     ctx.length = length;
@@ -166,7 +172,7 @@ async function sendContent(ctx: Context, { open }: Content, length: number, rang
 
 async function sendRange(ctx: Context, range: ByteRange, content: Content): Promise<void> {
   ctx.set('Content-Range', contentRange(range, content.size));
-  await sendContent(ctx, content, rangeLength(range), range);
+  await sendContent(ctx, content, { length: rangeLength(range), range });
 }
 
 async function sendRanges(

@@ -118,7 +118,15 @@ async function openRun(tx: Transaction, request: ImportRequest, before = 0): Pro
   await tx.run(raw('SET LOCAL statement_timeout = 0'));
   const staging = new Staging(tx, { schema, collection, members: reader.members, upsert: key });
   await staging.open();
-  return new Run(reader, staging, request, before);
+  return new Run({ reader, staging, request, before });
+}
+
+interface RunParts {
+  readonly reader: RecordReader;
+  readonly staging: Staging;
+  readonly request: ImportRequest;
+  /** Records that earlier runs have taken. */
+  readonly before: number;
 }
 
 /** One transaction's worth of records. */
@@ -131,7 +139,7 @@ class Run {
   #batch: StagedRecord[] = [];
   #count: number;
 
-  constructor(reader: RecordReader, staging: Staging, request: ImportRequest, before: number) {
+  constructor({ reader, staging, request, before }: RunParts) {
     this.#reader = reader;
     this.#staging = staging;
     this.#request = request;
