@@ -164,7 +164,7 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
     ];
     const end = performance.now() + seconds * 1000;
     for (let round = 0; round < 4 || performance.now() < end; round++) {
-      // Whoever comes second finds the machine as the first left it: they take turns at that.
+      // The second contender finds the machine as the first left it, so they take turns at being first.
       for (const { up, down, remove, rates } of round % 2 === 0 ? contenders : contenders.toReversed()) {
         const [made, upRate] = await timed(up);
         const [bytes, downRate] = await timed(() => down(made));

@@ -132,7 +132,7 @@ function bound(decisions: readonly Decision[], codegen: boolean) {
   return decisions.map(({ row, request }) => ({ row, residual: known.get(request)! }));
 }
 
-// Each contender has a function of its own: V8 keeps what it learns about the calls in a function for all closures made of it.
+// Each contender has its own function: V8 shares type feedback among all closures of one function.
 function generatedCode(decisions: readonly Decision[]): Made {
   const all = bound(decisions, true);
   const decide: Decide = (i) => {

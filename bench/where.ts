@@ -114,7 +114,7 @@ async function compare(
   const samePlan = (await nodes(client, ours)) === (await nodes(client, theirs));
   const times: Times = { ours: [], theirs: [] };
   await takeTurns(client, { ours, theirs, times, ms });
-  // What seems slower is looked at for longer, before it is called so.
+  // A policy that seems slower is measured for longer before it counts as slower.
   for (let more = 0; more < 3 && ratioOf(times) > LIMIT; more++)
     await takeTurns(client, { ours, theirs, times, ms: ms * 2 });
   return { ratio: ratioOf(times), ms: median(times.ours), hand: median(times.theirs), samePlan };

@@ -3,7 +3,7 @@ import type { ISerializedGast } from 'chevrotain';
 import { serializedGrammar } from '../grammar/parser.ts';
 import { COMPARE_OPS } from '../grammar/tokens.ts';
 
-/** Words are what may be written; `ebnf` is the notation of a token that is no fixed word, and `pattern` the same for the test. */
+/** Words are what may be written; `ebnf` is the notation of a token that is not a fixed word, and `pattern` the same for the test. */
 export type Terminal = { readonly words: readonly string[] } | { readonly ebnf: string; readonly pattern: RegExp };
 
 const STEP = '[A-Za-z_][A-Za-z0-9_]*';

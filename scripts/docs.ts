@@ -1,5 +1,5 @@
 /**
- * `npm run docs` writes the parts of the documentation that follow from the code. A part stands between `<!-- generated: name -->` and
+ * `npm run docs` writes the parts of the documentation that follow from the code. A part is between `<!-- generated: name -->` and
  * `<!-- end: name -->` of its page; test/docs/generated.test.ts holds every part up to date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Loads films through the public API only, as any client would: register, log in, create, and try again when told to wait. */
+/** Loads films through the public API only, as any client would: register, log in, create, and retry after `Retry-After`. */
 import type { Film } from './films.ts';
 
 export interface LoadOptions {

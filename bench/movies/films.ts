@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 /** A row as the source has it. `Title` is a number nine times and null once. */
 type Source = Readonly<Record<string, string | number | null>>;
 
-/** A film before its relations have identifiers: names stand where ids will be. */
+/** A film before its relations have ids: names take their place. */
 export interface Film {
   readonly fields: Readonly<Record<string, string | number | null>>;
   readonly director: string | null;
@@ -17,7 +17,7 @@ export interface Film {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The set was compiled in 2010; a later year is a two-digit year that somebody completed wrongly, so such a film stays a draft. */
+/** The set was compiled in 2010; a later year is a wrongly completed two-digit year, so such a film stays a draft. */
 export const LAST_TRUSTED_YEAR = 2011;
 
 /** "Jun 12 1998" → "1998-06-12T00:00:00Z". Throws on any other form, so that no row is bent silently. */

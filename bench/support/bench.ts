@@ -1,4 +1,4 @@
-/** What a bench is. */
+/** The shape of a benchmark. */
 export interface BenchOptions {
   readonly seconds: number;
   readonly seed: number;

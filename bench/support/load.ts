@@ -9,7 +9,7 @@ export interface LoadResult {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Answers by status. A run whose answers are not all the expected status is no measurement. */
+  /** Answers by status. A run with an unexpected status is not a measurement. */
   readonly statuses: ReadonlyMap<number, number>;
 }
 

@@ -1,7 +1,7 @@
 /** Contenders in turn, many short rounds, medians: what disturbs the machine disturbs all of them. */
 export interface Contender {
   readonly name: string;
-  /** Does its work `times` times. Whatever it returns is kept, so that it cannot be optimised away. */
+  /** Does its work `times` times. The results are kept, so that the work cannot be optimised away. */
   run(times: number): unknown;
 }
 export interface Measured {

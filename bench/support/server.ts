@@ -1,4 +1,4 @@
-/** A server in a process of its own, so that what it costs is not the bench's. */
+/** A server in a separate process, so that its cost is not counted as the benchmark's. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

@@ -77,7 +77,7 @@ const wordOf = (type: string): string => WORDS[type] ?? type;
 const code = (value: unknown): string =>
   `\`${stringify(value, { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 }).trim()}\``;
 
-/** A row a key. Every key says what it means. */
+/** One row per key. Every key has a description. */
 function keysTable(mapping: JsonSchema): string {
   const { properties = {}, required = [] } = mappingIn(mapping);
   const rows = Object.entries(properties).map(([key, schema]) => {

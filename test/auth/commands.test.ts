@@ -102,7 +102,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   );
 
   test.skipIf(skip)(
-    'audit tells who logged in, from where, what failed and what changed, and no secret',
+    'audit shows who logged in, from where, what failed and what changed, and no secret',
     { timeout: 60_000 },
     async () => {
       const { email } = await register(client.with({ 'User-Agent': 'a browser of tests' }));

@@ -79,7 +79,7 @@ describeOnBoth(
       expect(codes.sort()).toEqual(['204 undefined', ...Array(9).fill('422 validation_failed')]);
     });
 
-    test('the answer is the same for an address that nobody has, and no mail goes out', async () => {
+    test('an unknown address gets the same answer, and no mail is sent', async () => {
       const { email } = await register(service.anonymous);
       const stranger = newEmail('nobody');
       const [known, unknown] = [await ask(email), await ask(stranger)];
@@ -144,7 +144,7 @@ describeOnBoth(
 );
 
 describe('SMTP', () => {
-  /** A server that speaks just enough of RFC 5321, and keeps what it is told. */
+  /** A server that implements just enough of RFC 5321, and keeps what it receives. */
   const told: string[] = [];
   const server = createServer((socket: Socket) => {
     let inData = false;
@@ -166,7 +166,7 @@ describe('SMTP', () => {
   });
   afterAll(() => server.close());
 
-  test('mails go to the server; one that fails is told of and does not stop the next', async () => {
+  test('mails go to the server; a failure is logged and does not stop the next mail', async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const failures: string[] = [];
@@ -191,7 +191,7 @@ describe('SMTP', () => {
     expect(mailer.to).toBe('SMTP');
   });
 
-  test('a server that is down is told of without the address; without a server it is said once where mails go', async () => {
+  test('an unreachable server is logged without the address; without a server, the folder of mails is logged once', async () => {
     const said: string[] = [];
     const settings = {
       dataDir: data,

@@ -1,4 +1,4 @@
-/** How often somebody may try; and that nobody can use it to keep others out. */
+/** Limits on attempts; and that they cannot be used to lock others out. */
 import { expect, test } from 'vitest';
 import type { PasswordPool } from '../../src/auth/passwords.ts';
 import { raw } from '../../src/sql.ts';
@@ -20,7 +20,7 @@ const passwords: PasswordPool = {
 };
 const OPTIONS = { schema: LIMITED, env: { BYLAW_RATE_LIMIT: 'on' }, passwords };
 let last = 0;
-/** Somebody else's address each time. */
+/** Another address each time. */
 const somewhere = (): string => `10.${(++last >> 16) & 255}.${(last >> 8) & 255}.${last & 255}`;
 const from = (service: TestService, address: string) => service.anonymous.with({ 'X-Forwarded-For': address });
 const wrong = (service: TestService, address: string, email: string) =>
@@ -71,7 +71,7 @@ describeOnBoth(
       const attempt = async (password: string) =>
         codeOf(await from(service, somewhere()).post('/api/auth/login', { email, password }));
       const wrongs = Array.from({ length: 60 }, (_, i) => attempt(`wrong password ${i}`));
-      // Which attempt comes first nobody knows; but one that is made after the first refusal is too late.
+      // The order of attempts is unknown; but one that is made after the first rejection is too late.
       const firstRefusal = Promise.any(wrongs.map(async (code) => expect(await code).toBe(LIMIT)));
       expect(await firstRefusal.then(() => attempt(PASSWORD))).toBe(LIMIT);
       const codes = await Promise.all(wrongs);
@@ -131,7 +131,7 @@ describeOnBoth(
       expect(codes.get(BAD)).toBeLessThanOrEqual(50);
       expect(codes.get(BAD)).toBeGreaterThanOrEqual(10);
       expect((codes.get(BAD) ?? 0) + (codes.get(LIMIT) ?? 0)).toBe(many);
-      // Of those under way when the last attempt was used up, the outcome is not told.
+      // Attempts that were running when the last one was used up do not get their result.
       expect(checks - before).toBeLessThanOrEqual(50 + ATTACKERS);
       await login(from(service, somewhere()), await person(service));
     });
@@ -176,7 +176,7 @@ describeOnBoth(
       expect(codeOf(await wrong(service, somewhere(), email))).toBe(BAD);
     });
 
-    test('the counters name nobody', async () => {
+    test('the counters name no user', async () => {
       const rows = await service.app.db.rows(raw('SELECT key FROM "_auth_limits"'));
       expect(rows.length).toBeGreaterThan(10);
       expect(JSON.stringify(rows)).not.toContain('@example');

@@ -1,4 +1,4 @@
-/** Two nodes on one PostgreSQL: what one is told acts on the other within a second, also when they cannot hear each other. */
+/** Two nodes on one PostgreSQL: changes on one reach the other within a second, also without notifications. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { CHANNEL } from '../../src/auth/authenticator.ts';
@@ -15,7 +15,7 @@ import { cheapPasswords, schemaFrom } from '../support/service.ts';
 import { partsOf } from './forge.ts';
 import { codeOf, login, newPerson, refresh, SCHEMA, tokensOf, until } from './people.ts';
 
-/** The same database, whose notifications do not arrive; `up`: whether the channel says that it is there. */
+/** The same database, whose notifications do not arrive; `up`: whether the channel reports that it is connected. */
 function deaf(db: Database, up: boolean): Database {
   return new Proxy(db, {
     get(target, name) {

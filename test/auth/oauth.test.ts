@@ -208,7 +208,7 @@ describeOnBoth(
       expect(problem(await two.visit(other.href))).toBe('400 oauth_failed');
     });
 
-    test("login CSRF: a victim's browser with the attacker's callback, with and without a flow of its own", async () => {
+    test("login CSRF: a victim's browser with the attacker's callback, with and without its own flow", async () => {
       const attacker = await toCallback(service, new Browser());
       expect(problem(await new Browser().visit(attacker.href))).toBe('400 oauth_failed');
       const victim = new Browser();
@@ -243,7 +243,7 @@ describeOnBoth(
       expect(problem(await second.visit(mixed.href))).toBe('400 oauth_failed');
     });
 
-    test('whoever declines is told so, here or at redirect_to', async () => {
+    test('a declined sign-in is reported, here or at redirect_to', async () => {
       idp.next = undefined;
       expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
       const callback = await toCallback(service, new Browser(), start(service, '?redirect_to=/after'));
@@ -339,7 +339,7 @@ describeOnBoth(
       ['profile: 503', '/me', (_, response) => void response.writeHead(503).end()],
       ['profile: the line is cut', '/me', (request) => void request.socket.destroy()],
     ])(
-      'a provider that goes down in the middle (%s): 503, told at redirect_to where there is one',
+      'a provider that goes down in the middle (%s): 503, reported at redirect_to if there is one',
       async (_, path, handler) => {
         const [plain, redirected] = [new Browser(), new Browser()];
         const callback = await toCallback(service, plain);
@@ -372,7 +372,7 @@ describeOnBoth(
       }
       idp.next = person({ email: verified.toUpperCase() });
       expect(json(await new Browser().follow(start(service))).user.id).toBe(id);
-      // From now on the identity counts, whatever address the provider tells.
+      // From now on the identity counts, with any address that the provider sends.
       idp.next = { ...idp.next, email: newEmail('moved') };
       expect(json(await new Browser().follow(start(service))).user).toMatchObject({ id, email: verified });
       await login(service.anonymous, verified);
@@ -405,7 +405,7 @@ describeOnBoth(
       expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
     });
 
-    test('a provider that tells no address, or one that is none', async () => {
+    test('a provider that sends no address, or an invalid one', async () => {
       for (const email of [undefined, '', 'nobody', 'a b@example.org', 7, `${'x'.repeat(300)}@example.org`]) {
         idp.next = person({ email: email as string });
         expect(problem(await new Browser().follow(start(service)))).toBe('400 oauth_failed');

@@ -1,4 +1,4 @@
-/** Passwords: which are taken, how they are kept, what a flood of them does, and that time tells nothing of who is registered. */
+/** Passwords: which are accepted, how they are stored, what a flood does, and that timing does not reveal who is registered. */
 import { hash, parseOptions } from '@node-rs/argon2';
 import { describe, expect, test } from 'vitest';
 import { createPasswordPool } from '../../src/auth/passwords.ts';
@@ -58,7 +58,7 @@ describeOnBoth(
     ])('%s', async (_, password, expected) => {
       expect(await tryPassword(service, password)).toBe(expected);
     });
-    test('what the address says is common too', async () => {
+    test('a password made from the email address counts as common', async () => {
       expect(await tryPassword(service, 'rumpelstiltskin', 'rumpelstiltskin@example.org')).toBe(
         '/password common_password',
       );
@@ -72,7 +72,7 @@ describeOnBoth(
       expect(codeOf(other)).toBe('401 invalid_credentials');
     });
 
-    test('they are kept as argon2id, each with a salt of its own', async () => {
+    test('they are stored as argon2id, each with its own salt', async () => {
       const [one, two] = [await register(service.anonymous), await register(service.anonymous)];
       const hashes = await Promise.all([one, two].map(({ id }) => storedHash(service, id)));
       expect(hashes[0]).not.toBe(hashes[1]);
@@ -126,7 +126,7 @@ describeOnBoth(
       expect(same, `times ${ratio('time')}, processor ${ratio('processor')}`).toBe(true);
     });
 
-    test('a flood of logins: the excess is told to come back, and lists are answered meanwhile', {
+    test('a flood of logins: the excess gets Retry-After, and lists are served meanwhile', {
       timeout: 60_000,
     }, async () => {
       const person = await newPerson(service.anonymous);

@@ -1,4 +1,4 @@
-/** Roles: what is included, who may assign, how soon a change acts; and that nobody writes what policies trust. */
+/** Roles: inclusion, assignment, how soon a change takes effect; and that users cannot write what policies trust. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';
 import { codeOf, newPerson, SCHEMA, until } from './people.ts';
@@ -16,7 +16,7 @@ describeOnBoth(
       expect((await nobody.client.get('/api/auth/me')).body.user.roles).toEqual([]);
     });
 
-    test('a role is assigned by those whose role assigns it, and by nobody else', async () => {
+    test('only a role that assigns a role can assign it', async () => {
       const [admin, lead, member, other] = [
         await service.user('admin'),
         await service.user('lead'),
@@ -95,7 +95,7 @@ describeOnBoth(
       ]);
     });
   },
-  // The schema says what its own users may write of themselves: their nick, not their level.
+  // The schema lets users write their own nick, not their level.
   {
     schema: `${SCHEMA}    access:
       read: [{ roles: [admin, lead] }, { when: '@record.id = @request.auth.id' }]
@@ -108,7 +108,7 @@ describeOnBoth(
 describeOnBoth(
   'a schema that lets users write a field',
   (service) => {
-    test('gives what the field decides, within a second: that is what it says', async () => {
+    test('takes effect within a second on rules that read the field', async () => {
       const person = await newPerson(service.anonymous);
       expect(codeOf(await person.client.get('/api/ranked'))).toBe('403 forbidden');
       expect((await person.client.patch(`/api/users/${person.id}`, { data: { level: 7 } })).status).toBe(200);

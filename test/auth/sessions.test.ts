@@ -95,7 +95,7 @@ describeOnBoth(
         '415 unsupported_media_type',
       );
     });
-    test('an access token or a cookie is no refresh token, and the other way round', async () => {
+    test('access tokens, cookies and refresh tokens cannot be used for one another', async () => {
       const person = await newPerson(service.anonymous);
       expect(codeOf(await refresh(service.anonymous, person.access))).toBe('401 invalid_token');
       expect(codeOf(await refresh(service.anonymous, person.cookie.split('=')[1]!))).toBe('401 invalid_token');
@@ -143,7 +143,7 @@ describeOnBoth(
       expect(codeOf(await second.client.get('/api/auth/me'))).toBe('401 invalid_token');
     });
 
-    test("another's session, one that never was, and what is no id are not found alike", async () => {
+    test("another user's session, one that never existed, and an invalid id get the same 404", async () => {
       const person = await newPerson(service.anonymous);
       const other = await newPerson(service.anonymous);
       const { id } = (await other.client.get('/api/auth/sessions')).body.data[0];

@@ -91,7 +91,7 @@ describeOnBoth(
       expect((await me(service, made)).status).toBe(200);
     });
 
-    test('says who and which session, and that only', async () => {
+    test('holds the user and the session only', async () => {
       const person = await newPerson(service.anonymous);
       const { header, payload } = partsOf(person.access);
       const [key] = (await service.anonymous.get('/.well-known/jwks.json')).body.keys;

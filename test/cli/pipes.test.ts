@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
 
-/** → what the shell says, with the exit code of `bylaw` at its end. */
+/** → the output of the shell, with the exit code of `bylaw` at its end. */
 async function shell(script: string): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const bylaw = `bylaw() { "${process.execPath}" "${MAIN}" "$@"; }\n`;
   return promisify(execFile)('bash', ['-c', `${bylaw}${script}\necho "\${PIPESTATUS[0]}"`]);
@@ -25,7 +25,7 @@ test.each([
   expect(await shell(script)).toEqual({ stdout: said, stderr: '' });
 });
 
-test.skipIf(!existsSync('/dev/full'))('a full disk is told, in a line', async () => {
+test.skipIf(!existsSync('/dev/full'))('a full disk is reported in one line', async () => {
   const { stdout, stderr } = await shell(`bylaw openapi --schema ${SCHEMA} > /dev/full`);
   expect([stdout, stderr]).toEqual(['1\n', 'bylaw: the output cannot be written (ENOSPC)\n']);
 });

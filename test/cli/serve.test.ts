@@ -30,7 +30,7 @@ async function clientAt(url: string): Promise<Client> {
   return new Client(url, { Authorization: `Bearer ${body.access_token}` });
 }
 
-describe('what is wrong is told before anything starts', () => {
+describe('errors are reported before anything starts', () => {
   test.each([
     [[], 2, 'bylaw: '],
     [['sevre'], 2, 'did you mean `serve`'],

@@ -107,7 +107,7 @@ describe('export and import (embedded)', () => {
 });
 
 describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', () => {
-  /** A database of its own. */
+  /** A separate database. */
   async function newDatabase() {
     const bylaw = bylawAt(['--database-url', await isolatedUrl(inject('postgresUrl')), '--data', folder]);
     await fill(bylaw);

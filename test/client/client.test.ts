@@ -147,7 +147,7 @@ describeOnBoth('the client', (service) => {
     expect(sent).toEqual(['GET /api/auth/me', 'GET /api/auth/me']);
   });
 
-  test('says once that the session has ended', async () => {
+  test('reports once that the session has ended', async () => {
     const storage = new MemoryStorage();
     let ended = 0;
     const { client } = await signedIn(service, { storage, onSessionEnd: () => ended++ });
@@ -173,7 +173,7 @@ describeOnBoth('the client', (service) => {
     expect(sent).toEqual([`PATCH /api/documents/${id}`]);
   });
 
-  test('reads again after a 503, at most as often as it was told', async () => {
+  test('retries a read after a 503, at most as often as configured', async () => {
     const busy = async (): Promise<Response> => new Response('busy', { status: 503, headers: { 'retry-after': '0' } });
     const { sent, fetch: spy } = spied((url) => (url.includes('/auth/') ? undefined : busy()));
     const { client } = await signedIn(service, { fetch: spy, retries: 1 });

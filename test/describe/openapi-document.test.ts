@@ -38,7 +38,7 @@ test('every route and method is in it, and nothing else', () => {
   expect(operations).toHaveLength(50);
 });
 
-test('every operation has its own id, a summary, a described tag, and says who may call it', () => {
+test('every operation has its own id, a summary, a described tag, and its security', () => {
   expect(new Set(operations.map(([, { operationId }]) => operationId)).size).toBe(operations.length);
   const tags = new Map(document.tags.map((tag: Json) => [tag.name, tag.description]));
   for (const [

@@ -1,4 +1,4 @@
-/** A schema with every kind of field and relation that descriptions tell apart. */
+/** A schema with every kind of field and relation that descriptions distinguish. */
 import { parseSchema } from '../../src/schema/load.ts';
 
 export const SCHEMA = parseSchema(`roles: [editor]

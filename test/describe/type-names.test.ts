@@ -20,7 +20,7 @@ test.each(
 describe('names of types', () => {
   const cases: readonly (readonly [string, string])[] = [
     ['tasks team_members people', 'Task TeamMember Person'],
-    // Both claim `Post`: each keeps its own name, whatever the order.
+    // Both claim `Post`: each keeps its own name, in any order.
     ['post posts', 'Post Posts'],
     ['posts post', 'Posts Post'],
     // Names of the file itself.
@@ -29,7 +29,7 @@ describe('names of types', () => {
     ['collections', 'Collection'],
     // The types of a create.
     ['posts post_creates', 'Posts PostCreates'],
-    // Only the spelling tells them apart.
+    // They differ in spelling only.
     ['team_members teamMembers', 'Record_team_members Record_teamMembers'],
     ['team_member teamMembers', 'TeamMember TeamMembers'],
   ];

@@ -52,7 +52,7 @@ async function run(source: string, name: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, [...flags, file], { cwd: folder })).stdout;
 }
 
-/** A promise for two turns of a loop stands in one line. */
+/** Two turns of a loop promise their results in one line. */
 const lines = (text: string): readonly string[] => text.trim().split('\n');
 const inOneLine = (text: string): string => text.replaceAll(/\n\s*/g, ' ').trim();
 

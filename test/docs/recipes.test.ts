@@ -1,4 +1,4 @@
-/** The schemas of docs/recipes: without errors and warnings, and they do over HTTP what the page says. */
+/** The schemas of docs/recipes: without errors and warnings, and they behave over HTTP as the page describes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -57,7 +57,7 @@ describeOnOne(
       expect(await statusOf(bob.client.post('/api/projects', { data: { name: 'x', organisation: acme } }))).not.toBe(
         201,
       );
-      // Nobody moves to another organisation.
+      // Users cannot move to another organisation.
       expect(await statusOf(bob.client.patch(`/api/users/${bob.id}`, { data: { organisation: acme } }))).toBe(403);
     });
   },

@@ -91,7 +91,7 @@ describe('where', () => {
     expect(where(policy, { alias: 'd' }).sql).toBe(`"d"."status" = 'published'::text`);
   });
 
-  it('says what the request alone decided', () => {
+  it('returns the decision by the request alone', () => {
     const policy = compile('@request.auth.roles contains "admin" and true', place);
     expect(specialise(policy, { request: { auth: { id: ADA, roles: ['admin'] } } }).verdict).toBe('allow');
     expect(specialise(policy, {}).verdict).toBe('deny');
@@ -119,7 +119,7 @@ describe('texts and schemas', () => {
     expect(format('@record.a="x"&&!@record.b')).toBe('@record.a = "x" and not @record.b');
   });
 
-  it('a faulty text, schema or collection is an error that says which', () => {
+  it('a faulty text, schema or collection throws an error that names it', () => {
     const fault = (work: () => unknown): unknown => {
       try {
         return work();

@@ -101,7 +101,7 @@ describeOnBoth(
         path = `/api/files/${await make({ bytes: BYTES, name: 'a.bin', type: 'application/octet-stream' })}/content`;
       });
 
-      test('comes whole, and HEAD says the same without a question to the bucket', async () => {
+      test('comes whole, and HEAD has the same headers without a request to the bucket', async () => {
         const { status, headers, bytes } = await bytesOf(ann.client, path);
         expect([status, bytes.equals(BYTES), headers.get('content-length')]).toEqual([200, true, '1000']);
         const own = (of: Headers) =>
@@ -133,7 +133,7 @@ describeOnBoth(
         expect(faults(await ann.client.get(path, { Range: 'bytes=1000-' }))).toEqual([416, 'range_not_satisfiable']);
       });
 
-      test('has a tag, and is not sent again to whoever has it', async () => {
+      test('has an ETag, and is not sent again to a client that has it', async () => {
         const etag = (await bytesOf(ann.client, path)).headers.get('etag')!;
         expect(etag).toBe(`"${sha256(BYTES)}"`);
         expect(
@@ -194,7 +194,7 @@ describeOnBoth(
         });
       });
 
-      test('too large, as only its bytes tell', async () => {
+      test('too large, which only its bytes reveal', async () => {
         await leavesNothing(async () => {
           const { answer } = startUpload(ann.client, { length: 16 * MiB + 1, isWhole: true });
           expect((await answer).status).toBe(413);
@@ -223,7 +223,7 @@ describeOnBoth(
       });
     });
 
-    test('a bucket that cannot be read is told as that, and forgets nothing', async () => {
+    test('an unreadable bucket is reported as unavailable, and nothing is lost', async () => {
       const id = await make();
       bucket.treat = ({ operation }) => (operation === 'GetObject' ? 503 : undefined);
       expect(faults(await ann.client.get(`/api/files/${id}/content`))).toEqual([503, 'unavailable']);
@@ -241,7 +241,7 @@ describeOnBoth(
       expect(await keptFor(id)).toEqual([]);
     });
 
-    test('whoever may not read a file is answered as if there were none, and the bucket is not asked', async () => {
+    test('callers who may not read a file get 404, and the bucket gets no request', async () => {
       const id = await make({ bytes: Buffer.alloc(1000), type: 'application/octet-stream' });
       expect(await asked(() => expectHidden(bob.client, id))).toEqual([]);
     });
@@ -270,7 +270,7 @@ describeOnBoth(
         expect([await keptFor(idOf(1)), await keptFor(kept)]).toEqual([[], [kept]]);
       });
 
-      test('aborts uploads in parts that nobody finished, page by page, and leaves those of today', async () => {
+      test('aborts unfinished multipart uploads, page by page, and leaves those of today', async () => {
         const discards = [await begin(idOf(2)), await begin(idOf(3))];
         bucket.pageSize = 1;
         expect(await service.app.files.sweep(60_000)).toBe(0);

@@ -1,4 +1,4 @@
-/** GET and HEAD of the content: ranges, tags, headers, links; and for whoever may not read, the one 404. */
+/** GET and HEAD of the content: ranges, tags, headers, links; and one 404 for callers who may not read. */
 import { randomBytes } from 'node:crypto';
 import { globSync, readdirSync, readlinkSync, truncateSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
@@ -247,7 +247,7 @@ describeOnBoth(
         return Buffer.concat(chunks);
       };
 
-      test('comes whole to several at once, whatever their pace', async () => {
+      test('reaches several clients at once, fast and slow', async () => {
         const made = await makeLarge();
         const came = await Promise.all([0, 0, 3, 7].map((pause) => read(made, pause)));
         expect(came.map((bytes) => bytes.equals(large))).toEqual([true, true, true, true]);
@@ -278,7 +278,7 @@ describeOnBoth(
       });
     });
 
-    describe('for whoever may not read it', () => {
+    describe('for callers who may not read it', () => {
       test('metadata, content, HEAD, ranges, variants and links answer as for what does not exist', async () => {
         const hidden = await make({ bytes: BYTES, type: 'application/octet-stream' });
         await expectHidden(bob.client, hidden);
@@ -345,7 +345,7 @@ describeOnBoth(
         expect((await follow((await linkFor(ann)).url)).status).toBe(200);
       });
 
-      test('end with the session of whoever made them, and with the right to read', async () => {
+      test('end with the session of their creator, and with the right to read', async () => {
         const cat = await service.user('member');
         const shared = await make({ bytes: 'shared', data: { shared: true } });
         const { url } = await linkFor(cat, shared);

@@ -8,7 +8,7 @@ import { MiB } from './streaming.ts';
 
 interface Download {
   readonly status: number;
-  /** What came, and whether that is all that was announced. */
+  /** What arrived, and whether it is all that was announced. */
   rest(): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }>;
 }
 
@@ -76,7 +76,7 @@ function downloadsOf(service: TestService): void {
     expect(ends.slice(0, 2).map(({ isWhole }) => isWhole)).toEqual([true, true]);
     expect(ends[0]!.bytes.equals(BYTES)).toBe(true);
     expect(ends[1]!.bytes.equals(BYTES.subarray(100))).toBe(true);
-    // The second part was not opened yet: the answer breaks off, and its length tells so.
+    // The second part was not opened yet: the response is cut off, as its length reveals.
     expect(ends[2]!.isWhole).toBe(false);
     expect(ends[2]!.bytes.includes(BYTES.subarray(0, 12 * MiB))).toBe(true);
     // And the service goes on.

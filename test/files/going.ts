@@ -110,7 +110,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     await isFull();
   });
 
-  test('where records hang on one another in a ring, and a file on two of them', async () => {
+  test('with records that reference one another in a ring, and a file that references two of them', async () => {
     const one = await album();
     const other = await album({ parent: one });
     await admin.client.patch(`/api/albums/${one}`, { data: { parent: other } });

@@ -18,7 +18,7 @@ const ASKS: readonly (readonly [method: string, rest: string, headers: Readonly<
   ['DELETE', '', {}],
 ];
 
-/** All that is said, but what is every answer's own. */
+/** The response, without the parts that differ in every response. */
 async function said(client: Client, [method, rest, headers]: (typeof ASKS)[number], id: string): Promise<object> {
   const raw = method === 'PATCH' ? { raw: '{"data":{"name":"n"}}' } : {};
   const answer = await client.send(method, `/api/files/${id}${rest}`, { headers, ...raw });

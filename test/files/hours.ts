@@ -6,12 +6,12 @@ import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
 
-/** A storage that does nothing but sweep and remove, each time as the test says. */
+/** A storage that only sweeps and removes, each time as the test defines. */
 class SweptStorage {
   readonly sweeps: Sweep[] = [];
   /** Of those that run, their ends. */
   readonly ends: PromiseWithResolvers<number>[] = [];
-  /** What becomes of the bytes of a file that is to be removed. */
+  /** The result of removing the bytes of a file. */
   remove: (id: string) => Promise<void> = async () => undefined;
 
   sweep(order: Sweep): Promise<number> {
@@ -61,7 +61,7 @@ function hoursOf(service: TestService): void {
     vi.useRealTimers();
   });
 
-  test('at the start, with no grace where nobody else can be at work, and then every hour with some', async () => {
+  test('at the start, without grace if no other process can be running, and then every hour with grace', async () => {
     const atStart = service.kind === 'embedded' ? 0 : 900_000;
     expect(storage.sweeps.map(({ grace }) => grace)).toEqual([atStart]);
     await pass(HOUR - 1);
@@ -90,7 +90,7 @@ function hoursOf(service: TestService): void {
     await end(0);
   });
 
-  test('tells of a failure, and tries again an hour later', async () => {
+  test('reports a failure, and tries again an hour later', async () => {
     await pass(HOUR);
     await end(new Error('no bucket'));
     expect(faults).toEqual([['the sweep of the files failed', 'no bucket']]);
@@ -113,7 +113,7 @@ function hoursOf(service: TestService): void {
     expect(faults).toEqual([]);
   });
 
-  test('bytes that cannot be removed are told of, and hold up neither the others nor, for long, an answer', async () => {
+  test('bytes that cannot be removed are reported, and delay neither the others nor, for long, a response', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const removed: string[] = [];
     storage.remove = async (id) => {

@@ -97,7 +97,7 @@ describeOnBoth(
         expect((await admin.client.get(`/api/linked/${linked}?expand=files`)).body.data.expand).toEqual({ files: [] });
       });
 
-      test('deleting a record leaves its files, unless the file says that it goes with it', async () => {
+      test('deleting a record leaves its files, unless the relation cascades', async () => {
         const file = await make();
         const album = (await admin.client.post('/api/albums', { data: { name: 'a' } })).body.data.id;
         const member = await make({ data: { album } });
@@ -192,7 +192,7 @@ describeOnBoth(
         expect((await admin.client.get(`/api/files/${id}/content?${query}`)).body.code).toBe('invalid_parameter');
       });
 
-      test('of what is no image, is damaged, or is a decompression bomb: 422', async () => {
+      test('of a file that is not an image, is damaged, or is a decompression bomb: 422', async () => {
         const bomb = await sharp({ create: { width: 5000, height: 5000, channels: 3, background: '#000' } })
           .png({ compressionLevel: 9 })
           .toBuffer();

@@ -1,4 +1,4 @@
-/** `redirects=true`: whoever may read a file gets its bytes from the bucket itself, at an address that is signed for them; nobody else gets an address. */
+/** `redirects=true`: callers who may read a file get its bytes from the bucket, at a signed address; others get no address. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faults } from '../support/records.ts';
@@ -131,7 +131,7 @@ describeOnOne(
       expect([same.status, same.headers.get('location')]).toEqual([304, null]);
     });
 
-    test('are given to nobody who may not read: the answers are those of a file that does not exist', async () => {
+    test('are not given to callers who may not read: they get the answers of a missing file', async () => {
       await expectHidden(bob.client, id);
       expect((await service.anonymous.get(path)).status).toBe(401);
       await ann.client.patch(`/api/files/${id}`, { data: { shared: true } });

@@ -62,7 +62,7 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBeUndefined();
   });
 
-  test('tells of a failure, also to a sender that waits for room', async () => {
+  test('reports a failure, also to a sender that waits for room', async () => {
     server.treat = ({ operation }) => (operation === 'CreateMultipartUpload' ? 500 : undefined);
     const incoming = await storage.incoming(OTHER);
     const chunk = Buffer.alloc(MiB);
@@ -76,7 +76,7 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBeUndefined();
   });
 
-  test('tells where it must be, if a setting names none', async () => {
+  test('reports where a credential must be set, if there is none', async () => {
     await expect(openStorage({ data: '', files: 's3://files?endpoint=nonsense' }, ID)).rejects.toThrow(
       'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1',
     );

@@ -1,4 +1,4 @@
-/** Uploads as browsers make them, and as nobody should. */
+/** Uploads as browsers send them, and malformed ones. */
 import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'bylaw-f
 
 export interface Form {
   readonly bytes: Uint8Array | string;
-  /** As it stands in the header. */
+  /** As written in the header. */
   readonly name?: string;
   readonly type?: string;
   readonly data?: unknown;
@@ -50,7 +50,7 @@ export async function bytesOf(
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Sends exactly this over a socket, and closes it after `bytes` where told to; resolves with what came back. */
+/** Sends exactly this over a socket, and closes it after `bytes`, if given; resolves with what came back. */
 export function rawly(url: string, bytes: Buffer, { cut = false }: { readonly cut?: boolean } = {}): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

@@ -31,7 +31,7 @@ export function startUpload(
     },
   );
   sending.on('error', reject).on('close', () => reject(new Error('no answer')));
-  // Told where it is waited for.
+  // Reported where it is awaited.
   promise.catch(() => undefined);
   void send(sending, { length, isWhole });
   return { answer: promise, cut: () => void sending.destroy() };

@@ -98,7 +98,7 @@ describeOnBoth(
       }
     });
 
-    test('PATCH changes the name and added fields, and nothing that is said of the bytes', async () => {
+    test('PATCH changes the name and added fields, and nothing that describes the bytes', async () => {
       const { id } = (await upload(ann.client, { bytes: 'x' })).body.data;
       const { status, body } = await ann.client.patch(`/api/files/${id}`, { data: { name: 'b.txt', note: 'm' } });
       expect([status, body.data.name, body.data.note]).toEqual([200, 'b.txt', 'm']);
@@ -205,7 +205,7 @@ describeOnBoth(
         });
       });
 
-      test('bodies that are no form, or another one', async () => {
+      test('bodies that are not a form, or another kind of form', async () => {
         const send = (raw: string | Buffer<ArrayBuffer>, type = FORM_TYPE['Content-Type']) =>
           ann.client.send('POST', '/api/files', { headers: { 'Content-Type': type }, raw });
         await leavesNothing(async () => {

@@ -10,7 +10,7 @@ export interface Question {
   readonly finding: Omit<Finding, 'backend' | 'row' | 'expected'>;
 }
 export interface Batch {
-  /** What the statement selects from, the rows that are asked about as `r`. */
+  /** The FROM of the statement, with the tested rows as `r`. */
   readonly from: string;
   readonly questions: readonly Question[];
   /** As a `WHERE`, where PostgreSQL may make joins of it and use indexes; otherwise as a `FILTER`, many at once and cheap. */

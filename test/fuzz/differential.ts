@@ -22,7 +22,7 @@ function formed(form: Form, expr: Expr): Expr {
     case 'not it':
       return negated;
     case 'it or not it':
-      // An `or` of its own: chains are flat.
+      // A separate `or`: chains are flat.
       return { kind: 'or', items: [...(expr.kind === 'or' ? expr.items : [expr]), negated], span: SPAN };
   }
 }
@@ -197,7 +197,7 @@ export function testInProcess(compiled: Compiled, request: PolicyRequest, asking
   return undefined;
 }
 
-/** `explain` has three values of its own: they are the interpreter's, for a few of the rows. */
+/** `explain` evaluates three values by itself: they must be the interpreter's, for a few of the rows. */
 export function testExplanation(
   { form, text, generated }: Compiled,
   request: PolicyRequest,
@@ -285,7 +285,7 @@ interface Conditioned {
   readonly inUnion: boolean;
 }
 
-/** The condition of a residual as it stands in a statement; now and then as it stands under an `or`. */
+/** The condition of a residual as printed in a statement, sometimes under an `or`. */
 export function conditionOf({ generated }: Compiled, { request, view, setting, inUnion }: Conditioned): Sql {
   const residual = residualFor(generated, request, view, setting);
   return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');

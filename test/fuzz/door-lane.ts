@@ -1,4 +1,4 @@
-/** Worlds of writes through the store, one after the other, each in a schema of its own. */
+/** Worlds of writes through the store, one after the other, each in its own schema. */
 import pg from 'pg';
 import { type DoorRun, runDoors } from './doors.ts';
 
@@ -12,7 +12,7 @@ export class DoorLane {
     this.#run = run;
   }
 
-  /** What disagrees, told in full. */
+  /** The disagreement in full. */
   async next(): Promise<string | undefined> {
     const number = this.#next++;
     const schema = `doors_${process.pid}_${number}`;

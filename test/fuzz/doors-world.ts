@@ -1,4 +1,4 @@
-/** A small random schema as a file says it, and rows of it in a database: few, so that paths often come back to the record that is written. */
+/** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
 import type { ManyToMany, Row, ScalarType } from '../../src/policy/types.ts';
 import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';

@@ -1,5 +1,5 @@
 /**
- * The store's own doors: random creates and updates under random rules, on a real database. test/oracle/judge.ts says from the definition what each
+ * The store's own doors: random creates and updates under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
  * comes to: whether it is allowed, and what the database holds afterwards.
  */
 import type { Expr } from '../../grammar/syntax.ts';
@@ -32,7 +32,7 @@ export interface DoorRun {
 
 const WRITES = 120;
 
-/** One world of writes in a database without tables. What disagrees first, told in full; undefined where nothing does. */
+/** One world of writes in a database without tables. The first disagreement in full; undefined if there is none. */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
   const { schema, issues } = run.doors.parseSchema(randomSchema(random));
@@ -182,7 +182,7 @@ class Session {
     });
   }
 
-  /** Of a stored record; for a unique place, often of one that nobody points at. */
+  /** The id of a stored record; for a unique reference, often one that is not referenced yet. */
   #idOf(collection: string, data: Data, isUnique: boolean): Id | null {
     const rows = data.rows.get(collection)!;
     if (rows.length === 0) return null;
@@ -195,7 +195,7 @@ class Session {
     const random = this.#random;
     const world = { catalog: this.#stocked.schema, data } as unknown as World;
     const request = randomRequest(world, this.#setting(write.collection, write.action), random);
-    // Whoever writes their own record is judged with the caller as before.
+    // Callers who write their own record are judged as they were before the write.
     const users = data.rows.get('users')!;
     const auth =
       write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
@@ -263,7 +263,7 @@ class Session {
   }
 }
 
-/** What rules are made about. */
+/** The subjects of the generated rules. */
 interface About {
   readonly data: Data;
   readonly write: Write;

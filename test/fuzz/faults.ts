@@ -100,7 +100,7 @@ async function writeToCopy(
       if (found !== undefined) return found;
     }
   } catch (error) {
-    // A fault may also break the store where it stands.
+    // A fault may also break the store altogether.
     return error as Error;
   }
   return undefined;
@@ -128,7 +128,7 @@ async function fuzzCopy(
       }),
     );
   } catch (error) {
-    // A fault may also break the compiler where it stands.
+    // A fault may also break the compiler altogether.
     return error as Error;
   }
   return found;

@@ -35,7 +35,7 @@ const { values: options } = parseArgs({
 });
 const LANES = 2;
 const MOST_DISAGREEMENTS = 3;
-/** Of the seconds, for texts that are no policies. */
+/** The share of the seconds for texts that are not policies. */
 const FRONT_END_SHARE = 0.1;
 
 process.exitCode = await main();

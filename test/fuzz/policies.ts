@@ -167,7 +167,7 @@ export class PolicyMaker {
     const random = this.#random;
     const [root, collection, variable] = this.#toManyRoot(bound);
     const all = this.#reachesOf(collection).toMany;
-    // The caller is not walked beyond relations of their own.
+    // Paths from the caller stop at the caller's own relations.
     const found = root === 'auth' ? all.filter(({ names }) => names.length === 1) : all;
     if (found.length === 0) return undefined;
     const toMany = random.pick(this.#ofTheWrite(root, found));
@@ -423,7 +423,7 @@ export class PolicyMaker {
     return found.filter(({ names }) => relations.get(names[0] ?? '')?.kind === 'has_one');
   }
 
-  /** Often the key that mostly says something of the type. */
+  /** Often the key that mostly holds a value of the type. */
   #query(type: Type): Path {
     const own = KEY_OF[type.startsWith('id:') ? 'id' : (type as ScalarType)];
     return this.#path('query', undefined, [this.#random.chance(0.5) ? own : this.#random.pick(QUERY_KEYS)]);

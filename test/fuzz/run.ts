@@ -62,7 +62,7 @@ export interface Run {
   readonly seed: number;
   readonly counts: Counts;
   readonly shapes?: Shapes;
-  /** Default: a disagreement is made small before it is told. */
+  /** Default: a disagreement is minimised before it is reported. */
   readonly shrinks?: boolean;
   isOver(): boolean;
 }

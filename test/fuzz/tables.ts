@@ -1,4 +1,4 @@
-/** The tables of a world, with a row of bits for each row: `_bit` says in an answer which rows were meant. */
+/** The tables of a world, with a row of bits for each row: `_bit` identifies the rows in a result. */
 import { heldColumn } from '../../src/policy/condition.ts';
 import type { Catalog, CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
 import type { Data } from '../oracle/database.ts';

@@ -139,7 +139,7 @@ const ODD_DATETIMES: readonly string[] = [
 ];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
-/** By the key that mostly says something of that type. */
+/** By the key that mostly holds a value of that type. */
 export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k1: [...TEXTS, ...ODD_TEXTS],
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],

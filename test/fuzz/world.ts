@@ -111,7 +111,7 @@ interface Targets {
   readonly targets: readonly Id[];
 }
 
-/** As it was, nobody, or a record that may be another one's partner. */
+/** Unchanged, null, or a record that may be another one's partner. */
 function partnerAfter([before = null]: readonly (Id | null)[], { random, targets }: Targets): Id | null {
   const roll = random.next();
   return roll < 0.4 ? before : roll < 0.6 ? null : random.pick(targets);

@@ -6,7 +6,7 @@ import type { Collection, Schema } from '../../src/schema/model.ts';
 import { faults, NOBODY } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
-/** Whoever adds a route that takes no credential says so here. */
+/** A new route that needs no credential must be added here. */
 const OPEN: readonly string[] = [
   'POST /api/auth/register',
   'POST /api/auth/login',

@@ -1,4 +1,4 @@
-/** What Node would answer by itself, over raw sockets: told as problem details, and without a byte of what was sent. */
+/** Input that Node would answer by itself, over raw sockets: we send problem details, and echo nothing. */
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -38,7 +38,7 @@ async function send(url: string, raw: string): Promise<readonly Said[]> {
 
 const MARK = 'a<mark>of-the-caller';
 
-describe('what is no request', () => {
+describe('malformed requests', () => {
   const service = new TestService('embedded');
   beforeAll(() => service.start({ schema: ROUTES_SCHEMA }));
   afterAll(() => service.stop());
@@ -119,7 +119,7 @@ describe('what is no request', () => {
     expect(readAnswers(await text(socket))[0]!.status).toBe(422);
   });
 
-  test('one that comes behind a good request is told after its answer', async () => {
+  test('one after a valid request is answered after that', async () => {
     const answers = await send(service.url, `GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n${MARK}\r\n\r\n`);
     expect(answers.map(({ status, body }) => [status, JSON.parse(body).code])).toEqual([
       [200, undefined],
@@ -138,7 +138,7 @@ describe('what is no request', () => {
     clearInterval(sending);
   });
 
-  test('a client that says nothing more is cut off as well', async () => {
+  test('a client that stops sending is cut off too', async () => {
     const socket = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1', allowHalfOpen: true });
     socket.write('nonsense\r\n\r\n');
     const began = performance.now();

@@ -12,7 +12,7 @@ test('reads any value as JSON.parse does', () => {
   );
 });
 
-test('finds a key that is given twice, wherever it stands and however it is escaped', () => {
+test('finds a duplicate key at any depth and with any escapes', () => {
   const escaped = (key: string): string =>
     [...key].map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
   const key = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 5 });

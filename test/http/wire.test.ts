@@ -32,7 +32,7 @@ describeOnBoth(
       ])('%j is malformed (%s)', async (raw) => {
         expect(faults(await send(raw))).toEqual([400, 'malformed_json']);
       });
-      test('bytes that are no UTF-8', async () => {
+      test('bytes that are not UTF-8', async () => {
         for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
           const raw = Uint8Array.from([...Buffer.from('{"data":{"title":"'), ...bytes, ...Buffer.from('"}}')]);
           expect(faults(await send(raw))).toEqual([400, 'malformed_json']);
@@ -208,7 +208,7 @@ describeOnBoth(
     describe('other origins', () => {
       const from = (origin: string, method: string, headers: Record<string, string> = {}) =>
         ann.client.send(method, '/api/posts', { headers: { Origin: origin, ...headers } });
-      test('a configured one is told that it may', async () => {
+      test('a configured origin gets the CORS headers', async () => {
         const preflight = await service.anonymous.send('OPTIONS', '/api/posts', {
           headers: { Origin: 'https://app.example', 'Access-Control-Request-Method': 'PATCH' },
         });
@@ -223,7 +223,7 @@ describeOnBoth(
         expect(headers.get('access-control-expose-headers')).toContain('ETag');
         expect(headers.get('vary')).toContain('Origin');
       });
-      test('another is told nothing', async () => {
+      test('another origin gets none', async () => {
         for (const origin of [
           'https://evil.example',
           'https://app.example.evil.example',

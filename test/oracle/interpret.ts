@@ -1,5 +1,5 @@
 /**
- * The reference: what a checked policy means, read off language.md word by word. It shares no code with the compiler, reads request values
+ * The reference: the meaning of a checked policy, taken from the definition of the language word by word. It shares no code with the compiler, reads request values
  * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests use it; the service does not.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
@@ -32,7 +32,7 @@ export interface World {
   readonly isWritten?: boolean;
   /** The record that the write makes, for a rule that sees both. On create it is `record`. */
   readonly next?: Row;
-  /** The database as it stands before the write. */
+  /** The database before the write. */
   readonly related: Related;
   readonly request: PolicyRequest;
 }
@@ -76,7 +76,7 @@ function truthOf(policy: Checked, world: Bound): Truth {
   }
 }
 
-/** Null to null is no change; partners and members are sets of ids. */
+/** Null to null is not a change; partners and members are sets of ids. */
 function differs(member: Member, collection: string, { record, next = record, related }: World): boolean {
   const { name, kind } = member.kind === 'field' ? { name: member.field.name, kind: 'field' } : member.relation;
   const after = own(next, name);
@@ -361,7 +361,7 @@ function requestList({ source, name, type }: RequestOperand, request: PolicyRequ
   );
 }
 
-/** A value of JSON is of its own type already: `"5"` is no number. */
+/** A value of JSON already has its type: `"5"` is not a number. */
 function fromJson(value: unknown, type: ValueType): Maybe {
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {

@@ -1,6 +1,6 @@
 /**
- * What a write comes to, read off language.md: whether it is allowed, and the database that it leaves. It shares no code with the store. A write is
- * judged against the database as it stands before it; a has_one that it moves is one more write for each partner, in turn.
+ * The result of a write by the definition of the language: whether it is allowed, and the database after it. It shares no code with the store. A write is
+ * judged against the database before it; a has_one that it moves is one more write for each partner, in turn.
  */
 import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from './database.ts';
@@ -153,7 +153,7 @@ function stored({ action, collection, id }: Write, written: Row, { catalog, data
 
 interface Move {
   readonly relation: HasOne;
-  /** The record that takes the place, or nobody. */
+  /** The record that becomes the holder, or none. */
   readonly id: Id | null;
   /** Whose place it is. */
   readonly from: string;

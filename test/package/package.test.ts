@@ -142,7 +142,7 @@ describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResol
   });
 });
 
-test('an older Node is told in a sentence which one it needs', async () => {
+test('an older Node reports the required version in one sentence', async () => {
   const script = readFileSync(bylaw, 'utf8').replace('process.versions.node.split', "'20.20.2'.split");
   writeFileSync(join(folder, 'node_modules/bylaw/bin/old.js'), script);
   const ended = await execute(process.execPath, [join(folder, 'node_modules/bylaw/bin/old.js')]).catch(

@@ -146,7 +146,7 @@ describe('the errors of one policy', () => {
     }
   });
 
-  /** What ends at the end of the text only: with more behind it, it says something else. */
+  /** Errors at the end of the text: with more text after it, the message differs. */
   const ENDLESS = new Set([
     'text_unclosed',
     'comment_unclosed',
@@ -189,7 +189,7 @@ describe('the errors of one policy', () => {
       'name_unknown',
     ],
     ['@record.status in ["a" and @record.scor = 1', 'list_malformed', 'name_unknown'],
-  ])('are told together: %s', (policy, ...codes) => {
+  ])('are reported together: %s', (policy, ...codes) => {
     expect(errorsOf(policy).map(([code]) => code)).toEqual(codes);
   });
 

@@ -1,4 +1,4 @@
-/** What compiles and is probably not meant: the code, the underlined text, and the policy with its fix. */
+/** Policies that compile but are probably not intended: the code, the underlined text, and the policy with its fix. */
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../src/policy/check/checker.ts';
 import { SAMPLE } from './sample-catalog.ts';

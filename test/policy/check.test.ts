@@ -109,7 +109,7 @@ describe('the two sides of a comparison', () => {
     ]);
   });
 
-  it('gives every variable a name of its own', () => {
+  it('gives every variable a unique name', () => {
     const both = checkedOf(
       'any(@record.tags as t, t.label = "a") and any(@record.tags as t, t.label = "b" and t = @request.query.t)',
     );

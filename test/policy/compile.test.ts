@@ -28,7 +28,7 @@ describe('compile', () => {
     expect(failing).toThrow(/titel[\s\S]*\^\^\^\^\^[\s\S]*scor/);
   });
 
-  it('keeps the text and says whether it names @next', () => {
+  it('keeps the text, and whether it names @next', () => {
     const update = { ...at, action: 'update' } as const;
     const policies = ['@record.pinned', '@next.pinned', 'any(@next.tags as t, t.label = "x")'].map((text) =>
       compile(text, update),
@@ -95,7 +95,7 @@ describe('what the request alone decides', () => {
     ]);
   });
 
-  it('says what must be loaded, of this residual alone', () => {
+  it('declares what must be loaded for this residual', () => {
     const policy = compile(
       '@request.query.team = "yes" and any(@record.team.memberships as m, m.user.email = "x") or @record.cover.caption = "c"',
       at,

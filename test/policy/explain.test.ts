@@ -145,7 +145,7 @@ describe('explain', () => {
     expect(told('@record.cover is null and none(@record.team.memberships as m, true)')).toEqual([true, undefined]);
   });
 
-  it('says what the predicate says', () => {
+  it('agrees with the predicate', () => {
     const disagreeing = SENTENCES.map(([text]) => situation(text)).filter(
       ({ policy, request, record, related }) =>
         explain({ policy, request, record, related }).allowed !== policy.specialise(request).test(record, related),

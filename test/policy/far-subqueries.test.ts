@@ -44,7 +44,7 @@ const idOf = (kind: number, i: number): string => `00000000-0000-4000-8000-${kin
 const STAMPS = { created_at: '2026-01-01T00:00:00.000000Z', updated_at: '2026-01-01T00:00:00.000000Z' };
 const rowsOf = (kind: number, count: number, of: (i: number) => Row): readonly Row[] =>
   Array.from({ length: count }, (_, i) => ({ id: idOf(kind, i), ...STAMPS, ...of(i) }));
-/** Everyone is of level 1, and nobody has a desk: what decides is the level of the project. */
+/** All users have level 1 and no desk: the level of the project decides. */
 const data: Data = {
   rows: new Map([
     ['projects', rowsOf(1, 10, (i) => ({ level: 1 + (i % 2) }))],

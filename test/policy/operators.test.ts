@@ -7,7 +7,7 @@ import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, orderOf } f
 const ROOT = `${import.meta.dirname}/../..`;
 const TABLE = 'src/policy/operators.ts';
 const stages = globSync('src/policy/**/*.ts', { cwd: ROOT }).filter((file) => file !== TABLE);
-/** Quoted by itself, as a value or a key of code. The `'!='` of emitted JavaScript is no operator of the language. */
+/** Quoted by itself, as a value or a key of code. The `'!='` of emitted JavaScript is not an operator of the language. */
 const named = (op: string): RegExp => new RegExp(`'${op}'(?!.* null)`);
 
 describe('the table of operators', () => {
@@ -43,7 +43,7 @@ describe('the table of operators', () => {
     expect(COMPARE_OPS.filter((op) => isNonMember(OPERATORS[op]))).toEqual(['!=', 'not in']);
   });
 
-  it('says of each operator what its function does', () => {
+  it('documents what the function of each operator does', () => {
     for (const { holds, negative, direction, strict, symbol } of Object.values(OPERATORS)) {
       if (direction === undefined) continue;
       expect([holds(1, 2), holds(2, 1), holds(1, 1)], symbol).toEqual([

@@ -1,4 +1,4 @@
-/** What a rule that reads the body decides before there is one: it may refuse only whom no body would help. */
+/** Decisions of rules that read the body, before it arrives: they may deny only if no body could allow. */
 import { describe, expect, test } from 'vitest';
 import { optimistic } from '../../src/policy/analyse/optimistic.ts';
 import { compile } from '../../src/policy/compile.ts';

@@ -33,7 +33,7 @@ describe('the shapes that are kept', () => {
     expect(cache.get(1)).toBe(kept);
   });
 
-  it('are at least the latest of each policy, whatever the others meet', () => {
+  it('include at least the latest of each policy, for any requests to the others', () => {
     const memory = new ShapeMemory(3);
     const calm = new ShapeCache(memory);
     const latest = calm.add('x', shape());

@@ -130,7 +130,7 @@ function truth(checked: Checked, { record, labels, query }: Case) {
 }
 
 describe('against the plain interpreter', () => {
-  it('never says that a rule is idle which is not', () => {
+  it('never calls a rule redundant that is not', () => {
     let shown = 0;
     fc.assert(
       fc.property(policies, policies, (one, other) => {

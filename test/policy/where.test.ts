@@ -175,7 +175,7 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
       ' AND "d_1"."user_id" = $1::uuid AND "d_1"."note" = "d"."title"))',
     [ME],
   ],
-  // Merged tests may say again what stands beside them.
+  // Merged tests may duplicate their neighbours.
   [
     `not (@record.team = "${TAG}" and @record.team not in ["${TAG}"] and @record.team is null)`,
     '"d"."team_id" IS NOT NULL',

@@ -27,7 +27,7 @@ describeOnBoth(
       expect(new Set(answers.map(({ body }) => body.data.id)).size).toBe(100);
     });
 
-    test('100 patches of one record: each is answered, the last one stands, none is torn', async () => {
+    test('100 patches of one record: each is answered, the last one wins, none is torn', async () => {
       const { client } = await service.user();
       const { id } = (await client.post('/api/counters', { data: { name: 'shared' } })).body.data;
       const answers = await times(100, (i) =>
@@ -60,7 +60,7 @@ describeOnBoth(
       expect((await client.get(`/api/counters/${id}`)).body.data.count).toBe(100);
     }, 60_000);
 
-    test('a unique value is had by one of 50', async () => {
+    test('of 50 creates with one unique value, one succeeds', async () => {
       const { client } = await service.user();
       const statuses = (await times(50, () => client.post('/api/posts', { data: { title: 't', slug: 'wanted' } }))).map(
         ({ status }) => status,
@@ -68,7 +68,7 @@ describeOnBoth(
       expect(statuses.toSorted()).toEqual([201, ...Array.from({ length: 49 }, () => 409)]);
     });
 
-    test('a unique value that 20 records are given is had by one', async () => {
+    test('of 20 updates to one unique value, one succeeds', async () => {
       const { client } = await service.user();
       const made = await times(20, () => client.post('/api/posts', { data: { title: 't' } }));
       const statuses = await times(20, async (i) => {

@@ -50,7 +50,7 @@ describeOnBoth(
         expect(faults(await both('bad', ann.cookie))).toEqual([401, 'invalid_token']);
       });
 
-      test('nothing under /api says more to a stranger', async () => {
+      test('no other path under /api reveals more to a stranger', async () => {
         for (const path of [
           '/api/posts',
           '/api/nope',
@@ -121,7 +121,7 @@ describeOnBoth(
         }
       });
 
-      test('a role that the caller lacks: whatever the record holds', async () => {
+      test('a role that the caller lacks: for any record', async () => {
         const { id } = await make('vault', { secret: 's' }, root);
         for (const [action, request] of Object.entries(requests(ann.client, 'vault', id))) {
           expect([action, ...faults(await request())]).toEqual([action, 403, 'forbidden']);
@@ -166,7 +166,7 @@ describeOnBoth(
       });
     });
 
-    describe('hidden is no other than missing', () => {
+    describe('hidden is indistinguishable from missing', () => {
       test('in every body and header', async () => {
         const { id } = await make('posts', { title: 'hidden' });
         const answers = async (which: string) => [

@@ -1,4 +1,4 @@
-/** `/docs`: what the page says without script, what its script does in a browser, and that nothing of a schema becomes markup. */
+/** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../src/routes/system/docs/api-document.ts';
 import { renderDocs } from '../../src/routes/system/docs/docs-page.ts';
@@ -124,9 +124,9 @@ function inBrowser(service: TestService): void {
   });
 }
 
-describe('what a schema says', () => {
+describe('the text of a schema', () => {
   const EVIL = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`;
-  test('stays text, wherever it stands', () => {
+  test('stays text everywhere', () => {
     const schema = {
       type: 'object',
       description: EVIL,

@@ -66,7 +66,7 @@ describeOnBoth(
         });
       });
 
-      test('every fault is told at once, at its place', async () => {
+      test('all faults are reported at once, each at its place', async () => {
         const data = {
           status: 'nope',
           score: 1.5,
@@ -177,7 +177,7 @@ describeOnBoth(
         ]);
       });
 
-      test('a related record that is hidden is no other than one that does not exist', async () => {
+      test('a hidden related record is indistinguishable from a missing one', async () => {
         const hidden = await tag('hidden', true);
         const told = async (id: string) => {
           const { status, body } = await ann.client.post('/api/posts', { data: { title: 't', tags: { add: [id] } } });

@@ -33,7 +33,7 @@ describeOnBoth(
       expect(read.text + me.text + listed.text).not.toMatch(/argon2|password|hash/);
     });
 
-    test('a user sees itself, an admin sees all, nobody deletes', async () => {
+    test('users see themselves, an admin sees all, and deletes are denied', async () => {
       expect(faults(await ann.client.get(`/api/users/${bob.id}`))).toEqual([404, 'not_found']);
       expect(idsOf((await root.client.get('/api/users?limit=100')).body.data)).toEqual(
         expect.arrayContaining([ann.id, bob.id, ed.id, root.id]),

@@ -20,7 +20,7 @@ export interface AttackWorld {
   /** Of ann; bob cannot read it. */
   readonly draft: string;
   readonly published: string;
-  /** On both posts; nobody can read it. */
+  /** On both posts; no caller can read it. */
   readonly hiddenTag: string;
   /** Of ann, on the published post; bob cannot read it. */
   readonly cover: string;

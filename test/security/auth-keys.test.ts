@@ -59,7 +59,7 @@ describe('S12: signing keys at rest', () => {
     expect((await stored()).filter((text) => text.startsWith('A256GCM.'))).toHaveLength(2);
   });
 
-  test('are of no use without the secret or with another, which is said with what to do', async () => {
+  test('are useless without the secret or with another, and the error says what to do', async () => {
     await expect(start()).rejects.toThrow(
       /^the signing key [\w-]{43} is wrapped, and BYLAW_KEY_SECRET is not set; set BYLAW_KEY_SECRET to the secret/,
     );

@@ -45,7 +45,7 @@ describeOnBoth(
       }
       expect(codeOf(await root.client.patch(root.path, { data: { team: null, roles: { set: [] } } }))).toBe(LAST);
       expect((await root.client.get(root.path)).body.data.roles).toEqual(['admin', 'member']);
-      // Keeping the role is no loss, nor is having it through another.
+      // Keeping the role is not a loss, nor is having it through another role.
       expect((await root.client.patch(root.path, { data: { roles: { set: ['owner'] } } })).status).toBe(200);
       expect(codeOf(await root.client.patch(root.path, { data: { roles: { set: ['member'] } } }))).toBe(LAST);
       await person('admin');
@@ -84,7 +84,7 @@ describeOnBoth(
             : two.client.delete(one.path),
         ]);
         const [rows] = await service.app.db.rows(sql`SELECT count(*) FROM "users" WHERE 'admin' = ANY(roles)`);
-        // The slower one is told so, or is no admin any more when it is looked at.
+        // The slower one is rejected, or is no longer an admin when it is checked.
         expect([rows, answers.filter(({ status }) => status < 300).length]).toEqual([['1'], 1]);
       }
     });

@@ -1,4 +1,4 @@
-/** L6, L9, L10: whom a rate limit counts, and that nobody can use one to keep another out. */
+/** L6, L9, L10: whom a rate limit counts, and that it cannot be used to lock another user out. */
 import { describe, expect, test } from 'vitest';
 import { BoundedQueue, QueuePerKey } from '../../src/auth/bounded-queue.ts';
 import { networkOf } from '../../src/auth/network.ts';

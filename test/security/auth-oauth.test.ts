@@ -36,7 +36,7 @@ describeOnOne(
     beforeAll(() => provider.open([`${service.url}/api/auth/oauth/idp/callback`]));
     beforeEach(() => provider.spoiled.clear());
 
-    /** Signs in with what the provider says in its two documents. */
+    /** Signs in with the given contents of the provider's two documents. */
     async function signIn(token: Document, userinfo: Document, browser = new Browser()): Promise<Page> {
       const sub = `hostile-${start}-${++serial}`;
       provider.next = { sub };

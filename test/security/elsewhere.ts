@@ -1,10 +1,10 @@
-/** Attacks and findings whose tests stand in other suites, and those that have nothing to be tried on. */
+/** Attacks and findings whose tests are in other suites, and those that do not apply. */
 
 export interface Proof {
   readonly id: string;
   readonly name: string;
   readonly file: string;
-  /** Stands in the title of the test. */
+  /** Part of the title of the test. */
   readonly title: string;
 }
 

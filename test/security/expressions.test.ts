@@ -114,7 +114,7 @@ describe('regular expressions take linear time on hostile text', () => {
 });
 
 describe('the list of exemptions is honest', () => {
-  test('each stands in the sources, and each is slower than linear', () => {
+  test('each is in the sources, and each is slower than linear', () => {
     const stale = NEVER_MEET_OUTSIDE_TEXT.filter(({ file, source }) => {
       const literal = literals.find((each) => each.file === file && each.expression.source === source);
       return literal === undefined || slowness(literal.expression) === undefined;

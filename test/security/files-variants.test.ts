@@ -108,7 +108,7 @@ describeOnOne(
 
 describe('S7: the queue of renders', () => {
   const limits = { atOnce: 2, perUser: 1, waitingPerUser: 3, waiting: 5 };
-  /** A queue whose work ends when told to. */
+  /** A queue whose work ends on command. */
   function manual() {
     const queue = new FairQueue(limits);
     const started: string[] = [];
@@ -126,7 +126,7 @@ describe('S7: the queue of renders', () => {
     return { started, add, end, settle };
   }
 
-  it('gives each user one place at most, and the next free one to whoever waited longest for a turn', async () => {
+  it('gives each user one place at most, and the next free one to the user who waited longest', async () => {
     const { started, add, end, settle } = manual();
     for (const name of ['a1', 'a2', 'a3']) void add('a', name);
     void add('b', 'b1');

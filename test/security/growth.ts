@@ -2,7 +2,7 @@
 import { createContext, runInContext } from 'node:vm';
 import { type Attack, attacksOn, textOf } from './hostile-inputs.ts';
 
-/** Characters: enough that quadratic work stands out, few enough that thousands of attacks take seconds. */
+/** Characters: enough that quadratic work is visible, few enough that thousands of attacks take seconds. */
 const SMALL = 1_000;
 /** Milliseconds for `SMALL` characters that linear work does not need: one step a character takes a tenth of it. */
 const SUSPICIOUS = 0.03;
@@ -10,7 +10,7 @@ const LARGE = 2_000;
 const FACTOR = 4;
 /** Linear growth is 4, quadratic 16. */
 const MAX_GROWTH = 9;
-/** Milliseconds, below which a clock says nothing about growth. */
+/** Milliseconds below which a clock cannot measure growth. */
 const NOISE = 0.25;
 /** Milliseconds for `SMALL` characters that settle the matter: a million steps and more. */
 const HOPELESS = 20;

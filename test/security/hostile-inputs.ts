@@ -189,7 +189,7 @@ function characterSets(tree: Part, flags: string): ReadonlyMap<string, readonly 
 
 const byVisibility = (a: string, b: string): number => Number(b >= '!' && b <= '~') - Number(a >= '!' && a <= '~');
 
-/** One character of every kind that the expression tells apart, and one that no part of it takes. */
+/** One character of every class that the expression distinguishes, and one that no part of it matches. */
 function alphabetOf(sets: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const takers = [...sets.values()].map((set) => new Set(set));
   const kinds = new Map<string, string>();

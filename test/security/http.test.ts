@@ -43,7 +43,7 @@ describeOnOne(
         const large = await service.anonymous.post(path, { ...body, more: 'x'.repeat(17_000) });
         expect([small.status, large.status, large.body.code]).toEqual([422, 413, 'too_large']);
       });
-      test('a stalled body is told so and cut off', async () => {
+      test('a stalled body gets 408 and is cut off', async () => {
         const answer = await sendRaw(service.url, `${head('/api/auth/login', 'Content-Length: 100')}{`);
         expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
       });
@@ -58,7 +58,7 @@ describeOnOne(
         const answers = await Promise.all(stalled);
         expect(new Set(answers.map((answer) => answer.slice(0, 12)))).toEqual(new Set(['HTTP/1.1 408']));
       });
-      test('a body that nobody reads does not keep its connection', async () => {
+      test('an unread body does not keep its connection', async () => {
         const answer = await sendRaw(service.url, head('/api/posts', 'Content-Length: 900000'));
         expect(answer).toMatch(/^HTTP\/1\.1 401 /);
       });

@@ -114,7 +114,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     ]);
   });
 
-  it('says the same in the answers to a create and to an update', async () => {
+  it('behaves the same in the responses to a create and to an update', async () => {
     const tags = { set: range(101, 120).map(idOf) };
     const made = await ann.create('boxes', { name: 'new', tags }, { expand: ['tags'] });
     expect([made.expand.tags.length, made.expand_more]).toEqual([100, ['tags']]);
@@ -123,7 +123,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     expect([changed.expand.tags.length, changed.expand_more]).toEqual([100, undefined]);
   });
 
-  it('reads 101 rows of a record at most, whatever it has', async () => {
+  it('reads at most 101 related rows per record', async () => {
     const { id } = await fill('huge', { shown: 5_000, hidden: 0 });
     counts.length = 0;
     await ann.read('boxes', id, ['things', 'tags']);
@@ -151,7 +151,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     },
   );
 
-  /** What the statements that expand a box did, as EXPLAIN ANALYZE tells. */
+  /** What the statements that expand a box did, per EXPLAIN ANALYZE. */
   async function planned(of: World, id: string): Promise<readonly string[]> {
     const plans: string[] = [];
     const watching = new Proxy(of.db, {

@@ -21,9 +21,9 @@ async function open(kind: Kind, preparedStatements = MOST): Promise<Database> {
   return db;
 }
 
-/** A statement with a text of its own. */
+/** A statement with a unique text. */
 const shape = (i: number, value: number): Sql => sql`SELECT ${param('int8', value)} + ${raw(String(i))}`;
-/** As the connection itself tells. */
+/** As the connection itself reports. */
 async function prepared(q: Queryable): Promise<readonly string[]> {
   const rows = await q.rows(raw(`SELECT statement FROM pg_prepared_statements WHERE statement LIKE 'SELECT $1%'`));
   return rows.map(([statement]) => statement!);

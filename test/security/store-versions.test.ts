@@ -1,4 +1,4 @@
-/** S8: the version of a record, which its ETag begins with, says that it changed and nothing else. */
+/** S8: the version of a record, which its ETag begins with, reveals that it changed and nothing else. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql } from '../../src/sql.ts';
@@ -48,7 +48,7 @@ interface Step {
 }
 const refused = async (work: Promise<unknown>): Promise<void> => void (await refusal(work));
 
-/** Each begins with a document whose tag stands on a shelf and is its topic too, which has a cover; `loose` is a tag of nothing. */
+/** Each begins with a document whose tag is on a shelf and is its topic too, which has a cover; `loose` is a tag of nothing. */
 const CHANGES: readonly Step[] = [
   { name: 'a field', act: (ann, { document }) => ann.update('documents', document, { title: 'b' }) },
   {

@@ -1,6 +1,6 @@
 /**
  * S1: a record was a witness for itself. A rule was asked after the write, so a path that came back to the record's own collection met the very row
- * that was being judged. Now a write is judged against the database as it stands before it.
+ * that was being judged. Now a write is judged against the database before it.
  * S14: the sample let an editor of a team take a document from its owner.
  */
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -189,7 +189,7 @@ function withReferences(collection: string, values: Record<string, unknown>): Re
 }
 
 /**
- * What a write would make of each document. An update makes what stands in `next`, and leaves the rest. A create makes the same record anew: under an
+ * What a write would make of each document. An update writes the values in `next`, and leaves the rest. A create makes the same record anew: under an
  * identifier of its own, with the same fields, members and partner.
  */
 function writtenOf(action: 'update' | 'create'): World['updated'] {

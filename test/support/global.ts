@@ -1,11 +1,11 @@
-/** One real PostgreSQL and one empty embedded database for the whole run; each suite has a schema of its own in the one, a copy of the other. */
+/** One real PostgreSQL and one empty embedded database for the whole run; each suite has its own schema in the first, and its own copy of the second. */
 import type { TestProject } from 'vitest/node';
 import { type EmptyDatabase, makeEmptyDatabase } from './empty-database.ts';
 import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Empty: there is none, and what needs it does not run (said loudly at the start). */
+    /** Empty: there is none, and tests that need it do not run (reported at the start). */
     postgresUrl: string;
     emptyDatabase: EmptyDatabase;
   }

@@ -55,7 +55,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   return startCluster(bin, options);
 }
 
-/** A connection string whose tables live in a new schema of their own. `stop` drops the schemas of a server that it did not start. */
+/** A connection string with a new schema for its tables. `stop` drops the schemas of a server that it did not start. */
 export async function isolatedUrl(url: string): Promise<string> {
   const schema = `test_${randomBytes(6).toString('hex')}`;
   await query(url, `CREATE SCHEMA ${schema}`);

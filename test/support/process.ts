@@ -45,7 +45,7 @@ export async function run(call: Run): Promise<Ended> {
 export interface Server {
   readonly url: string;
   readonly line: string;
-  /** What stderr said so far. */
+  /** The stderr so far. */
   readonly log: () => string;
   readonly pid: number;
   /** Sends the signal, and waits for the end. */

@@ -16,7 +16,7 @@ export const faults = ({ status, body }: Answer): readonly unknown[] => [
 
 export const idsOf = (records: readonly { readonly id: string }[]): readonly string[] => records.map(({ id }) => id);
 
-/** All that an answer says, but what is its own: the request id and the date. */
+/** A response without the parts that always differ: the request id and the date. */
 export function saidBy({ status, headers, body }: Answer): object {
   const own = new Set(['x-request-id', 'date']);
   return {

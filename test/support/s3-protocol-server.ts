@@ -196,7 +196,7 @@ export class ProtocolServer {
   }
 }
 
-/** Whatever is said from here on goes nowhere. */
+/** Everything sent from here on is dropped. */
 function muffle(response: ServerResponse): void {
   response.write = () => true;
   response.end = () => response;

@@ -154,7 +154,7 @@ async function openTestService(
 export const openKind = async (kind: Kind): Promise<Database> =>
   kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(inject('postgresUrl')) });
 
-/** The suite once for each database. Without a PostgreSQL (said loudly at the start) only on the embedded one. */
+/** The suite once for each database. Without a PostgreSQL (reported at the start) only on the embedded one. */
 export function describeOnBoth(
   name: string,
   suite: (service: TestService) => void,

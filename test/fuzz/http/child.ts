@@ -1,4 +1,4 @@
-/** The service in a process of its own, so that a crash, a hang and its memory are seen from outside. */
+/** The service in a separate process, so that a crash, a hang and its memory are seen from outside. */
 import { readFileSync } from 'node:fs';
 import { createPasswordPool } from '../../../src/auth/passwords.ts';
 import { startService } from '../../../src/cli/start-service.ts';

@@ -1,4 +1,4 @@
-/** The service under attack, with people and a few records in it. The long form runs it in a process of its own. */
+/** The service under attack, with people and a few records in it. The long form runs it in a separate process. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -124,7 +124,7 @@ export function hostileJson(random: Random, depth = 0): unknown {
   );
 }
 
-/** Texts that are no JSON, or that two readers take for two things. */
+/** Texts that are not JSON, or that two parsers read differently. */
 export function brokenJson(random: Random): Buffer {
   const text = random.pick([
     '{',
