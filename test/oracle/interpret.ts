@@ -1,5 +1,5 @@
 /**
-* The reference: the meaning of a checked policy, by the definition of the language. It shares no code with the compiler, reads request values
+ * The reference: the meaning of a checked policy, by the definition of the language. It shares no code with the compiler, reads request values
  * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests use it; the service does not.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
