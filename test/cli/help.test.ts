@@ -24,8 +24,9 @@ describe('help', () => {
   test('lists every command', async () => {
     const { code, stdout } = await bylaw('--help');
     expect(code).toBe(0);
-    for (const { name, summary } of await loadCommands())
-      expect(stdout).toContain(`  ${name.padEnd('--version'.length)}  ${summary}\n`);
+    const commands = await loadCommands();
+    const width = Math.max(...commands.map(({ name }) => name.length), '--version'.length);
+    for (const { name, summary } of commands) expect(stdout).toContain(`  ${name.padEnd(width)}  ${summary}\n`);
   });
 
   test.each(leaves.map((command) => [command.name, command] as const))(

@@ -4,7 +4,11 @@ import { cpSync, globSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+// Each test starts whole services from the installed package.
+vi.setConfig({ testTimeout: 120_000 });
+
 import { Browser, describeInBrowser } from '../support/browser.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
