@@ -189,7 +189,6 @@ describeOnBoth(
         );
       });
       test.each([
-        '/',
         '/nope',
         '/api',
         '/api/',

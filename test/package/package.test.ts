@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Browser, describeInBrowser } from '../support/browser.ts';
 
 // Each test starts whole services from the installed package.
 vi.setConfig({ testTimeout: 120_000 });
-
-import { Browser, describeInBrowser } from '../support/browser.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const OLDEST_NODE = '22.12.0';
