@@ -5,7 +5,17 @@ import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
 export { BylawError, type Fault, type ProblemDocument } from './bylaw-error.ts';
-export { Collection, type CollectionTypes, etagOf, type Page, Pages, type Paging, type Written } from './collection.ts';
+export {
+  Collection,
+  type CollectionTypes,
+  etagOf,
+  type Page,
+  Pages,
+  type Paging,
+  type Query,
+  type QueryPage,
+  type Written,
+} from './collection.ts';
 export type { Progress, UploadOptions } from './file-upload.ts';
 export type { TokenStorage } from './session.ts';
 export type { ClientOptions } from './transport.ts';

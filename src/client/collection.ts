@@ -46,36 +46,69 @@ const etags = new WeakMap<object, string>();
 /** The ETag that a record was read with, if it came with one (records of lists do not). */
 export const etagOf = (record: object): string | undefined => etags.get(record);
 
-/** The pages of a list. `await` it for the first one; iterate it for all, or its `records()`. */
-export class Pages<T> implements PromiseLike<Page<T>>, AsyncIterable<Page<T>> {
-  readonly #fetchAt: (offset: number) => Promise<Page<T>>;
-  readonly #offset: number;
+/** What every page tells, however its pages are counted. */
+interface AnyPage<T> {
+  readonly data: readonly T[];
+  readonly page: { readonly has_more: boolean };
+}
 
-  constructor(fetchAt: (offset: number) => Promise<Page<T>>, offset: number) {
-    this.#fetchAt = fetchAt;
-    this.#offset = offset;
+/** The pages of a list or a query. `await` it for the first one; iterate it for all, or its `records()`. */
+export class Pages<T, P extends AnyPage<T> = Page<T>> implements PromiseLike<P>, AsyncIterable<P> {
+  /** Fetches the page after `previous`, or the first one. */
+  readonly #fetchAfter: (previous: P | undefined) => Promise<P>;
+
+  constructor(fetchAfter: (previous: P | undefined) => Promise<P>) {
+    this.#fetchAfter = fetchAfter;
   }
 
-  then<A = Page<T>, B = never>(
-    resolve?: ((page: Page<T>) => A | PromiseLike<A>) | null,
+  then<A = P, B = never>(
+    resolve?: ((page: P) => A | PromiseLike<A>) | null,
     reject?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#fetchAt(this.#offset).then(resolve, reject);
+    return this.#fetchAfter(undefined).then(resolve, reject);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Page<T>> {
-    let offset = this.#offset;
-    for (;;) {
-      const page = await this.#fetchAt(offset);
+  async *[Symbol.asyncIterator](): AsyncGenerator<P> {
+    for (let page: P | undefined; page === undefined || page.page.has_more; ) {
+      page = await this.#fetchAfter(page);
       yield page;
-      if (!page.page.has_more) return;
-      offset += page.page.limit;
     }
   }
 
   async *records(): AsyncGenerator<T> {
     for await (const { data } of this) yield* data;
   }
+}
+
+/** The body of `POST /api/{collection}/query`. */
+export interface Query {
+  /** An expression over the record: `status = "open" and owner.name contains $q`. */
+  readonly filter?: string;
+  /** Values for the `$names` of `filter`. */
+  readonly params?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
+  /** `field`, or `-field` for descending; also through belongs_to and has_one. */
+  readonly sort?: readonly string[];
+  readonly limit?: number;
+  /** Where an earlier answer ended; not together with `offset`. */
+  readonly cursor?: string | null;
+  readonly offset?: number;
+  readonly fields?: readonly string[];
+  readonly expand?: Readonly<Record<string, true | QueryExpand>>;
+  readonly count?: 'none' | 'exact' | 'estimated';
+  /** Whether each record carries `can: { update, delete }`. */
+  readonly capabilities?: boolean;
+}
+type QueryValue = string | number | boolean | null;
+interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {}
+export interface QueryPage<T> {
+  readonly data: readonly T[];
+  readonly page: {
+    readonly limit: number;
+    readonly has_more: boolean;
+    readonly next_cursor: string | null;
+    readonly total?: number;
+    readonly total_is_estimate?: boolean;
+  };
 }
 
 /** The records of one collection. Every method may throw BylawError. */
@@ -94,13 +127,29 @@ export class Collection<T extends CollectionTypes> {
     options: CallOptions & { readonly count?: 'exact' } = {},
   ): Pages<T['record']> {
     const headers = { prefer: options.count === undefined ? undefined : `count=${options.count}` };
-    const fetchAt = (offset: number): Promise<Page<T['record']>> =>
-      this.#transport.json(this.#path, {
+    const start = (filters as Paging).offset ?? 0;
+    return new Pages((previous) => {
+      const offset = previous === undefined ? start : previous.page.offset + previous.page.limit;
+      return this.#transport.json<Page<T['record']>>(this.#path, {
         query: { ...filters, offset: offset === 0 ? undefined : offset },
         headers,
         signal: options.signal,
       });
-    return new Pages(fetchAt, (filters as Paging).offset ?? 0);
+    });
+  }
+
+  /** Pages by cursor, so that each record which stays in place is met once. A read: repeated where that helps. */
+  query(query: Query = {}, { signal }: CallOptions = {}): Pages<T['record'], QueryPage<T['record']>> {
+    return new Pages((previous) => {
+      const { offset, ...rest } = query;
+      const body = previous === undefined ? query : { ...rest, cursor: previous.page.next_cursor };
+      return this.#transport.json<QueryPage<T['record']>>(`${this.#path}/query`, {
+        method: 'POST',
+        body,
+        repeatable: true,
+        signal,
+      });
+    });
   }
 
   async read(id: string, { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<T['record']> {
