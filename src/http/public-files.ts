@@ -87,9 +87,8 @@ const BUILT = new Set(['assets', 'immutable', '_next']);
  * folder by 8 characters of base64url (Vite). Names that merely look like it would be kept for a year: in doubt, they are not.
  */
 export function isHashed(segments: readonly string[]): boolean {
-  const hash = /[.-]([\w-]{8,})(?:\.\w+)+$/.exec(segments.at(-1)!)?.[1];
-  if (hash === undefined) return false;
-  const last = hash.slice(hash.lastIndexOf('-') + 1);
+  const last = lastWordOf(segments.at(-1)!);
+  if (last === undefined) return false;
   const has = (...kinds: readonly RegExp[]): boolean => kinds.every((kind) => kind.test(last));
   if (/^[0-9a-f]{8,}$/.test(last)) return has(/[0-9]/, /[a-f]/);
   return last.length >= 8 && segments.some((segment) => BUILT.has(segment)) && has(/[0-9]/, /[a-z]/, /[A-Z]/);
@@ -119,6 +118,18 @@ async function send(ctx: Context, file: PublicFile, caching: string): Promise<vo
   // Never more than what was announced, if it grows meanwhile.
   if (file.size === 0) ctx.body = '';
   else await sendChunks(ctx, createReadStream(file.path, { end: file.size - 1 }) as AsyncIterable<Buffer>);
+}
+
+const isWord = (text: string): boolean => /^\w+$/.test(text);
+
+/** `app` or `index` and a separator before it, extensions behind it: `B2x3kZa9` of `index-B2x3kZa9.min.js`. */
+function lastWordOf(name: string): string | undefined {
+  const parts = name.split('.');
+  const stem = parts.findLastIndex((part, i) => i < parts.length - 1 && part.length >= 8);
+  if (stem === -1 || !parts.slice(stem + 1).every(isWord)) return undefined;
+  const part = parts[stem]!;
+  const dash = part.lastIndexOf('-');
+  return stem === 0 && dash === -1 ? undefined : part.slice(dash + 1);
 }
 
 /** Scripts of this site and those that stand in the page itself; no script of another site, no plug-in, no frame around it. */

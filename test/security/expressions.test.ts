@@ -27,6 +27,11 @@ const NEVER_MEET_OUTSIDE_TEXT: readonly Exemption[] = [
     source: String.raw`\/+$`,
     reason: 'the base URL that the program of a client gives',
   },
+  {
+    file: 'src/http/public-files.ts',
+    source: String.raw`<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>`,
+    reason: 'a page of the folder that the operator serves',
+  },
   { file: 'src/config.ts', source: String.raw`\/+$`, reason: 'the base URL, a setting of the operator' },
   { file: 'src/store/database/statements.ts', source: String.raw`\d+$`, reason: 'the command tag, made by PostgreSQL' },
   {
