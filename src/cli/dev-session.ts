@@ -1,5 +1,5 @@
 /** What `bylaw dev` does when the schema file changes: it serves the new schema, or keeps the last good one and says why. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../http/log.ts';
@@ -37,6 +37,9 @@ export class DevSession {
   /** Reloads run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
+  /** When the file was saved that is being tried, or was rejected. */
+  #rejectedAt: number | undefined;
+
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.#path = resolve(parts.io.cwd, parts.file);
@@ -46,6 +49,8 @@ export class DevSession {
 
   /** `since`: when the change was noticed, by `performance.now()`. */
   reload(since: number): void {
+    // The same save again: a question about it stays.
+    if (this.#rejectedAt !== undefined && modifiedAt(this.#path) === this.#rejectedAt) return;
     this.#parts.migration.withdraw();
     this.#last = this.#last.then(() => this.#reload(since)).catch((error: unknown) => this.#keep(String(error)));
   }
@@ -59,17 +64,21 @@ export class DevSession {
   async #reload(since: number): Promise<void> {
     const text = readText(this.#path);
     if (text !== undefined && text === this.#text) return;
+    // One save may be several events; a file that is saved again unchanged asks for another try.
+    const savedAt = modifiedAt(this.#path);
+    if (savedAt !== undefined && savedAt === this.#rejectedAt) return;
+    this.#rejectedAt = savedAt;
     const { schema, report, issues } = readSchemaFile(this.#parts.file, this.#parts.io);
     if (schema === undefined) {
       // Some editors take the file away before they put the new one there; that is another event.
       if (text === undefined) await sleep(SETTLE_MS);
-      if (text === undefined && readText(this.#path) !== undefined) return this.#reload(since);
+      if (text === undefined && readText(this.#path) !== undefined) return this.#retry(since);
       return this.#keep(text === undefined ? issues.map(({ message }) => message).join('\n') : report);
     }
     const isSameData = haveSameTables(schema, this.#schema);
     if (!isSameData) {
       await sleep(SETTLE_MS);
-      if (readText(this.#path) !== text) return this.#reload(performance.now());
+      if (readText(this.#path) !== text) return this.#retry(performance.now());
     }
     let statements: readonly string[] = [];
     try {
@@ -81,10 +90,16 @@ export class DevSession {
     const added = [...schema.collections.keys()].filter((name) => !this.#schema.collections.has(name));
     this.#schema = schema;
     this.#text = text;
+    this.#rejectedAt = undefined;
     const took = Math.round((performance.now() - since) * 10) / 10;
     const details = [...statements.map((statement) => `${statement};`), report].join('\n').trim();
     this.#parts.log.info({ took_ms: took, ...(details === '' ? {} : { text: details }) }, 'serving the new schema');
     if (this.#parts.hasSeed && added.length > 0) await this.#seed(schema, new Set(added));
+  }
+
+  #retry(since: number): Promise<void> {
+    this.#rejectedAt = undefined;
+    return this.#reload(since);
   }
 
   #migrate(schema: Schema): Promise<readonly string[]> {
@@ -102,6 +117,8 @@ export class DevSession {
     this.#parts.log.error({ text: reason }, `${this.#parts.file} cannot be served; the last good schema stays`);
   }
 }
+
+const modifiedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
 /** Undefined while there is no such file. */
 export function readText(path: string): string | undefined {
