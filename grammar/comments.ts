@@ -3,8 +3,9 @@ import type { IToken } from 'chevrotain';
 import { lexer, Text } from './tokens.ts';
 
 /**
- * `canonical` with the comments of `written`, the text that it reformats. Undefined if a comment has several lines or is inside an operator of several
- * words, or if parentheses were added or removed, so that the comment's subject is unclear.
+ * `canonical` with the comments of `written`, the text that it reformats. Undefined if a comment
+ * has several lines or is inside an operator of several words, or if parentheses were added or
+ * removed, so that the comment's subject is unclear.
  */
 export function withComments(written: string, canonical: string): string | undefined {
   const { tokens, groups } = lexer.tokenize(written);

@@ -2,7 +2,7 @@
 import type { IToken } from 'chevrotain';
 import type { PolicyIssue } from './policy-error.ts';
 import type { Span } from './syntax.ts';
-import { And, Close, CloseList, Comma, Not, Open, OpenList, Or } from './tokens.ts';
+import { And, Close, CloseList, Comma, Not, Open, OpenList, Or, spanOf } from './tokens.ts';
 
 export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, names: 6 } as const;
 
@@ -12,7 +12,6 @@ const tooMuch = (code: string, message: string, span: Span): PolicyIssue => ({
   message,
   span,
 });
-const spanOf = (token: IToken): Span => ({ start: token.startOffset, end: token.startOffset + token.image.length });
 
 export function overLength(text: string): PolicyIssue | undefined {
   // A UTF-16 unit is at most three bytes of UTF-8.

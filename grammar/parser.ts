@@ -8,11 +8,10 @@ import {
   readNow,
   readNumeral,
   readPath,
-  readString,
+  readStringToken,
   readVariable,
   readVariableName,
   type Shift,
-  spanOf,
 } from './read-tokens.ts';
 import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
@@ -78,15 +77,15 @@ class PolicyParser extends EmbeddedActionsParser {
   );
 
   readonly negation: ParserMethod<[], Expr> = this.RULE('negation', (): Expr => {
-    const span = spanOf(this.CONSUME(t.Not));
+    const span = t.spanOf(this.CONSUME(t.Not));
     const item = this.SUBRULE(this.condition);
     return this.ACTION(() => ({ kind: 'not', item, span: spanning(span, item.span) }));
   });
 
   readonly group: ParserMethod<[], Expr> = this.RULE('group', (): Expr => {
-    const open = spanOf(this.CONSUME(t.Open));
+    const open = t.spanOf(this.CONSUME(t.Open));
     const inner = this.SUBRULE(this.policy);
-    return { ...inner, span: spanning(open, spanOf(this.CONSUME(t.Close))) };
+    return { ...inner, span: spanning(open, t.spanOf(this.CONSUME(t.Close))) };
   });
 
   readonly quantified: ParserMethod<[], Expr> = this.RULE('quantified', (): Expr => {
@@ -97,10 +96,10 @@ class PolicyParser extends EmbeddedActionsParser {
     const name = this.CONSUME(t.Word);
     this.CONSUME(t.Comma);
     const condition = this.SUBRULE(this.policy);
-    const close = spanOf(this.CONSUME(t.Close));
+    const close = t.spanOf(this.CONSUME(t.Close));
     const variable = readVariableName(name, this.report);
     const quantifier = word.image.toLowerCase() as Quantifier;
-    return { kind: 'quantified', quantifier, path, variable, condition, span: spanning(spanOf(word), close) };
+    return { kind: 'quantified', quantifier, path, variable, condition, span: spanning(t.spanOf(word), close) };
   });
 
   readonly call: ParserMethod<[], Expr> = this.RULE('call', (): Expr => {
@@ -114,8 +113,8 @@ class PolicyParser extends EmbeddedActionsParser {
         args.push(this.SUBRULE2(this.operand));
       });
     });
-    const span = spanning(spanOf(name), spanOf(this.CONSUME(t.Close)));
-    return { kind: 'call', name: { name: name.image, span: spanOf(name) }, args, span };
+    const span = spanning(t.spanOf(name), t.spanOf(this.CONSUME(t.Close)));
+    return { kind: 'call', name: { name: name.image, span: t.spanOf(name) }, args, span };
   });
 
   readonly comparison: ParserMethod<[], Expr> = this.RULE('comparison', () => {
@@ -130,11 +129,11 @@ class PolicyParser extends EmbeddedActionsParser {
         ALT: () => {
           const op = this.CONSUME(t.Comparison);
           const right = this.SUBRULE(this.operand);
-          return { op: t.comparisonOf(op.image), right, span: spanOf(op) };
+          return { op: t.comparisonOf(op.image), right, span: t.spanOf(op) };
         },
       },
-      { ALT: (): Tail => ({ op: 'is null', span: spanOf(this.CONSUME(t.IsNull)) }) },
-      { ALT: (): Tail => ({ op: 'is not null', span: spanOf(this.CONSUME(t.IsNotNull)) }) },
+      { ALT: (): Tail => ({ op: 'is null', span: t.spanOf(this.CONSUME(t.IsNull)) }) },
+      { ALT: (): Tail => ({ op: 'is not null', span: t.spanOf(this.CONSUME(t.IsNotNull)) }) },
     ]),
   );
 
@@ -149,7 +148,7 @@ class PolicyParser extends EmbeddedActionsParser {
   );
 
   readonly count: ParserMethod<[], Operand> = this.RULE('count', (): Operand => {
-    const word = spanOf(this.CONSUME(t.Count));
+    const word = t.spanOf(this.CONSUME(t.Count));
     this.CONSUME(t.Open);
     const path = this.SUBRULE(this.path);
     const chosen = this.OPTION(() => {
@@ -159,7 +158,7 @@ class PolicyParser extends EmbeddedActionsParser {
       const condition = this.SUBRULE(this.policy);
       return { variable: readVariableName(name, this.report), condition };
     });
-    return { kind: 'count', path, ...chosen, span: spanning(word, spanOf(this.CONSUME(t.Close))) };
+    return { kind: 'count', path, ...chosen, span: spanning(word, t.spanOf(this.CONSUME(t.Close))) };
   });
 
   readonly path: ParserMethod<[], Path> = this.RULE('path', () =>
@@ -171,22 +170,22 @@ class PolicyParser extends EmbeddedActionsParser {
 
   readonly literal: ParserMethod<[], ListItem> = this.RULE('literal', () =>
     this.OR([
-      { ALT: () => readString(this.CONSUME(t.Text), this.report) },
+      { ALT: () => readStringToken(this.CONSUME(t.Text), this.report) },
       { ALT: () => readNumeral(this.CONSUME(t.Numeral), this.report) },
       {
         ALT: (): ListItem => {
           const token = this.CONSUME(t.Truth);
-          const truth: ListItem = { kind: 'bool', value: token.image.toLowerCase() === 'true', span: spanOf(token) };
+          const truth: ListItem = { kind: 'bool', value: token.image.toLowerCase() === 'true', span: t.spanOf(token) };
           if (isStandIn(token)) this.report.broken.add(truth);
           return truth;
         },
       },
-      { ALT: (): ListItem => ({ kind: 'null', span: spanOf(this.CONSUME(t.Null)) }) },
+      { ALT: (): ListItem => ({ kind: 'null', span: t.spanOf(this.CONSUME(t.Null)) }) },
     ]),
   );
 
   readonly list: ParserMethod<[], Operand> = this.RULE('list', (): Operand => {
-    const open = spanOf(this.CONSUME(t.OpenList));
+    const open = t.spanOf(this.CONSUME(t.OpenList));
     const items: ListItem[] = [];
     this.OPTION(() => {
       items.push(this.SUBRULE(this.literal));
@@ -195,7 +194,7 @@ class PolicyParser extends EmbeddedActionsParser {
         items.push(this.SUBRULE2(this.literal));
       });
     });
-    return { kind: 'list', items, span: spanning(open, spanOf(this.CONSUME(t.CloseList))) };
+    return { kind: 'list', items, span: spanning(open, t.spanOf(this.CONSUME(t.CloseList))) };
   });
 
   readonly instant: ParserMethod<[], Operand> = this.RULE('instant', () => {
@@ -249,7 +248,7 @@ export function parse(text: string): Parsed {
   checkSpelling(tokens, report);
   const wrong = groups.wrong ?? [];
   if (wrong.length > 0) checkWrong(wrong, report);
-  const stray = (groups.stray ?? []).map(spanOf);
+  const stray = (groups.stray ?? []).map(t.spanOf);
   checkStray(
     [...errors.map(({ offset, length }) => ({ start: offset, end: offset + length })), ...stray],
     text,
@@ -266,13 +265,16 @@ export function parse(text: string): Parsed {
 /** After this many syntax errors the search stops. */
 const MOST_SYNTAX_ERRORS = 5;
 
-/** Reports the place where the parser stopped, and later ones; returns the tree with a placeholder for each unreadable clause. */
+/**
+ * Reports the place where the parser stopped, and later ones; returns the tree with a placeholder
+ * for each unreadable clause.
+ */
 function readOn(tokens: readonly IToken[], text: string, report: Report): Expr | undefined {
   let given = tokens;
   for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
     const error = parser.errors[0]!;
     report.issues.push(syntaxIssue(error, given, text));
-    const attempts = repairs(given, placeOf(error.token, given), text);
+    const attempts = repairs(given, indexOfToken(error.token, given), text);
     const stopped = offsetOf(error.token, text);
     let tree: Expr | undefined;
     const isFarther = (repaired: readonly IToken[]): boolean => {
@@ -290,7 +292,7 @@ function readOn(tokens: readonly IToken[], text: string, report: Report): Expr |
   return undefined;
 }
 
-const placeOf = (token: IToken, tokens: readonly IToken[]): number =>
+const indexOfToken = (token: IToken, tokens: readonly IToken[]): number =>
   token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
 const offsetOf = (token: IToken, text: string): number => (token.tokenType === EOF ? text.length : token.startOffset);
 

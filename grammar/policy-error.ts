@@ -7,8 +7,9 @@ export interface Fix {
 }
 
 /**
- * One fault or warning about a policy's text. `code` is stable for ever (lower snake case); `message` is lower case, without a full stop,
- * and holds what was found, what was expected and the nearest name. `path` is e.g. `collections.posts.access.list[1].when` (set by the schema room).
+ * One fault or warning about a policy's text. `code` is stable for ever (lower snake case);
+ * `message` is lower case, without a full stop, and holds what was found, what was expected and the
+ * nearest name. `path` is e.g. `collections.posts.access.list[1].when` (set by the schema room).
  */
 export interface PolicyIssue {
   readonly code: string;
@@ -21,7 +22,7 @@ export interface PolicyIssue {
 }
 
 /** 1-based line and column (in UTF-16 units) of an offset. */
-export function placeOf(text: string, offset: number): { readonly line: number; readonly column: number } {
+export function lineAndColumn(text: string, offset: number): { readonly line: number; readonly column: number } {
   const before = text.slice(0, offset);
   const line = before.split('\n').length;
   return { line, column: offset - (before.lastIndexOf('\n') + 1) + 1 };
@@ -42,7 +43,7 @@ export class PolicyError extends Error {
 
 /** The message, the line of the text, and a caret under every character that is meant. */
 export function underline(text: string, issue: PolicyIssue): string {
-  const { line, column } = placeOf(text, issue.span.start);
+  const { line, column } = lineAndColumn(text, issue.span.start);
   const source = text.split('\n')[line - 1] ?? '';
   const width = Math.max(1, Math.min(issue.span.end - issue.span.start, source.length - column + 1));
   return `${issue.severity}[${issue.code}]: ${issue.message}\n  ${source}\n  ${' '.repeat(column - 1)}${'^'.repeat(width)}`;

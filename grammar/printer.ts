@@ -1,4 +1,7 @@
-/** The canonical text of a tree: words for operators, double quotes, one space, no parentheses but those that the tree needs. */
+/**
+ * The canonical text of a tree: words for operators, double quotes, one space, no parentheses but
+ * those that the tree needs.
+ */
 import type { Count, Expr, List, Now, Operand, Path } from './syntax.ts';
 
 /** How tightly a condition binds; a looser one within a tighter one needs parentheses. */

@@ -1,10 +1,13 @@
-/** From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading goes on with what was meant. */
+/**
+ * From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading
+ * goes on with what was meant.
+ */
 import type { IToken } from 'chevrotain';
 import { overNames } from './limits.ts';
 import type { Fix, PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Name, Now, Numeral, Operand, Path, Root, Span, Text } from './syntax.ts';
-import { JSON_NUMBER, RESERVED } from './tokens.ts';
+import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
 
 export interface Report {
   readonly issues: PolicyIssue[];
@@ -12,12 +15,7 @@ export interface Report {
   readonly broken: Set<Operand>;
 }
 
-export const spanOf = (token: IToken): Span => ({
-  start: token.startOffset,
-  end: token.startOffset + token.image.length,
-});
-
-interface Fault {
+interface TokenIssue {
   readonly code: string;
   readonly message: string;
   readonly span: Span;
@@ -27,7 +25,7 @@ interface Fault {
 /** More errors than this in one policy are of no use, and finding a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
-export function fault(report: Report, given: Fault): undefined {
+export function fault(report: Report, given: TokenIssue): undefined {
   if (report.issues.length >= MOST_ISSUES) return;
   report.issues.push({ severity: 'error', ...given });
 }
@@ -148,7 +146,7 @@ function finishPath(path: Path, report: Report): Path {
   return path;
 }
 
-function incomplete({ root, span }: Path): Fault {
+function incomplete({ root, span }: Path): TokenIssue {
   const text = root === 'record' || root === 'next' ? `@${root}` : `@request.${root}`;
   const message = `\`${text}\` alone is not a value; expected a name after it`;
   if (root === 'query' || root === 'data') return { code: 'path_incomplete', message, span };
@@ -184,7 +182,10 @@ function unknownRoot(names: readonly Name[], report: Report): undefined {
   return fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
 }
 
-/** By what follows `@request.` alone: a header that is not to be had must not become a parameter that the caller chooses. */
+/**
+ * By what follows `@request.` alone: a header that is not to be had must not become a parameter
+ * that the caller chooses.
+ */
 function nearSource(name: string): string | undefined {
   const near = nearest(name, SOURCES.keys());
   return near === undefined ? undefined : `@request.${near}`;
@@ -202,7 +203,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-export function readString(token: IToken, report: Report): Text {
+export function readStringToken(token: IToken, report: Report): Text {
   const { image } = token;
   const quote = image[0];
   const inner = image.slice(1, -1);

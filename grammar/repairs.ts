@@ -1,6 +1,7 @@
 /**
- * Recovers from a syntax error. The clause that cannot be parsed, from `and`, `or` or a parenthesis to the next, is replaced by a placeholder that is not
- * checked, so that the rest of the policy is still parsed and checked.
+ * Recovers from a syntax error. The clause that cannot be parsed, from `and`, `or` or a parenthesis
+ * to the next, is replaced by a placeholder that is not checked, so that the rest of the policy is
+ * still parsed and checked.
  */
 import type { IToken, TokenType } from 'chevrotain';
 import { And, As, Close, Comma, Open, Or, Quantifier, Truth, Word } from './tokens.ts';

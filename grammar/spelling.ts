@@ -1,6 +1,9 @@
-/** Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own error and fix; reading goes on. */
+/**
+ * Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own
+ * error and fix; reading goes on.
+ */
 import type { IToken } from 'chevrotain';
-import { fault, type Report, respell, spanOf } from './read-tokens.ts';
+import { fault, type Report, respell } from './read-tokens.ts';
 import type { Span } from './syntax.ts';
 import {
   And,
@@ -15,6 +18,7 @@ import {
   OpenComment,
   Or,
   Quantifier,
+  spanOf,
   Truth,
 } from './tokens.ts';
 

@@ -36,7 +36,10 @@ function commonPrefix(a: string, b: string): number {
   return length;
 }
 
-/** Less is nearer; `undefined` is too far. Letter case and underscores count little: they are slips of convention, not of memory. */
+/**
+ * Less is nearer; `undefined` is too far. Letter case and underscores count little: they are slips
+ * of convention, not of memory.
+ */
 function distance(name: string, candidate: string): number | undefined {
   const [a, b] = [folded(name), folded(candidate)];
   const limit = reach(Math.min(a.length, b.length));

@@ -1,7 +1,6 @@
 /** Describes a syntax error in the author's words: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
 import type { Fix, PolicyIssue } from './policy-error.ts';
-import { spanOf } from './read-tokens.ts';
 import { nearest } from './suggest.ts';
 import * as t from './tokens.ts';
 
@@ -87,9 +86,9 @@ function diagnose(found: Found): Given {
 
 const endOfText = ({ text }: Found) => ({ start: text.length, end: text.length });
 
-function placeOf(found: Found) {
+function foundSpan(found: Found) {
   const token = found.tokens[found.at];
-  return token === undefined ? endOfText(found) : spanOf(token);
+  return token === undefined ? endOfText(found) : t.spanOf(token);
 }
 
 /** How many parentheses are open before the place. */
@@ -122,7 +121,7 @@ function emptyPolicy(found: Found): Given {
 }
 
 function tooManyCloses(found: Found): Given {
-  const span = placeOf(found);
+  const span = foundSpan(found);
   return withFix(
     { code: 'parenthesis_unopened', message: '`)` without a `(` before it', span },
     { span, replacement: '' },
@@ -131,13 +130,13 @@ function tooManyCloses(found: Found): Given {
 
 function unclosed(found: Found, open: IToken): Given {
   const fix = { span: endOfText(found), replacement: ')' };
-  return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: spanOf(open) }, fix);
+  return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: t.spanOf(open) }, fix);
 }
 
 /** `any(<path> as <name>, …)`: the parts before the condition. */
 function quantifierHead(found: Found): Given | undefined {
   const { tokens, at } = found;
-  const span = placeOf(found);
+  const span = foundSpan(found);
   const wanted = (what: string): Given => ({
     code: 'quantifier_malformed',
     message: `found ${describe(tokens[at])}, expected ${what}; a quantifier is \`any(@record.members as m, m.user = @request.auth.id)\``,
@@ -156,13 +155,13 @@ function reserved({ tokens, at }: Found): Given | undefined {
   const token = tokens[at];
   if (token === undefined || !t.RESERVED.has(token.image.toLowerCase())) return undefined;
   const message = `\`${token.image}\` is a word of the language; expected another name`;
-  return { code: 'word_reserved', message, span: spanOf(token) };
+  return { code: 'word_reserved', message, span: t.spanOf(token) };
 }
 
 function badList(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at];
-  const span = placeOf(found);
+  const span = foundSpan(found);
   const before = tokens[at - 1]!;
   if (token === undefined) {
     const fix = { span, replacement: ']' };
@@ -170,7 +169,7 @@ function badList(found: Found): Given {
   }
   if (token.tokenType === t.CloseList && before.tokenType === t.Comma) {
     const fix = { span: { start: before.startOffset, end: token.startOffset }, replacement: '' };
-    return withFix({ code: 'list_malformed', message: 'a comma with nothing after it', span: spanOf(before) }, fix);
+    return withFix({ code: 'list_malformed', message: 'a comma with nothing after it', span: t.spanOf(before) }, fix);
   }
   if (token.tokenType === t.Word && !token.image.includes('.')) {
     const fix = { span, replacement: JSON.stringify(token.image) };
@@ -195,9 +194,9 @@ function badDuration(found: Found): Given {
   if (before.tokenType === t.Now && token?.tokenType !== t.Numeral) return afterOperand(found);
   const message = `found ${describe(token)}, expected a duration with its unit, such as \`24h\` or \`7d\``;
   if (token?.tokenType !== t.Numeral || next?.tokenType !== t.Word || !/^-?[0-9]+$/.test(token.image)) {
-    return { code, message, span: placeOf(found) };
+    return { code, message, span: foundSpan(found) };
   }
-  const span = { start: token.startOffset, end: spanOf(next).end };
+  const span = { start: token.startOffset, end: t.spanOf(next).end };
   return withFix({ code, message, span }, { span, replacement: `${token.image}${next.image}` });
 }
 
@@ -206,7 +205,7 @@ function afterCondition(found: Found): Given {
   const token = tokens[at];
   const before = tokens[at - 1]!;
   if (token === undefined) return unclosed(found, lastOpen(found) ?? before);
-  const span = spanOf(token);
+  const span = t.spanOf(token);
   if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
     const group = found.tokens.findIndex(({ startOffset }) => startOffset === groupBefore(found).start);
     if (found.tokens[group - 1]?.tokenType === t.CallName) return call(found, group - 1);
@@ -221,7 +220,7 @@ function afterCondition(found: Found): Given {
 }
 
 function groupBefore({ tokens, at }: Found) {
-  const end = spanOf(tokens[at - 1]!).end;
+  const end = t.spanOf(tokens[at - 1]!).end;
   const open = lastOpen({ tokens, text: '', at: at - 1 });
   return { start: open?.startOffset ?? tokens[at - 1]!.startOffset, end };
 }
@@ -245,11 +244,11 @@ function afterOperand(found: Found): Given {
     (token.tokenType === t.Numeral && token.image.startsWith('-'))
   ) {
     const message = `${describe(token)}: there is no arithmetic except a duration after \`@now\``;
-    return { code: 'no_arithmetic', message, span: spanOf(token) };
+    return { code: 'no_arithmetic', message, span: t.spanOf(token) };
   }
   const what = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
   const code = isCompared(found) ? 'connective_expected' : 'operator_expected';
-  return { code, message: `found ${describe(token)}, expected ${what}`, span: spanOf(token) };
+  return { code, message: `found ${describe(token)}, expected ${what}`, span: t.spanOf(token) };
 }
 
 /** Whether the operand before the place is the right side of a comparison. */
@@ -262,7 +261,7 @@ function isCompared({ tokens, at }: Found): boolean {
 
 function chained(found: Found): Given {
   const { tokens, at } = found;
-  const span = spanOf(tokens[at]!);
+  const span = t.spanOf(tokens[at]!);
   const before = tokens[at - 1]!;
   const message = 'comparisons do not chain; expected `and` and the operand again';
   const again = before.tokenType === t.AtPath || before.tokenType === t.Word;
@@ -274,11 +273,11 @@ function notInside(found: Found): Given {
   const { tokens, text, at } = found;
   const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
   const message = '`not` goes before a comparison, not inside it; `not in` and `is not null` are the exceptions';
-  const given = { code: 'not_within', message, span: spanOf(not) };
+  const given = { code: 'not_within', message, span: t.spanOf(not) };
   const single = op?.tokenType === t.Comparison && right !== undefined && STARTS_OPERAND.has(right.tokenType);
   if (!single || before.tokenType === t.CloseList || right.tokenType === t.OpenList || right.tokenType === t.Now)
     return given;
-  const span = { start: before.startOffset, end: spanOf(right).end };
+  const span = { start: before.startOffset, end: t.spanOf(right).end };
   const rest = text.slice(op.startOffset, span.end);
   return withFix(given, { span, replacement: `not (${before.image} ${rest})` });
 }
@@ -287,14 +286,14 @@ function wordAsOperator(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at]!;
   const word = token.image.toLowerCase();
-  const span = spanOf(token);
+  const span = t.spanOf(token);
   if (PATTERN_OPERATORS.has(word)) return patternOperator(found);
   if (word === 'between') {
     const message = '`between` is written `x >= a and x <= b` here';
     return { code: 'operator_foreign', message, span };
   }
   if (word === 'is' && tokens[at + 1]?.tokenType === t.Not) {
-    const both = { start: span.start, end: spanOf(tokens[at + 1]!).end };
+    const both = { start: span.start, end: t.spanOf(tokens[at + 1]!).end };
     const given = { code: 'operator_foreign', message: '`is not` takes `null` only; expected `!=`', span: both };
     return withFix(given, { span: both, replacement: '!=' });
   }
@@ -318,7 +317,7 @@ const near = (token: IToken): string | undefined =>
 function patternOperator({ tokens, at }: Found): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
-  const span = spanOf(token);
+  const span = t.spanOf(token);
   const message = `patterns as in \`${token.image}\` are not supported; expected \`contains\`, \`starts with\` or \`ends with\``;
   const given = { code: 'operator_pattern', message, span };
   const parts =
@@ -327,7 +326,7 @@ function patternOperator({ tokens, at }: Found): Given {
       : null;
   if (parts === null) return withFix(given, undefined, 'contains');
   const op = parts[2] ? (parts[4] ? 'contains' : 'ends with') : parts[4] ? 'starts with' : '=';
-  const whole = { start: span.start, end: spanOf(right!).end };
+  const whole = { start: span.start, end: t.spanOf(right!).end };
   return withFix(given, { span: whole, replacement: `${op} ${parts[1]}${parts[3]}${parts[1]}` }, op);
 }
 
@@ -356,11 +355,11 @@ function call({ tokens }: Found, at: number): Given {
   const value = VALUES.get(written);
   const close = tokens[at + 2];
   if (value !== undefined && close?.tokenType === t.Close) {
-    const span = { start: name.startOffset, end: spanOf(close).end };
+    const span = { start: name.startOffset, end: t.spanOf(close).end };
     const message = `\`${name.image}()\` is not a function of the language; expected \`${value}\``;
     return withFix({ code, message, span }, { span, replacement: value });
   }
-  const span = spanOf(name);
+  const span = t.spanOf(name);
   const right = QUANTIFIERS.get(written) ?? nearest(name.image, ['any', 'all', 'none']);
   const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
@@ -377,14 +376,14 @@ function callHead(found: Found): Given | undefined {
   if (token?.tokenType === t.As || QUANTIFIERS.has(tokens[name].image.toLowerCase())) return call(found, name);
   if (token === undefined) return unclosed(found, open!);
   const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;
-  return { code: 'arguments_malformed', message, span: spanOf(token) };
+  return { code: 'arguments_malformed', message, span: t.spanOf(token) };
 }
 
 function missingOperand(found: Found): Given {
   const { tokens, at } = found;
   const before = tokens[at - 1];
   const token = tokens[at];
-  const span = token === undefined && before !== undefined ? spanOf(before) : placeOf(found);
+  const span = token === undefined && before !== undefined ? t.spanOf(before) : foundSpan(found);
   const after = before === undefined ? '' : ` after ${describe(before)}`;
   const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
   if (token?.tokenType === t.CallName) return call(found, at);

@@ -1,6 +1,7 @@
 /**
- * The tree of a policy. Every node has its span: offsets into the text in UTF-16 units, `end` exclusive.
- * Chains of `and` / `or` are flat: `a and b and c` has three items; parentheses make a nested node only where the kind differs or were written.
+ * The tree of a policy. Every node has its span: offsets into the text in UTF-16 units, `end`
+ * exclusive. Chains of `and` / `or` are flat: `a and b and c` has three items; parentheses make a
+ * nested node only where the kind differs or were written.
  */
 export interface Span {
   readonly start: number;

@@ -1,9 +1,10 @@
 /**
- * The tokens of the language. A pattern also matches the spellings of other languages (`==`, `AND`, `<>`, curly quotes), so that
- * the parser can continue and suggest ours; `SPELLING` has the correct ones.
+ * The tokens of the language. A pattern also matches the spellings of other languages (`==`, `AND`,
+ * `<>`, curly quotes), so that the parser can continue and suggest ours; `SPELLING` has the correct
+ * ones.
  */
-import { createToken, Lexer, type TokenType } from 'chevrotain';
-import type { CompareOp } from './syntax.ts';
+import { createToken, type IToken, Lexer, type TokenType } from 'chevrotain';
+import type { CompareOp, Span } from './syntax.ts';
 
 const COMMENT = String.raw`/\*(?:[^*]|\*(?!/))*\*/`;
 const GAP = `(?:[ \\t\\r\\n]|${COMMENT})+`;
@@ -107,7 +108,10 @@ export const OpenList = createToken({ name: 'OpenList', pattern: '[', label: '['
 export const CloseList = createToken({ name: 'CloseList', pattern: ']', label: ']' });
 export const Comma = createToken({ name: 'Comma', pattern: ',', label: ',' });
 
-/** A run of what begins no other token. The lexer could find that out by itself, but it would try every token at every character. */
+/**
+ * A run of what begins no other token. The lexer could find that out by itself, but it would try
+ * every token at every character.
+ */
 export const Stray = createToken({
   name: 'Stray',
   pattern:
@@ -164,6 +168,11 @@ const READERS = COMPARE_OPS.map((op) => [op, new RegExp(`^(?:${COMPARISONS[op]})
 export function comparisonOf(image: string): CompareOp {
   return RIGHT.get(image) ?? READERS.find(([, reader]) => reader.test(image))?.[0] ?? '=';
 }
+
+export const spanOf = (token: IToken): Span => ({
+  start: token.startOffset,
+  end: token.startOffset + token.image.length,
+});
 
 export const lexer = new Lexer([...TOKENS], {
   positionTracking: 'onlyOffset',

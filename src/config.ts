@@ -1,4 +1,7 @@
-/** The settings of the service. SETTINGS is the only list: `--help`, docs/operations.md and the check of unknown names follow from it. */
+/**
+ * The settings of the service. SETTINGS is the only list: `--help`, docs/operations.md and the
+ * check of unknown names follow from it.
+ */
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { nearest } from '../grammar/suggest.ts';
@@ -79,8 +82,9 @@ const integer = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected an int from ${least} to ${most}`);
 /**
- * libpq leaves the host out where a parameter names a socket folder (`postgres://me@/name?host=/run/postgresql`). The URL standard requires a host,
- * and drivers let the parameter win.
+ * libpq leaves the host out where a parameter names a socket folder
+ * (`postgres://me@/name?host=/run/postgresql`). The URL standard requires a host, and drivers let
+ * the parameter win.
  */
 const postgresUrl = z
   .string()

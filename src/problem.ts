@@ -1,4 +1,7 @@
-/** Errors reported to the caller as problem details (RFC 9457). Thrown anywhere, written by the one error door in http/. A leaf. */
+/**
+ * Errors reported to the caller as problem details (RFC 9457). Thrown anywhere, written by the one
+ * error door in http/. A leaf.
+ */
 
 /** Every code that a client can receive. The OpenAPI document and the error door read this table. */
 export const PROBLEMS = {
@@ -53,7 +56,10 @@ export interface Fault {
 
 /** Entries of `errors` that a response shows; beyond them, `error_count` is the number of all. */
 export const MAX_SHOWN_FAULTS = 100;
-/** Suggestions ("did you mean …") in a response: each compares a name with every other, so only the first few get one. */
+/**
+ * Suggestions ("did you mean …") in a response: each compares a name with every other, so only the
+ * first few get one.
+ */
 export const MAX_SUGGESTIONS = 10;
 /** Counts as a fault beyond the shown ones, so that hostile input cannot make us write text that is never shown. */
 export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };

@@ -212,7 +212,10 @@ export class AccessTokens {
   }
 }
 
-/** Errors of jose have a `code` beginning with ERR_J (JOSE, JWT, JWS, JWK); a header that it cannot read is a TypeError. */
+/**
+ * Errors of jose have a `code` beginning with ERR_J (JOSE, JWT, JWS, JWK); a header that it cannot
+ * read is a TypeError.
+ */
 const isTokenError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && /^ERR_J/.test(String(codeOf(error))));
 

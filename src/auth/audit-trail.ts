@@ -1,4 +1,7 @@
-/** The audit trail: what happened to accounts, without secrets. Written in the transaction of the event, if it has one. */
+/**
+ * The audit trail: what happened to accounts, without secrets. Written in the transaction of the
+ * event, if it has one.
+ */
 import { v7 } from 'uuid';
 import { empty, join, param, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable } from '../store/database/contract.ts';

@@ -38,7 +38,10 @@ const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   cookie_pad text NOT NULL
 )`;
 
-/** A key signs from `active_at` until a later key does, and verifies until `retired_at`. `private_jwk` may be wrapped. */
+/**
+ * A key signs from `active_at` until a later key does, and verifies until `retired_at`.
+ * `private_jwk` may be wrapped.
+ */
 const KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
   kid text PRIMARY KEY,
   private_jwk text NOT NULL,

@@ -48,7 +48,10 @@ export interface AuthParts {
   readonly db: Database;
   readonly schema: Schema;
   readonly config: AuthSettings;
-  /** Warnings for the operator: mails that could not be sent, or that become files. Default: a line like those of the log. */
+  /**
+   * Warnings for the operator: mails that could not be sent, or that become files. Default: a line
+   * like those of the log.
+   */
   readonly warn?: ((message: string) => void) | undefined;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool | undefined;

@@ -1,6 +1,7 @@
 /**
- * Passwords that are guessed first: the words and patterns at the head of every published list of leaked passwords, with
- * the decorations that people add. NIST SP 800-63B §5.1.1.2 requires such a list, with the context (the address) on it.
+ * Passwords that are guessed first: the words and patterns at the head of every published list of
+ * leaked passwords, with the decorations that people add. NIST SP 800-63B §5.1.1.2 requires such a
+ * list, with the context (the address) on it.
  */
 const PASSWORD_WORDS = `
 password passwort passw0rd motdepasse contrasena senha parola haslo wachtwoord qwerty qwertz azerty qwertyuiop asdfghjkl zxcvbnm asdf qwer
@@ -48,14 +49,21 @@ const LEET: Readonly<Record<string, string>> = {
   $: 's',
   '!': 'i',
 };
-const plain = (text: string): string => text.replace(/[013457@$!]/g, (mark) => LEET[mark] ?? mark);
+const withoutLeet = (text: string): string => text.replace(/[013457@$!]/g, (mark) => LEET[mark] ?? mark);
 
 /** `password`: after NFKC. */
 export function isCommon(password: string, email: string): boolean {
   const text = password.toLowerCase();
   const core = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const undecorated = text.replace(/[\d\s!@#$%^&*().,_+=?-]+$/u, '').replace(/^[\d\s!@#$%^&*().,_+=?-]+/u, '');
-  const forms = [text, core, undecorated, plain(text), plain(undecorated), plain(undecorated).replace(/i$/, '')];
+  const forms = [
+    text,
+    core,
+    undecorated,
+    withoutLeet(text),
+    withoutLeet(undecorated),
+    withoutLeet(undecorated).replace(/i$/, ''),
+  ];
   return (
     whole.has(text) ||
     forms.some((form) => knownWords.has(form)) ||

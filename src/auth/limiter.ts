@@ -17,7 +17,10 @@ import { networkOf } from './network.ts';
 interface Attempt {
   /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */
   failed(): Promise<void>;
-  /** Throws `rate_limited` when other attempts reached the limit meanwhile: a correct guess after the limit is rejected too. */
+  /**
+   * Throws `rate_limited` when other attempts reached the limit meanwhile: a correct guess after
+   * the limit is rejected too.
+   */
   succeeded(): Promise<void>;
 }
 

@@ -22,7 +22,10 @@ export interface MailSettings {
   readonly dataDir: string;
   /** Read at each use. */
   readonly baseUrl: () => string;
-  /** Reports a mail that could not be sent, never its content or address; and, with the first one, that mails become files. */
+  /**
+   * Reports a mail that could not be sent, never its content or address; and, with the first one,
+   * that mails become files.
+   */
   readonly warn: (message: string) => void;
   /** Sees each mail that is written to a file. */
   readonly onMail?: ((mail: Mail) => void) | undefined;
@@ -47,7 +50,10 @@ export class Mailer {
     this.#send = settings.smtpUrl === undefined ? toFolder(settings) : bySmtp(settings, settings.smtpUrl);
   }
 
-  /** Runs `work`, which decides whether there is a mail to send, after the answer. Throws `unavailable` when too many wait. */
+  /**
+   * Runs `work`, which decides whether there is a mail to send, after the answer. Throws
+   * `unavailable` when too many wait.
+   */
   later(work: () => Promise<Mail | undefined>): void {
     if (this.#waiting >= MAX_WAITING_MAILS) {
       throw new Problem('unavailable', 'too many mails wait to be sent; try again shortly', {

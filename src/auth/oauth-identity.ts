@@ -1,8 +1,9 @@
 /**
- * From a person at a provider to a user here. An account is joined with an identity only when both sides have proved the
- * address: neither can a stranger's provider take over an account, nor can an account that a stranger made wait for its
- * owner (pre-hijacking). An admin is joined only from a session of its own, because one provider that asserts addresses
- * carelessly would be enough to take over the service.
+ * From a person at a provider to a user here. An account is joined with an identity only when both
+ * sides have proved the address: neither can a stranger's provider take over an account, nor can an
+ * account that a stranger made wait for its owner (pre-hijacking). An admin is joined only from a
+ * session of its own, because one provider that asserts addresses carelessly would be enough to
+ * take over the service.
  */
 import { Problem } from '../problem.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
@@ -32,8 +33,9 @@ export interface SignIn {
 type ProviderDocument = Readonly<Record<string, unknown>>;
 
 /**
- * By OpenID Connect: who signed in, by the identity token; the email and whether it is verified by one document, because
- * the two could speak of different addresses. The userinfo counts if it has an email. Throws `oauth_failed`.
+ * By OpenID Connect: who signed in, by the identity token; the email and whether it is verified by
+ * one document, because the two could speak of different addresses. The userinfo counts if it has
+ * an email. Throws `oauth_failed`.
  */
 export function openIdIdentity(issuer: string, claims: ProviderDocument, userinfo: ProviderDocument): Identity {
   return identityOf(issuer, claims.sub, Object.hasOwn(userinfo, 'email') ? userinfo : claims);

@@ -102,7 +102,10 @@ export class OAuth {
     return { location, cookie: { value: cookie, maxAge: FLOW_SECONDS } };
   }
 
-  /** Throws problems; once the flow is known to be the browser's own and has a `redirect_to`, they are reported there. */
+  /**
+   * Throws problems; once the flow is known to be the browser's own and has a `redirect_to`, they
+   * are reported there.
+   */
   async finish(callback: OAuthCallback): Promise<OAuthEnd> {
     const { db, accounts, identities } = this.#parts;
     const { provider, client } = callback;

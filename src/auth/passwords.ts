@@ -23,7 +23,10 @@ const DEFAULT_SIZE: QueueSize = { running: Math.max(1, availableParallelism() - 
 
 export interface PasswordPool {
   hash(password: string): Promise<string>;
-  /** Does the same work with and without a stored hash. `rehash`: correct, but stored with weaker parameters than today's. */
+  /**
+   * Does the same work with and without a stored hash. `rehash`: correct, but stored with weaker
+   * parameters than today's.
+   */
   verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly rehash: boolean }>;
 }
 

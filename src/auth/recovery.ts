@@ -50,7 +50,10 @@ export class Recovery {
     this.#parts = parts;
   }
 
-  /** Ends all other sessions. Throws `invalid_credentials` for a wrong old password, `validation_failed`, `rate_limited`. */
+  /**
+   * Ends all other sessions. Throws `invalid_credentials` for a wrong old password,
+   * `validation_failed`, `rate_limited`.
+   */
   async changePassword(caller: Caller, { password, newPassword, client }: PasswordChange): Promise<void> {
     const { db, users, sessions, passwords, passwordCheck, authenticator } = this.#parts;
     const { sessionId } = caller;
@@ -94,7 +97,8 @@ export class Recovery {
       if (used === undefined) throw badProof();
       const { userId } = used;
       await users.storePassword(tx, userId, hash);
-      // Only the owner of the address reads its mail. Anyone who held the account before that was proved loses every way in.
+      // Only the owner of the address reads its mail. Anyone who held the account before that was
+      // proved loses every way in.
       if (await users.proveEmail(tx, userId)) {
         await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
       }

@@ -18,7 +18,10 @@ export interface NewKey {
   readonly privateJwk: string;
 }
 
-/** Seconds from a rotation until the new key signs: by then every node, and every client that polls the JWKS often, has it. */
+/**
+ * Seconds from a rotation until the new key signs: by then every node, and every client that polls
+ * the JWKS often, has it.
+ */
 const HEAD_START = 2;
 /** Seconds that a key verifies beyond the last token it can have signed, for nodes that were slow to notice. */
 const RETIREMENT_GRACE = 300;

@@ -1,4 +1,7 @@
-/** Reacts when the collection routes update or delete records of `users`: writes the audit trail, protects the last admin. */
+/**
+ * Reacts when the collection routes update or delete records of `users`: writes the audit trail,
+ * protects the last admin.
+ */
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';

@@ -1,6 +1,7 @@
 /**
- * How a command reaches the server that has the embedded database open: a socket in the data folder, which only its owner may open. The call is one line
- * of JSON; what the command prints comes back in lines of JSON, and last its exit code.
+ * How a command reaches the server that has the embedded database open: a socket in the data
+ * folder, which only its owner may open. The call is one line of JSON; what the command prints
+ * comes back in lines of JSON, and last its exit code.
  */
 
 import { once } from 'node:events';

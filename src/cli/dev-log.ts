@@ -42,7 +42,7 @@ function requestOf(entry: Entry, paint: Paint): string {
   const style: Style = status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green';
   const user = entry.user === undefined ? '' : ` user ${entry.user}`;
   return (
-    `${paint(style, String(status))} ${paint('bold', plain(entry.method).padEnd(6))} ${plain(entry.path)} ` +
+    `${paint(style, String(status))} ${paint('bold', printable(entry.method).padEnd(6))} ${printable(entry.path)} ` +
     paint('gray', `${entry.ms} ms${user}`)
   );
 }
@@ -51,9 +51,9 @@ function requestOf(entry: Entry, paint: Paint): string {
 function messageOf(entry: Entry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
-  const details = rest.map(([name, value]) => paint('gray', ` ${name}=${plain(value)}`)).join('');
+  const details = rest.map(([name, value]) => paint('gray', ` ${name}=${printable(value)}`)).join('');
   const text = entry.text === undefined ? '' : `\n${indented(String(entry.text))}`;
-  return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${plain(entry.msg)}${details}${text}`;
+  return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${printable(entry.msg)}${details}${text}`;
 }
 
 const indented = (text: string): string =>
@@ -63,7 +63,7 @@ const indented = (text: string): string =>
     .replaceAll(/^/gm, '    ');
 
 /** On one line. */
-function plain(value: unknown): string {
+function printable(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, escaped);
 }

@@ -41,7 +41,10 @@ export class DevMigration {
     return new DevMigration(db, io, await readColumns(db));
   }
 
-  /** Brings the database to the schema. Nothing waits while the developer is asked. → the statements. Throws NotMigrated. */
+  /**
+   * Brings the database to the schema. Nothing waits while the developer is asked. → the
+   * statements. Throws NotMigrated.
+   */
   async run(schema: Schema, around: Around = (migrate) => migrate()): Promise<readonly string[]> {
     let statements: readonly string[] = [];
     const apply = async (allowed: readonly string[]): Promise<void> => {

@@ -1,4 +1,7 @@
-/** What `bylaw dev` does when the schema file changes: it serves the new schema, or keeps the last good one and says why. */
+/**
+ * What `bylaw dev` does when the schema file changes: it serves the new schema, or keeps the last
+ * good one and says why.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +14,10 @@ import { readSchemaFile } from './schema-file.ts';
 import { loadSeed, type Seeded } from './seed.ts';
 import type { Service } from './start-service.ts';
 
-/** A file that is half written may be a valid schema without its last collections: tables change only for one that stays. */
+/**
+ * A file that is half written may be a valid schema without its last collections: tables change
+ * only for one that stays.
+ */
 const SETTLE_MS = 150;
 
 export interface SessionParts {
@@ -62,7 +68,7 @@ export class DevSession {
   }
 
   async #reload(since: number): Promise<void> {
-    const text = readText(this.#path);
+    const text = textOfFile(this.#path);
     if (text !== undefined && text === this.#text) return;
     // One save may be several events; a file that is saved again unchanged asks for another try.
     const savedAt = modifiedAt(this.#path);
@@ -72,13 +78,13 @@ export class DevSession {
     if (schema === undefined) {
       // Some editors take the file away before they put the new one there; that is another event.
       if (text === undefined) await sleep(SETTLE_MS);
-      if (text === undefined && readText(this.#path) !== undefined) return this.#retry(since);
+      if (text === undefined && textOfFile(this.#path) !== undefined) return this.#retry(since);
       return this.#keep(text === undefined ? issues.map(({ message }) => message).join('\n') : report);
     }
     const isSameData = haveSameTables(schema, this.#schema);
     if (!isSameData) {
       await sleep(SETTLE_MS);
-      if (readText(this.#path) !== text) return this.#retry(performance.now());
+      if (textOfFile(this.#path) !== text) return this.#retry(performance.now());
     }
     let statements: readonly string[] = [];
     try {
@@ -121,7 +127,7 @@ export class DevSession {
 const modifiedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
 /** Undefined while there is no such file. */
-export function readText(path: string): string | undefined {
+export function textOfFile(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch {

@@ -9,7 +9,7 @@ import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
 import { terminalLog } from './dev-log.ts';
 import { DevMigration } from './dev-migration.ts';
-import { DevSession, readText, reportSeed } from './dev-session.ts';
+import { DevSession, reportSeed, textOfFile } from './dev-session.ts';
 import { loadSeed } from './seed.ts';
 import {
   announceFirstStart,
@@ -37,7 +37,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const config = { ...readConfig(args.flags, io.env), isDevelopment: true };
   if (config.workers > 1) throw new ConfigError(['--workers: `bylaw dev` runs one process']);
   // Read before the schema is: a change in between is noticed.
-  const text = readText(resolve(io.cwd, config.schema));
+  const text = textOfFile(resolve(io.cwd, config.schema));
   const schema = requireSchema(config.schema, io);
   const hasSeed = !args.has('no-seed');
   return reportingStartErrors('dev', { config, io }, () => develop({ config, schema, text, hasSeed, io }));

@@ -1,8 +1,11 @@
-/** `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a record, clause by clause. */
+/**
+ * `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a
+ * record, clause by clause.
+ */
 import { ConfigError, unknownName } from '../config.ts';
 import { decide } from '../policy/access.ts';
 import { type Clause, explain, requestedId as idOf } from '../policy/analyse/explanation.ts';
-import { needsOf } from '../policy/analyse/policy-needs.ts';
+import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
 import { ACTIONS, type Action, type Policy, type PolicyRequest, type Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
@@ -144,7 +147,7 @@ async function ruleLines(question: Question, rule: Policy, index: number): Promi
 async function writeOf({ store, collection, action, request }: Question, rule: Policy, stored: Row) {
   const source = { store, q: store.db };
   const { name } = collection;
-  const { record: needs, requested: operands } = needsOf(rule.checked);
+  const { record: needs, requested: operands } = policyNeedsOf(rule.checked);
   const requested = operands.flatMap(({ operand, needs: inner }) => {
     const id = idOf(operand, request);
     return id === undefined ? [] : [{ ...id, needs: inner }];

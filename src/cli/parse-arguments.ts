@@ -1,4 +1,7 @@
-/** The words after a command: `--flag value`, `--flag=value`, switches, and positional arguments; `--` ends the flags. */
+/**
+ * The words after a command: `--flag value`, `--flag=value`, switches, and positional arguments;
+ * `--` ends the flags.
+ */
 import { parseArgs } from 'node:util';
 import { unknownName } from '../config.ts';
 import { Arguments } from './arguments.ts';

@@ -22,8 +22,8 @@ interface SeedFile {
 }
 
 /**
- * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or not at all; a file with
- * a fault keeps no other from being loaded. `only`: these collections.
+ * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or
+ * not at all; a file with a fault keeps no other from being loaded. `only`: these collections.
  */
 export async function loadSeed(db: Database, schema: Schema, cwd: string, only?: ReadonlySet<string>): Promise<Seeded> {
   if (schema.seed === undefined) return { done: [], faults: [] };

@@ -106,7 +106,10 @@ export async function requireFreePort({ host, port }: Config): Promise<void> {
   await new Promise((resolve) => probe.close(resolve));
 }
 
-/** A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not keep the service from starting. */
+/**
+ * A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not
+ * keep the service from starting.
+ */
 export async function openSocket(folder: string, service: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
   try {
     return await listenForCommands(

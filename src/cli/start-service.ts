@@ -1,4 +1,7 @@
-/** The running service: its parts start in order and stop in the reverse order. Its schema can be replaced while it runs. */
+/**
+ * The running service: its parts start in order and stop in the reverse order. Its schema can be
+ * replaced while it runs.
+ */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';

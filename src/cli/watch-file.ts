@@ -6,8 +6,9 @@ import { basename, dirname } from 'node:path';
 const DEBOUNCE_MS = 10;
 
 /**
- * Watches the folder: a watch on the file itself would follow the file that a rename replaces. `onChange` gets the time of
- * the first event (`performance.now()`). Returns what ends the watch. Throws where the folder cannot be watched.
+ * Watches the folder: a watch on the file itself would follow the file that a rename replaces.
+ * `onChange` gets the time of the first event (`performance.now()`). Returns what ends the watch.
+ * Throws where the folder cannot be watched.
  */
 export function watchFile(
   path: string,

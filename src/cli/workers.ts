@@ -1,6 +1,7 @@
 /**
- * Several processes behind one port. The primary brings the database to the schema, starts the workers, and replaces a worker that exits unexpectedly;
- * the workers share nothing but the database.
+ * Several processes behind one port. The primary brings the database to the schema, starts the
+ * workers, and replaces a worker that exits unexpectedly; the workers share nothing but the
+ * database.
  */
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';

@@ -1,6 +1,7 @@
 /**
- * The database for a command. A running server with an embedded database is its only user, so a command that finds the folder in use is run inside that
- * server, over its socket (admin-socket.ts); there it gets the server's own database and sessions.
+ * The database for a command. A running server with an embedded database is its only user, so a
+ * command that finds the folder in use is run inside that server, over its socket
+ * (admin-socket.ts); there it gets the server's own database and sessions.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types come from `bylaw types`. */
+/**
+ * The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types
+ * come from `bylaw types`.
+ */
 import { Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';

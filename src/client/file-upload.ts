@@ -44,7 +44,8 @@ export async function uploadFile<R extends object>(
   form.append('file', file, options.name ?? (file as Partial<File>).name ?? 'file');
   const headers = { 'idempotency-key': crypto.randomUUID() };
   if (options.onProgress !== undefined && uploadRequest !== undefined) {
-    // fetch reports no progress of what it sends. A refresh happens before, because an upload is not sent twice for nothing.
+    // fetch reports no progress of what it sends. A refresh happens before, because an upload is
+    // not sent twice for nothing.
     await transport.send('/api/auth/me');
     return sendWithProgress(transport, form, { ...options, headers, size: file.size, request: new uploadRequest() });
   }

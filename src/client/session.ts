@@ -19,8 +19,9 @@ const exclusive: Exclusive = (name, work) => {
 };
 
 /**
- * The tokens of one login. A refresh token is single use, so only one refresh runs at a time: callers of this page share it, and other tabs
- * wait for the lock and then find the successor in the storage.
+ * The tokens of one login. A refresh token is single use, so only one refresh runs at a time:
+ * callers of this page share it, and other tabs wait for the lock and then find the successor in
+ * the storage.
  */
 export class Session {
   readonly #key: string;
@@ -48,8 +49,8 @@ export class Session {
   }
 
   /**
-   * The tokens to go on with after `spent` was rejected, or undefined where the session has ended. `exchange` trades a refresh token for
-   * its successors; undefined where the service rejected it.
+   * The tokens to go on with after `spent` was rejected, or undefined where the session has ended.
+   * `exchange` trades a refresh token for its successors; undefined where the service rejected it.
    */
   refresh(spent: string, exchange: (refreshToken: string) => Promise<Tokens | undefined>): Promise<Tokens | undefined> {
     this.#refreshing ??= exclusive(this.#key, async () => {

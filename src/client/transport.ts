@@ -82,7 +82,10 @@ export class Transport {
     return `${this.baseUrl}${path}${text === '' ? '' : `?${text}`}`;
   }
 
-  /** A spent token of the last 10 s gives a further successor, so that a refresh whose answer was lost may be repeated. */
+  /**
+   * A spent token of the last 10 s gives a further successor, so that a refresh whose answer was
+   * lost may be repeated.
+   */
   async #exchange(refreshToken: string): Promise<Tokens | undefined> {
     const call: Call = { method: 'POST', body: { refresh_token: refreshToken }, repeatable: true, anonymous: true };
     const response = await this.#tried('/api/auth/token/refresh', call, undefined);

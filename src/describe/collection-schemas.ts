@@ -1,4 +1,5 @@
 /** JSON Schemas and parameters of collections: records, what a write takes, filters, `expand`. */
+import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
@@ -182,8 +183,6 @@ function expandProperties(relations: readonly Relation[], typeName: TypeName): J
     ...(cuttable.length > 0 ? { expand_more: more } : {}),
   };
 }
-
-const isToMany = ({ kind }: Relation): boolean => kind === 'has_many' || kind === 'many_to_many';
 
 function createSchema(collection: Collection): Json {
   const writables = writablesOf(collection);

@@ -61,7 +61,10 @@ export const HEADERS = {
 } as const;
 type HeaderName = keyof typeof HEADERS;
 
-/** A route of the table, as far as its description goes. `{collection}` in a text is replaced by the collection's name. */
+/**
+ * A route of the table, as far as its description goes. `{collection}` in a text is replaced by the
+ * collection's name.
+ */
 export interface Operation {
   readonly method: string;
   readonly path: string;

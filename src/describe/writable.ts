@@ -1,4 +1,7 @@
-/** What a write may and must hold, for the OpenAPI document and the TypeScript types; and the names of generated types. */
+/**
+ * What a write may and must hold, for the OpenAPI document and the TypeScript types; and the names
+ * of generated types.
+ */
 
 import type { BelongsTo, Collection, Field, HasOne, ManyToMany, Relation } from '../schema/model.ts';
 import { singularOf } from './singular.ts';
@@ -67,8 +70,9 @@ export const OTHER_TYPES: readonly string[] = [
 const SUFFIXES = ['', 'Create', 'Update', 'Filters'] as const;
 
 /**
- * Names of the types of records: `team_members` → `TeamMember`. Collections that would share a name, or one that is taken, keep their plural
- * (`TeamMembers`); what still clashes gets `Record`, and at last the collection's own spelling. The order of the collections does not matter.
+ * Names of the types of records: `team_members` → `TeamMember`. Collections that would share a
+ * name, or one that is taken, keep their plural (`TeamMembers`); what still clashes gets `Record`,
+ * and at last the collection's own spelling. The order of the collections does not matter.
  */
 export function typeNames(collections: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...collections];

@@ -1,13 +1,14 @@
 /**
- * `bylaw/policy`: policies without the service, in Node and in a browser. A text is compiled once; the policy is then asked about records in
- * memory (`test`) or turned into a SQL condition (`where`). Both say the same, as they do in the service.
+ * `bylaw/policy`: policies without the service, in Node and in a browser. A text is compiled once;
+ * the policy is then asked about records in memory (`test`) or turned into a SQL condition
+ * (`where`). Both say the same, as they do in the service.
  */
 
 import { parse } from '../../grammar/parser.ts';
-import { PolicyError, type PolicyIssue, placeOf } from '../../grammar/policy-error.ts';
+import { lineAndColumn, PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 import { print } from '../../grammar/printer.ts';
 import { examine } from '../policy/check/checker.ts';
-import { compileChecked, compile as compilePolicy } from '../policy/compile.ts';
+import { type CatalogPlace, compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
 import { readSchemaCatalog } from '../schema/load.ts';
@@ -53,18 +54,18 @@ export class Policy {
   readonly collection: string;
   readonly action: Action;
   readonly #catalog: Catalog;
-  readonly #options: { readonly codegen: boolean };
+  readonly #codegen: boolean;
   readonly #stored: CompiledPolicy;
   #inMemory: { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } | undefined;
 
   /** INVARIANT: `text` was checked against `catalog` without an error. */
-  constructor(text: string, place: CatalogPlace, options: { readonly codegen: boolean }) {
-    this.#stored = compilePolicy(text, place, options);
+  constructor(text: string, place: CatalogPlace, codegen: boolean) {
+    this.#stored = compilePolicy(text, place, { codegen });
     this.text = format(text);
     this.collection = place.collection;
     this.action = place.action;
     this.#catalog = place.catalog;
-    this.#options = options;
+    this.#codegen = codegen;
   }
 
   /** About stored records, which have what the schema requires. */
@@ -77,8 +78,8 @@ export class Policy {
   }
 
   /**
-   * About records as a caller gives them, where any value may be missing. `fails` is true where the policy is definitely false, so that
-   * unknown can be told from false.
+   * About records as a caller gives them, where any value may be missing. `fails` is true where the
+   * policy is definitely false, so that unknown can be told from false.
    */
   get inMemory(): { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } {
     this.#inMemory ??= this.#compileInMemory();
@@ -88,17 +89,12 @@ export class Policy {
   #compileInMemory() {
     const { text, collection, action } = this;
     const catalog = withoutRequired(this.#catalog);
-    const holds = compilePolicy(text, { catalog, collection, action }, this.#options);
+    const options = { codegen: this.#codegen };
+    const holds = compilePolicy(text, { catalog, collection, action }, options);
     const { checked } = holds;
     const negated = { kind: 'not', item: checked, span: checked.span } as const;
-    return { holds, fails: compileChecked({ checked: negated, text, catalog, action }, this.#options) };
+    return { holds, fails: compileChecked({ checked: negated, text, catalog, action }, options) };
   }
-}
-
-interface CatalogPlace {
-  readonly catalog: Catalog;
-  readonly collection: string;
-  readonly action: Action;
 }
 
 function withoutRequired(catalog: Catalog): Catalog {
@@ -112,9 +108,12 @@ function withoutRequired(catalog: Catalog): Catalog {
   return { ...catalog, collections: new Map(collections) };
 }
 
-/** Throws PolicyError with every fault of the text, SchemaError for a schema with errors, TypeError for an unknown collection. */
+/**
+ * Throws PolicyError with every fault of the text, SchemaError for a schema with errors, TypeError
+ * for an unknown collection.
+ */
 export function compile(text: string, { schema, collection, action, codegen = true }: CompileOptions): Policy {
-  return new Policy(text, { catalog: catalogFor(schema, collection), collection, action }, { codegen });
+  return new Policy(text, { catalog: catalogFor(schema, collection), collection, action }, codegen);
 }
 
 export interface TestInput {
@@ -125,8 +124,9 @@ export interface TestInput {
 }
 
 /**
- * true, false, or null where the policy is unknown; only true allows. Throws TypeError for a value that is not of its field's type, and for a
- * related record that the policy reads and that `record` only names by its id.
+ * true, false, or null where the policy is unknown; only true allows. Throws TypeError for a value
+ * that is not of its field's type, and for a related record that the policy reads and that `record`
+ * only names by its id.
  */
 export function test(policy: Policy, { record, request, next }: TestInput): boolean | null {
   const { catalog, collection } = policy;
@@ -150,7 +150,10 @@ export interface WhereInput {
   readonly alias?: string;
 }
 
-/** The stored records for which the policy is true. Throws TypeError for a policy that names `@next`: it is not about stored records. */
+/**
+ * The stored records for which the policy is true. Throws TypeError for a policy that names
+ * `@next`: it is not about stored records.
+ */
 export function where(policy: Policy, input: WhereInput = {}): Where {
   return specialise(policy, input).where(input.alias);
 }
@@ -188,7 +191,7 @@ export interface PlacedIssue extends PolicyIssue {
 /** Every error and warning about the text, in its order. Throws SchemaError and TypeError as `compile` does. */
 export function check(text: string, { schema, collection, action }: PolicyPlace): readonly PlacedIssue[] {
   const { issues } = examine(text, { catalog: catalogFor(schema, collection), collection, action });
-  return issues.map((issue) => ({ ...issue, ...placeOf(text, issue.span.start) }));
+  return issues.map((issue) => ({ ...issue, ...lineAndColumn(text, issue.span.start) }));
 }
 
 /** The canonical form, without comments. Throws PolicyError where the text cannot be parsed. */

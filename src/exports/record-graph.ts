@@ -12,8 +12,9 @@ export interface RecordGraph {
 }
 
 /**
- * Throws TypeError for a value that is not of its field's type. Names that the collection does not have are ignored. What is related to the two records
- * is one database, in which the record is as it was before the update.
+ * Throws TypeError for a value that is not of its field's type. Names that the collection does not
+ * have are ignored. What is related to the two records is one database, in which the record is as
+ * it was before the update.
  */
 export function recordGraph(catalog: Catalog, collection: string, record: object, next: object): RecordGraph {
   const graph = new Graph(catalog);

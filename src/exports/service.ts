@@ -40,8 +40,9 @@ export interface RunningService {
 }
 
 /**
- * Brings the database to the schema and serves it. Reads no command line and no environment. Throws SchemaError for a schema with errors, and what
- * `bylaw serve` reports for a database that cannot be reached, a folder in use, or a migration that would lose data.
+ * Brings the database to the schema and serves it. Reads no command line and no environment. Throws
+ * SchemaError for a schema with errors, and what `bylaw serve` reports for a database that cannot
+ * be reached, a folder in use, or a migration that would lose data.
  */
 export async function createService(options: ServiceOptions = {}): Promise<RunningService> {
   const schema = schemaFrom(options.schema ?? 'bylaw.yaml');

@@ -1,6 +1,7 @@
 /**
- * Frees the memory of a buffer immediately; the buffer is empty afterwards. V8 marks the whole heap whenever buffers
- * hold some 64 MB, dead ones included. Without this, that happens every 64 MB of a file, and takes longer than the file.
+ * Frees the memory of a buffer immediately; the buffer is empty afterwards. V8 marks the whole heap
+ * whenever buffers hold some 64 MB, dead ones included. Without this, that happens every 64 MB of a
+ * file, and takes longer than the file.
  */
 export function freeBuffer({ buffer, byteLength }: Buffer): void {
   // Other buffers may share the memory.

@@ -1,6 +1,7 @@
 /**
- * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of a hash of the id, so that no folder grows large.
- * Bytes arrive under `incoming/`, are synced there, and are renamed into their place. A variant lies beside its original.
+ * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of a hash of the id, so that
+ * no folder grows large. Bytes arrive under `incoming/`, are synced there, and are renamed into
+ * their place. A variant lies beside its original.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';

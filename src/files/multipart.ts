@@ -1,4 +1,7 @@
-/** Reads multipart/form-data as a stream of parts (RFC 7578). formidable finds the boundaries; the limits are enforced here. */
+/**
+ * Reads multipart/form-data as a stream of parts (RFC 7578). formidable finds the boundaries; the
+ * limits are enforced here.
+ */
 import type { IncomingMessage } from 'node:http';
 import { MultipartParser } from 'formidable';
 import { Problem } from '../problem.ts';
@@ -31,9 +34,10 @@ const IN_DATA = MultipartParser.STATES.PART_DATA;
 const CR = 13;
 
 /**
- * formidable's parser, fed directly: used as a stream, it would cost an object and a turn of the event loop per event.
- * It reads every byte of a part in JavaScript, so bytes that cannot hold a boundary bypass it: a native search finds the
- * boundary, and the parser gets the bytes from the place where one begins, or may begin.
+ * formidable's parser, fed directly: used as a stream, it would cost an object and a turn of the
+ * event loop per event. It reads every byte of a part in JavaScript, so bytes that cannot hold a
+ * boundary bypass it: a native search finds the boundary, and the parser gets the bytes from the
+ * place where one begins, or may begin.
  */
 class Parser extends MultipartParser {
   declare readonly boundary: Buffer;

@@ -30,7 +30,10 @@ export async function checkQuota(q: Queryable, { userId, quota, size }: Claim): 
   if ((await usedBy(q, userId)) + size > quota) throw overQuota(quota);
 }
 
-/** In the transaction that creates the record. The lock puts the uploads of a user in a row, so that together they stay within the quota. */
+/**
+ * In the transaction that creates the record. The lock puts the uploads of a user in a row, so that
+ * together they stay within the quota.
+ */
 export async function takeQuota(tx: Transaction, claim: Claim): Promise<void> {
   await tx.rows(sql`
     SELECT 1

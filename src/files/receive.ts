@@ -1,4 +1,7 @@
-/** An upload on its way from the socket into storage: measured, hashed and sniffed as it passes, never whole in memory. */
+/**
+ * An upload on its way from the socket into storage: measured, hashed and sniffed as it passes,
+ * never whole in memory.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Fault, Problem } from '../problem.ts';

@@ -1,7 +1,7 @@
 /**
- * Links that act for the session that made them, for a few minutes and for the content of one file. A link grants
- * nothing by itself: a request with it is decided as a request of that session would be now, so a logout, a lost role or
- * a changed record ends it.
+ * Links that act for the session that made them, for a few minutes and for the content of one file.
+ * A link grants nothing by itself: a request with it is decided as a request of that session would
+ * be now, so a logout, a lost role or a changed record ends it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from '../problem.ts';

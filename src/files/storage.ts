@@ -1,6 +1,6 @@
 /**
- * Where bytes are stored. There are two implementations: a local folder, and a server that speaks S3. The bytes of a key
- * never change: other content has another key.
+ * Where bytes are stored. There are two implementations: a local folder, and a server that speaks
+ * S3. The bytes of a key never change: other content has another key.
  */
 
 /** The id of a file; for a variant, followed by a dot and the variant's name. */
@@ -38,7 +38,10 @@ export interface Storage {
   sizes(id: string): Promise<ReadonlyMap<Key, number>>;
   /** Deletes a file and its variants. */
   remove(id: string): Promise<void>;
-  /** An address at which the client itself gets the bytes for a short time; undefined if they come through this service. */
+  /**
+   * An address at which the client itself gets the bytes for a short time; undefined if they come
+   * through this service.
+   */
   redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
   /** Deletes bytes without a record. Returns how many keys were deleted. */
   sweep(order: Sweep): Promise<number>;

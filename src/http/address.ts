@@ -26,7 +26,7 @@ export function addressReader(proxies: readonly string[]): AddressReader {
   };
 }
 
-const peerOf = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '');
+const peerOf = (request: IncomingMessage): string => unmapped(request.socket.remoteAddress ?? '');
 
 const FORWARDING_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'];
 
@@ -50,12 +50,12 @@ function forwardedFor(request: IncomingMessage): readonly string[] {
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
   return text
     .split(',')
-    .map((hop) => plain(hop.trim()))
+    .map((hop) => unmapped(hop.trim()))
     .filter((hop) => hop !== '');
 }
 
 /** `::ffff:10.0.0.1` is 10.0.0.1. */
-const plain = (address: string): string =>
+const unmapped = (address: string): string =>
   address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
 
 const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');

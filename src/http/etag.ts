@@ -1,6 +1,7 @@
 /**
- * Entity tags. `"<version>.<digest>"`: If-Match compares the version of the record, which the store keeps; If-None-Match compares the whole tag,
- * because the representation also depends on the expanded relations and on what the caller may see.
+ * Entity tags. `"<version>.<digest>"`: If-Match compares the version of the record, which the store
+ * keeps; If-None-Match compares the whole tag, because the representation also depends on the
+ * expanded relations and on what the caller may see.
  */
 import { createHash } from 'node:crypto';
 

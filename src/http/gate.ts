@@ -1,7 +1,9 @@
 /**
- * The one gate. Every request enters through it: who is asking, whether the address exists, and whether the rules can allow it at all.
- * The store does nothing without an `AccessContext`, and only `admissionOf(ctx)`, which only this gate sets, gives one to a handler.
- * The order: 401 · unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is read.
+ * The one gate. Every request enters through it: who is asking, whether the address exists, and
+ * whether the rules can allow it at all. The store does nothing without an `AccessContext`, and
+ * only `admissionOf(ctx)`, which only this gate sets, gives one to a handler. The order: 401 ·
+ * unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is
+ * read.
  */
 import type { Context } from 'koa';
 import type { Caller } from '../auth/caller.ts';

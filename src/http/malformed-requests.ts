@@ -11,7 +11,10 @@ import { detailsOf } from './errors.ts';
 import type { Logger } from './log.ts';
 import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 
-/** A client that is still sending gets this long to read the answer; after an immediate close it might see only a reset. */
+/**
+ * A client that is still sending gets this long to read the answer; after an immediate close it
+ * might see only a reset.
+ */
 const LINGER_MS = 1_000;
 
 type NodeResponse = ServerResponse<IncomingMessage>;

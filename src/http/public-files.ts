@@ -1,6 +1,6 @@
 /**
- * The files of a front end (`--public DIR`). Only what lies in the folder is served: no dot file, and nothing that a symbolic
- * link leads to outside of it.
+ * The files of a front end (`--public DIR`). Only what lies in the folder is served: no dot file,
+ * and nothing that a symbolic link leads to outside of it.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -52,15 +52,18 @@ export class PublicFiles {
       const found = await stat(path);
       return found.isFile() ? { path, size: found.size, modified: found.mtimeMs } : undefined;
     } catch (error) {
-      if (ABSENT.has(String((error as NodeJS.ErrnoException).code))) return undefined;
+      if (UNREADABLE.has(String((error as NodeJS.ErrnoException).code))) return undefined;
       throw error;
     }
   }
 }
 
-const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES']);
+const UNREADABLE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES']);
 
-/** Decoded; the last one is empty for a path that ends in `/`. Undefined for a path that can name no file of the folder. */
+/**
+ * Decoded; the last one is empty for a path that ends in `/`. Undefined for a path that can name no
+ * file of the folder.
+ */
 function segmentsOf(path: string): readonly string[] | undefined {
   let segments: readonly string[];
   try {
@@ -83,8 +86,9 @@ const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 const BUILT = new Set(['assets', 'immutable', '_next']);
 
 /**
- * Whether a build tool named the file by its content: by 8 hexadecimal digits or more (webpack, esbuild), or in its own
- * folder by 8 characters of base64url (Vite). Names that merely look like it would be kept for a year: in doubt, they are not.
+ * Whether a build tool named the file by its content: by 8 hexadecimal digits or more (webpack,
+ * esbuild), or in its own folder by 8 characters of base64url (Vite). Names that merely look like
+ * it would be kept for a year: in doubt, they are not.
  */
 export function isHashed(segments: readonly string[]): boolean {
   const last = lastWordOf(segments.at(-1)!);
@@ -132,7 +136,10 @@ function lastWordOf(name: string): string | undefined {
   return stem === 0 && dash === -1 ? undefined : part.slice(dash + 1);
 }
 
-/** Scripts of this site and those that stand in the page itself; no script of another site, no plug-in, no frame around it. */
+/**
+ * Scripts of this site and those that stand in the page itself; no script of another site, no
+ * plug-in, no frame around it.
+ */
 export function policyOf(page: string): string {
   const inline = [...page.matchAll(/<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>/gi)].map(
     ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,

@@ -1,4 +1,7 @@
-/** Every answer names its request: by the caller's own `X-Request-Id` where it is harmless in a log, else by a new one. */
+/**
+ * Every answer names its request: by the caller's own `X-Request-Id` where it is harmless in a log,
+ * else by a new one.
+ */
 import { randomUUID } from 'node:crypto';
 import type { Context, Next } from 'koa';
 

@@ -1,4 +1,7 @@
-/** Finds the route of a request: the first in the list that matches path and method. `Allow` lists the methods of all that match the path. */
+/**
+ * Finds the route of a request: the first in the list that matches path and method. `Allow` lists
+ * the methods of all that match the path.
+ */
 import Router from '@koa/router';
 import type { Route } from './route.ts';
 

@@ -5,8 +5,9 @@ import type { Collection } from '../schema/model.ts';
 import type { App } from './app.ts';
 
 /**
- * Who may enter. `public`: credentials are ignored. `session`: a caller with a valid credential. `optional`: the caller, where a valid credential is sent.
- * An action: a valid caller with the permit for that action, which the gate decides before the handler runs.
+ * Who may enter. `public`: credentials are ignored. `session`: a caller with a valid credential.
+ * `optional`: the caller, where a valid credential is sent. An action: a valid caller with the
+ * permit for that action, which the gate decides before the handler runs.
  */
 export type Door = 'public' | 'optional' | 'session' | ActionDoor;
 
@@ -29,7 +30,10 @@ export interface Route {
   readonly ownSite?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
-  /** Takes the paths that no other route has anything to do with: those whose first segment is in none of their paths. */
+  /**
+   * Takes the paths that no other route has anything to do with: those whose first segment is in
+   * none of their paths.
+   */
   readonly isFallback?: true;
   readonly handle: (ctx: Context, app: App) => Promise<void> | void;
 }

@@ -1,6 +1,7 @@
 /**
- * Koa without endpoints: the list of routes comes in, a server comes out. A request passes, in this order, request id → log and metrics →
- * the error door → Host and Expect → CORS → the route → the gate → Accept → the handler.
+ * Koa without endpoints: the list of routes comes in, a server comes out. A request passes, in this
+ * order, request id → log and metrics → the error door → Host and Expect → CORS → the route → the
+ * gate → Accept → the handler.
  */
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';

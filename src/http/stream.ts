@@ -3,8 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 
 /**
- * Requests a chunk when the socket has sent the previous one, so that its memory can be reused; with a body that Koa pipes there is no such signal. The head
- * is sent with the first chunk, so errors until then still get a response.
+ * Requests a chunk when the socket has sent the previous one, so that its memory can be reused;
+ * with a body that Koa pipes there is no such signal. The head is sent with the first chunk, so
+ * errors until then still get a response.
  */
 export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): Promise<void> {
   const { res } = ctx;

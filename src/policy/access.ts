@@ -1,6 +1,7 @@
 /**
- * The gate: the only maker of permits. The store asks for a permit in its types, and a permit is had only by deciding the rules of an action for one
- * request. The rules of an action are a union; an action without a rule is denied.
+ * The gate: the only maker of permits. The store asks for a permit in its types, and a permit is
+ * had only by deciding the rules of an action for one request. The rules of an action are a union;
+ * an action without a rule is denied.
  */
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
@@ -35,7 +36,10 @@ export class Permit {
     make = (rules) => new Permit(rules, GATE);
   }
 
-  /** The permitted records, by the name of their row: the stored row of a list, read or delete, the written row of a create. */
+  /**
+   * The permitted records, by the name of their row: the stored row of a list, read or delete, the
+   * written row of a create.
+   */
   where(alias: string): Sql {
     return unionOf(
       this.verdict,
@@ -63,8 +67,8 @@ export class Permit {
 }
 
 /**
- * A rule that does not name `@next` must hold for the stored and for the written record, and one and the same rule for both. A rule that names
- * `@next` is asked once, of both records.
+ * A rule that does not name `@next` must hold for the stored and for the written record, and one
+ * and the same rule for both. A rule that names `@next` is asked once, of both records.
  */
 export class UpdatePermit {
   readonly verdict: Residual['verdict'];
@@ -82,7 +86,10 @@ export class UpdatePermit {
     return this.verdict === 'depends' && this.#pure.length < this.#rules.length;
   }
 
-  /** A boolean expression (NULL is not true) for each rule that reads one record, asked of the stored row. None when the verdict is settled. */
+  /**
+   * A boolean expression (NULL is not true) for each rule that reads one record, asked of the
+   * stored row. None when the verdict is settled.
+   */
   columns(alias: string): readonly Sql[] {
     return this.verdict === 'depends' ? this.#pure.map(({ residual }) => residual.where(alias)) : [];
   }

@@ -1,4 +1,7 @@
-/** Text by Unicode code point, which is PostgreSQL's "C" collation over UTF-8 and is not the UTF-16 order of JavaScript's `<`. */
+/**
+ * Text by Unicode code point, which is PostgreSQL's "C" collation over UTF-8 and is not the UTF-16
+ * order of JavaScript's `<`.
+ */
 
 const SURROGATES = 0xd800;
 
@@ -8,20 +11,23 @@ export function compareText(left: string, right: string): number {
   for (let i = 0; i < length; i++) {
     const a = left.charCodeAt(i);
     const b = right.charCodeAt(i);
-    if (a !== b) return placeOf(a) - placeOf(b);
+    if (a !== b) return rankOfUnit(a) - rankOfUnit(b);
   }
   return left.length - right.length;
 }
 
 /** A surrogate encodes a code point above U+FFFF, so it ranks above U+E000…U+FFFF. */
-function placeOf(unit: number): number {
+function rankOfUnit(unit: number): number {
   if (unit < SURROGATES) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }
 
 const LAST_CODE_POINT = 0x10ffff;
 
-/** The least well-formed text above every text that starts with `prefix`; none for the empty text and for a run of U+10FFFF. */
+/**
+ * The least well-formed text above every text that starts with `prefix`; none for the empty text
+ * and for a run of U+10FFFF.
+ */
 export function successorOf(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();

@@ -1,5 +1,6 @@
 /**
- * The pipeline. A policy is parsed and checked once; each request specialises it; each signature of requests is lowered once.
+ * The pipeline. A policy is parsed and checked once; each request specialises it; each signature of
+ * requests is lowered once.
  *
  *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
@@ -17,7 +18,7 @@ import { PROCESS_MEMORY, Shape, ShapeCache, type ShapeMemory } from './residual.
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual } from './types.ts';
 import { readsNext } from './visit.ts';
 
-export interface Place {
+export interface CatalogPlace {
   readonly catalog: Catalog;
   readonly collection: string;
   readonly action: Action;
@@ -38,7 +39,7 @@ export interface CheckedPolicy {
 }
 
 /** Throws PolicyError with every error of the text. */
-export function compile(text: string, place: Place, options?: CompileOptions): Policy {
+export function compile(text: string, place: CatalogPlace, options?: CompileOptions): Policy {
   // Parse
   const { expr, issues: syntax } = parse(text);
   if (expr === undefined) throw new PolicyError(text, syntax);

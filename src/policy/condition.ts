@@ -1,16 +1,19 @@
 /**
- * The lowered form: conditions that are definitely true or not, without negation and without a third value. Both printers read it.
- * INVARIANT: a test over something absent is not true; a printer adds the null tests that its language needs, and no others.
+ * The lowered form: conditions that are definitely true or not, without negation and without a
+ * third value. Both printers read it. INVARIANT: a test over something absent is not true; a
+ * printer adds the null tests that its language needs, and no others.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
+import type { Scalar } from './values.ts';
 
 /** A row that a condition reads: 0 is the record, 1 the resulting record, the others are bound by an `exists`. */
 export interface Source {
   readonly id: number;
   /**
-   * A written row is the record that a write produces. It holds the ids of its has_one partner and many_to_many members, because the database does not
-   * have them yet. INVARIANT: only a root is written; every related row is read from the database before the write.
+   * A written row is the record that a write produces. It holds the ids of its has_one partner and
+   * many_to_many members, because the database does not have them yet. INVARIANT: only a root is
+   * written; every related row is read from the database before the write.
    */
   readonly state: 'stored' | 'written';
 }
@@ -49,7 +52,6 @@ export interface ColumnRef {
 
 /** What a database parameter needs done to a request's number before it can meet an int column. */
 type Rounding = 'floor' | 'ceil' | 'whole';
-export type Scalar = string | number | boolean;
 
 /** A present value: a literal, or the request's slot `slot`. `type` is the type it is bound as. */
 export type Value = LiteralValue | SlotValue;
@@ -74,7 +76,7 @@ export interface CountRef {
   /** Beyond so many, more make no difference. */
   readonly limit?: number;
 }
-export type Operand = ColumnRef | CountRef | Value;
+export type ConditionOperand = ColumnRef | CountRef | Value;
 
 export type Condition = Const | Junction | Test | NullTest | Exists;
 export interface Const {
@@ -90,15 +92,18 @@ export interface Test {
   readonly kind: 'test';
   readonly op: CompareOp;
   readonly negated: boolean;
-  readonly left: Operand;
-  readonly right: Operand;
+  readonly left: ConditionOperand;
+  readonly right: ConditionOperand;
 }
 export interface NullTest {
   readonly kind: 'null';
   readonly negated: boolean;
   readonly column: ColumnRef;
 }
-/** Some row of `relation`, found by the key of the row that has it, meets `condition`. `negated`: no row does, or the key is null. */
+/**
+ * Some row of `relation`, found by the key of the row that has it, meets `condition`. `negated`: no
+ * row does, or the key is null.
+ */
 export interface Exists {
   readonly kind: 'exists';
   readonly negated: boolean;
@@ -109,8 +114,9 @@ export interface Exists {
   readonly relation: CatalogRelation;
   readonly target: CatalogCollection;
   /**
-   * What `key` holds. `id`: the id of the one row (a belongs_to, or the has_one of a written record). `members`: the ids of the rows (the many_to_many of
-   * a written record). `owner`: the id of the record of `from`, which the rows belong to in the database.
+   * What `key` holds. `id`: the id of the one row (a belongs_to, or the has_one of a written
+   * record). `members`: the ids of the rows (the many_to_many of a written record). `owner`: the id
+   * of the record of `from`, which the rows belong to in the database.
    */
   readonly by: 'id' | 'members' | 'owner';
   readonly key: ColumnRef | SlotValue;

@@ -1,13 +1,17 @@
 /**
- * Number literals against number columns, by value and never rounded. A literal that no double holds is compared as the decimal that was written.
+ * Number literals against number columns, by value and never rounded. A literal that no double
+ * holds is compared as the decimal that was written.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
 
-/** What a comparison of a present number with a literal comes to: a comparison with a number that the column's type holds, or a settled answer. */
+/**
+ * What a comparison of a present number with a literal comes to: a comparison with a number that
+ * the column's type holds, or a settled answer.
+ */
 export type NumberTest = { readonly op: CompareOp; readonly value: number } | boolean;
 /** A number literal; `exact` is its decimal source where no double is that number. */
-export interface Numeral {
+export interface ExactNumber {
   readonly value: number;
   readonly exact?: string | undefined;
 }
@@ -52,7 +56,10 @@ function compareWithDecimal(value: number, source: string): number {
 
 const signOf = (value: bigint): number => (value > 0n ? 1 : value < 0n ? -1 : 0);
 
-/** For a number that lies strictly between two neighbours of the column's type: only the ordering with the lower one is left to ask. */
+/**
+ * For a number that lies strictly between two neighbours of the column's type: only the ordering
+ * with the lower one is left to ask.
+ */
 function between({ direction, negative }: Operator, below: number): NumberTest {
   if (direction === undefined) return negative === true;
   return { op: orderOf(direction, direction === 'up'), value: below };
@@ -72,16 +79,16 @@ function numeralComparison(op: CompareOp): Operator {
 }
 
 /** `column op literal`, for an int column (whole numbers within ±(2^53−1)) or a float column (finite doubles). */
-export function numberTest(column: 'int' | 'float', op: CompareOp, literal: Numeral): NumberTest {
+export function numberTest(column: 'int' | 'float', op: CompareOp, literal: ExactNumber): NumberTest {
   const operator = numeralComparison(op);
   return column === 'int' ? intTest(operator, literal) : floatTest(operator, literal);
 }
 
 /** Whether a number of the column's type can equal the literal. */
-export const canEqual = (column: 'int' | 'float', literal: Numeral): boolean =>
+export const canEqual = (column: 'int' | 'float', literal: ExactNumber): boolean =>
   typeof numberTest(column, equalityOf(true), literal) === 'object';
 
-function intTest(operator: Operator, { value, exact }: Numeral): NumberTest {
+function intTest(operator: Operator, { value, exact }: ExactNumber): NumberTest {
   const off = exact === undefined ? 0 : compareWithDecimal(value, exact);
   // A double beyond 2^53 is an integer, and no stored int reaches it, in either direction of rounding.
   if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return beyond(operator, value > 0);
@@ -96,7 +103,7 @@ function wholeBetween(operator: Operator, floor: number): NumberTest {
   return between(operator, floor);
 }
 
-function floatTest(operator: Operator, { value, exact }: Numeral): NumberTest {
+function floatTest(operator: Operator, { value, exact }: ExactNumber): NumberTest {
   const { symbol: op, direction, negative } = operator;
   if (!Number.isFinite(value)) return beyond(operator, value > 0);
   const off = exact === undefined ? 0 : compareWithDecimal(value, exact);
@@ -107,12 +114,15 @@ function floatTest(operator: Operator, { value, exact }: Numeral): NumberTest {
 }
 
 /** Two present numbers of a request and a policy. */
-export function holdsForNumber(op: CompareOp, left: number, literal: Numeral): boolean {
+export function holdsForNumber(op: CompareOp, left: number, literal: ExactNumber): boolean {
   const test = numberTest('float', op, literal);
   return typeof test === 'boolean' ? test : OPERATORS[test.op].holds(left, test.value);
 }
 
-/** The sign of `left − right`, of two numerals as they were written. No power is raised, however large their exponents. */
+/**
+ * The sign of `left − right`, of two numerals as they were written. No power is raised, however
+ * large their exponents.
+ */
 export function compareNumerals(left: string, right: string): number {
   const [a, b] = [readDecimal(left), readDecimal(right)];
   const sign = signOf(a.digits);

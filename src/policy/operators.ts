@@ -1,26 +1,32 @@
 /**
- * THE table of operators. An entry holds all that an operator is: its type rule, its complement, its meaning in JavaScript and in SQL,
- * and its documentation. The stages look an entry up and use it; none of them knows an operator by name.
+ * THE table of operators. An entry holds all that an operator is: its type rule, its complement,
+ * its meaning in JavaScript and in SQL, and its documentation. The stages look an entry up and use
+ * it; none of them knows an operator by name.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
-import type { Operand, Scalar } from './condition.ts';
+import type { ConditionOperand } from './condition.ts';
 import type { ValueType } from './types.ts';
+import type { Scalar } from './values.ts';
 
 /**
- * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers, datetimes; `element`: a value and a list;
- * `holder`: a list and a value, or two strings; `text`: two strings.
+ * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers,
+ * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`:
+ * two strings.
  */
 type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
 
-/** The two sides of a test as SQL. `render` prints a side, `successor` the least text above all texts that start with a value. */
+/**
+ * The two sides of a test as SQL. `render` prints a side, `successor` the least text above all
+ * texts that start with a value.
+ */
 interface SqlSides {
-  readonly left: Operand;
-  readonly right: Operand;
+  readonly left: ConditionOperand;
+  readonly right: ConditionOperand;
   readonly negated: boolean;
-  render(operand: Operand): Sql;
-  successor(operand: Operand): Sql | undefined;
+  render(operand: ConditionOperand): Sql;
+  successor(operand: ConditionOperand): Sql | undefined;
 }
 
 /** `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a part of a string. */
@@ -48,7 +54,10 @@ export interface Operator {
   readonly mirror?: CompareOp;
   /** For present sides. */
   holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
-  /** An expression over two JavaScript expressions whose values are present. `rank(a, b)` and the sides are all it may name. */
+  /**
+   * An expression over two JavaScript expressions whose values are present. `rank(a, b)` and the
+   * sides are all it may name.
+   */
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
   readonly doc: string;
@@ -58,12 +67,13 @@ export interface Operator {
 }
 
 const COMPARISON_OF_ABSENT = 'unknown when a side is absent, and so is its negation';
-// Explicit on an ordering: the statement then means the same under every default collation, and an index on a "C" column still serves it.
+// Explicit on an ordering: the statement then means the same under every default collation, and an
+// index on a "C" column still serves it.
 const CODE_POINTS = raw(' COLLATE "C"');
 
 const ordersText = (type: ValueType): boolean => type === 'string';
 
-function plain(symbol: string, { left, right, render }: SqlSides): Sql {
+function infix(symbol: string, { left, right, render }: SqlSides): Sql {
   return join([render(left), render(right)], ` ${symbol} `);
 }
 
@@ -85,20 +95,23 @@ function ordering(
     sargable: true,
     js: (left, right, type) =>
       ordersText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`,
-    sql: (sides) => (ordersText(sides.left.type) ? sql`${plain(symbol, sides)}${CODE_POINTS}` : plain(symbol, sides)),
+    sql: (sides) => (ordersText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
     nullMeaning: COMPARISON_OF_ABSENT,
     ...rest,
   };
 }
 
-/** Orders two present values of one type: numbers by value, texts by code point (datetimes and identifiers are ASCII). */
+/**
+ * Orders two present values of one type: numbers by value, texts by code point (datetimes and
+ * identifiers are ASCII).
+ */
 export function rank(left: Scalar, right: Scalar): number {
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
 const textOf = (value: Scalar | readonly Scalar[]): string => value as string;
-const listOf = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
+const asList = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
 const not = (negated: boolean, condition: Sql): Sql => (negated ? sql`NOT ${condition}` : condition);
 
 export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
@@ -111,7 +124,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '=',
     holds: (left, right) => left === right,
     js: (left, right) => `${left} === ${right}`,
-    sql: (sides) => boolean(sides, true) ?? plain('=', sides),
+    sql: (sides) => boolean(sides, true) ?? infix('=', sides),
     doc: 'equal: strings by code point, numbers by value, datetimes to the microsecond, ids in lower case',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.owner = @request.auth.id', '@record.status = "published"'],
@@ -125,7 +138,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '!=',
     holds: (left, right) => left !== right,
     js: (left, right) => `${left} !== ${right}`,
-    sql: (sides) => boolean(sides, false) ?? plain('<>', sides),
+    sql: (sides) => boolean(sides, false) ?? infix('<>', sides),
     doc: 'both present, and not equal',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.status != "draft"'],
@@ -170,7 +183,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'element',
     sargable: true,
     complement: 'not in',
-    holds: (left, right) => listOf(right).includes(left),
+    holds: (left, right) => asList(right).includes(left),
     js: (left, right) => `${right}.includes(${left})`,
     sql: ({ left, right, render }) => sql`${render(left)} = ANY(${render(right)})`,
     doc: 'equal to an element of a literal list, of `@request.auth.roles`, or of a query parameter',
@@ -183,7 +196,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'element',
     negative: true,
     complement: 'in',
-    holds: (left, right) => !listOf(right).includes(left),
+    holds: (left, right) => !asList(right).includes(left),
     js: (left, right) => `!${right}.includes(${left})`,
     sql: ({ left, right, render }) => sql`${render(left)} <> ALL(${render(right)})`,
     doc: 'equal to no element of the list',

@@ -6,12 +6,15 @@ import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Condition } from './condition.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
-import { needsOf, type ShapeNeeds } from './emit/shape-needs.ts';
+import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
 import { type Printing, type Where, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';
 
-/** Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every shape pays a few µs of lowering each time. */
+/**
+ * Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every
+ * shape pays a few µs of lowering each time.
+ */
 const KNOWN_SHAPES = 1024;
 
 type BindingSignature = Binding['signature'];
@@ -119,7 +122,7 @@ export class Shape {
   }
 
   get needs(): ShapeNeeds {
-    this.#needs ??= needsOf(this.cond);
+    this.#needs ??= shapeNeedsOf(this.cond);
     return this.#needs;
   }
 

@@ -55,6 +55,8 @@ export interface CatalogField {
   readonly enum?: readonly (string | number)[];
 }
 export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
+export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
+  relation.kind === 'has_many' || relation.kind === 'many_to_many';
 export interface BelongsTo {
   readonly kind: 'belongs_to';
   readonly name: string;
@@ -90,7 +92,10 @@ export interface ManyToMany {
 
 // ---------------------------------------------------------------- checked tree
 
-/** Where a record comes from: the stored one, the resulting one, a quantifier's element, or an id that the request holds. */
+/**
+ * Where a record comes from: the stored one, the resulting one, a quantifier's element, or an id
+ * that the request holds.
+ */
 export type Scope =
   | { readonly kind: 'record' }
   | { readonly kind: 'next' }
@@ -124,9 +129,10 @@ export interface ColumnOperand {
   readonly span: Span;
 }
 /**
- * A value that the request decides. `type` is the type it is read as, by the strict parsers of `values.ts`; what cannot be read is absent.
- * `list: true` for `@request.auth.roles`, and for a query parameter on the list side of `in` / `contains`.
- * An unknown field of `@request.auth` is an error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
+ * A value that the request decides. `type` is the type it is read as, by the strict parsers of
+ * `values.ts`; what cannot be read is absent. `list: true` for `@request.auth.roles`, and for a
+ * query parameter on the list side of `in` / `contains`. An unknown field of `@request.auth` is an
+ * error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
  */
 export interface RequestOperand {
   readonly kind: 'request';
@@ -138,9 +144,11 @@ export interface RequestOperand {
   readonly span: Span;
 }
 /**
- * A literal already of its final type. int: number; float: number; datetime: canonical `YYYY-MM-DDTHH:MM:SS.ffffffZ`; id: lower-case uuid.
- * A number literal that is not an integer and meets an int keeps type 'float': comparison is by value, never rounded. A numeral that doubles
- * cannot hold exactly has `exact` (its decimal source), and comparison is against that exact decimal value.
+ * A literal already of its final type. int: number; float: number; datetime: canonical
+ * `YYYY-MM-DDTHH:MM:SS.ffffffZ`; id: lower-case uuid. A number literal that is not an integer and
+ * meets an int keeps type 'float': comparison is by value, never rounded. A numeral that doubles
+ * cannot hold exactly has `exact` (its decimal source), and comparison is against that exact
+ * decimal value.
  */
 export interface LiteralOperand {
   readonly kind: 'literal';
@@ -191,8 +199,9 @@ export type Checked =
 
 /**
  * `=`…`>=`: both sides scalar. A bool path as a condition is `path = true`.
- * `in`/`not in`: left scalar, right a list operand. `contains`: left a list operand (element test) or a scalar string (part of a text).
- * `starts with`/`ends with`: scalar strings. `contains` over a to-many relation is a `quantified` any with `element.id = right`.
+ * `in`/`not in`: left scalar, right a list operand. `contains`: left a list operand (element test)
+ * or a scalar string (part of a text). `starts with`/`ends with`: scalar strings. `contains` over a
+ * to-many relation is a `quantified` any with `element.id = right`.
  */
 export interface CheckedCompare {
   readonly kind: 'compare';
@@ -218,8 +227,9 @@ export type Member =
   | { readonly kind: 'field'; readonly field: CatalogField }
   | { readonly kind: 'relation'; readonly relation: BelongsTo | HasOne | ManyToMany };
 /**
- * Some member differs between the stored and the resulting record; `unchanged`: none does. Two-valued: null to null is not a change.
- * `changed_only(…)` means that all other members are unchanged.
+ * Some member differs between the stored and the resulting record; `unchanged`: none does.
+ * Two-valued: null to null is not a change. `changed_only(…)` means that all other members are
+ * unchanged.
  */
 export interface CheckedChanged {
   readonly kind: 'changed';
@@ -243,13 +253,21 @@ export interface CheckContext {
 // ---------------------------------------------------------------- values at run time
 
 /**
- * A record as policies see it: the flat record of the API. Keys: `id`, field names, belongs_to names (id or null).
- * string, bool, number; datetime canonical text; ids lower-case uuid text; null or undefined is absent.
- * A written record (create, `@next`) also has its has_one (an id or null) and its many_to_many (a list of ids), by the relations' names.
+ * A record as policies see it: the flat record of the API. Keys: `id`, field names, belongs_to
+ * names (id or null). string, bool, number; datetime canonical text; ids lower-case uuid text; null
+ * or undefined is absent. A written record (create, `@next`) also has its has_one (an id or null)
+ * and its many_to_many (a list of ids), by the relations' names.
  */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers that no route lets in. */
+/** Reads own properties only: a missing one is undefined, even if the prototype has it. */
+export const own = (row: Row | null | undefined, name: string): unknown =>
+  row != null && Object.hasOwn(row, name) ? row[name] : undefined;
+
+/**
+ * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
+ * that no route lets in.
+ */
 export interface PolicyRequest {
   readonly auth: Row | null;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -257,7 +275,10 @@ export interface PolicyRequest {
   readonly now: string;
 }
 
-/** Rows that a predicate walks to, as the database has them before the write. Answers only for what `needs` declared. */
+/**
+ * Rows that a predicate walks to, as the database has them before the write. Answers only for what
+ * `needs` declared.
+ */
 export interface Related {
   one(collection: string, id: string): Row | undefined;
   /** The element rows of a to-many, or the at most one row of a has_one, of the record `id` of `collection`. */
@@ -289,8 +310,9 @@ export interface Needs {
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
   /**
-   * A SQL condition over the record, whose row is `alias` in the statement: a stored row; for a policy of create, the written row. `next` is the written
-   * row's name, for a policy of update that names `@next`.
+   * A SQL condition over the record, whose row is `alias` in the statement: a stored row; for a
+   * policy of create, the written row. `next` is the written row's name, for a policy of update
+   * that names `@next`.
    */
   where(alias: string, next?: string): Sql;
   /** `where` as a branch of an `or`: relation tests are printed so that an index can serve each branch. */
@@ -298,7 +320,10 @@ export interface Residual {
   /** `next` is needed where a policy of update names `@next`. */
   test(record: Row, related: Related, next?: Row): boolean;
   readonly needs: Needs;
-  /** The same question to the record as a write makes it: the second half of an update rule that does not name `@next`. */
+  /**
+   * The same question to the record as a write makes it: the second half of an update rule that
+   * does not name `@next`.
+   */
   readonly written: Residual;
 }
 export interface Policy {

@@ -1,11 +1,13 @@
 /**
- * Strict, total parsers for values of a request. A value that they cannot parse is null (`undefined`): no value of a request ever
- * reaches a cast of the database. Datetimes are RFC 3339 with an offset; all else is in language.md, "Meaning".
+ * Strict, total parsers for values of a request. A value that they cannot parse is null
+ * (`undefined`): no value of a request ever reaches a cast of the database. Datetimes are RFC 3339
+ * with an offset; all else is in language.md, "Meaning".
  */
+import { JSON_NUMBER } from '../../grammar/tokens.ts';
+
 export type Scalar = string | number | boolean;
 
 const INT = /^-?(?:0|[1-9][0-9]*)$/;
-const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const UUID = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 const DATETIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])(\d\d):(\d\d))$/;
 

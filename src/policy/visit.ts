@@ -4,6 +4,8 @@ import type { Checked, CheckedOperand, Scope } from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
 
+export const isList = (operand: CheckedOperand): boolean => 'list' in operand && operand.list;
+
 /** The conditions directly inside. */
 export function partsOf(checked: Checked): readonly Checked[] {
   switch (checked.kind) {

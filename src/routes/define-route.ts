@@ -1,4 +1,7 @@
-/** How every route is written: its door, its body, its answers and its problems in one value. The document is generated from it. Not a route. */
+/**
+ * How every route is written: its door, its body, its answers and its problems in one value. The
+ * document is generated from it. Not a route.
+ */
 import type { Context } from 'koa';
 import type { Operation, RequestBody } from '../describe/operation.ts';
 import type { App } from '../http/app.ts';

@@ -1,4 +1,7 @@
-/** `conditions:` → named conditions that policies may call. Each body is checked by itself, after those that it calls. */
+/**
+ * `conditions:` → named conditions that policies may call. Each body is checked by itself, after
+ * those that it calls.
+ */
 import { parse } from '../../grammar/parser.ts';
 import { examine } from '../policy/check/checker.ts';
 import { callsIn, type Head, namedCondition, readHead } from '../policy/check/condition-calls.ts';
@@ -7,7 +10,7 @@ import { cutByComment, type Path } from './issue.ts';
 import type { SchemaFile } from './shape.ts';
 import type { SchemaSource } from './source.ts';
 
-interface Place {
+interface ConditionsPlace {
   readonly source: SchemaSource;
   readonly catalog: Catalog;
 }
@@ -22,11 +25,11 @@ interface Declared extends Head {
   readonly path: Path;
 }
 
-export function readConditions(file: SchemaFile, place: Place): Conditions {
+export function readConditions(file: SchemaFile, place: ConditionsPlace): Conditions {
   return new ConditionReader(place, declaredIn(file, place)).read();
 }
 
-function declaredIn({ conditions = {} }: SchemaFile, { source, catalog }: Place): readonly Declared[] {
+function declaredIn({ conditions = {} }: SchemaFile, { source, catalog }: ConditionsPlace): readonly Declared[] {
   const declared: Declared[] = [];
   for (const [key, body] of Object.entries(conditions)) {
     const path = ['conditions', key];
@@ -41,12 +44,12 @@ function declaredIn({ conditions = {} }: SchemaFile, { source, catalog }: Place)
 }
 
 class ConditionReader {
-  readonly #place: Place;
+  readonly #place: ConditionsPlace;
   readonly #declared: ReadonlyMap<string, Declared>;
   readonly #done = new Map<string, NamedCondition>();
   readonly #broken = new Set<string>();
 
-  constructor(place: Place, declared: readonly Declared[]) {
+  constructor(place: ConditionsPlace, declared: readonly Declared[]) {
     this.#place = place;
     this.#declared = new Map(declared.map((each) => [each.name, each]));
   }

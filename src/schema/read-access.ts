@@ -167,12 +167,12 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
 }
 
 /** The text of `when` and its checked tree. */
-interface Condition {
+interface CheckedText {
   readonly text: string;
   readonly checked: Checked;
 }
 
-function readWhen(text: string, place: RulePlace): Condition | undefined {
+function readWhen(text: string, place: RulePlace): CheckedText | undefined {
   const { source, path } = place;
   if (source.cutByComment(path)) {
     source.reportCut(cutByComment(path));
@@ -196,7 +196,7 @@ function wordAdvice(text: string, { catalog, collection, path }: RulePlace): Wor
 }
 
 /** `roles` and `when` are joined as trees, so that spans point into the text that the author wrote. */
-function policyOf(roles: readonly string[], when: Condition | undefined, { catalog, action }: RulePlace): Policy {
+function policyOf(roles: readonly string[], when: CheckedText | undefined, { catalog, action }: RulePlace): Policy {
   if (when === undefined) return compileChecked({ ...hasAnyRole(roles), catalog, action });
   if (roles.length === 0) return compileChecked({ ...when, catalog, action });
   const before = `${when.text}\nand (`;

@@ -60,7 +60,10 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
 const assignsOf = (name: string, assigns: readonly string[], all: ReadonlyMap<string, RoleShape>): readonly string[] =>
   name === ADMIN ? [...all.keys()] : [...new Set(assigns)];
 
-/** Every role that `name` includes, directly or through another, without itself. Roles in a circle have the same rights. */
+/**
+ * Every role that `name` includes, directly or through another, without itself. Roles in a circle
+ * have the same rights.
+ */
 function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly string[] {
   const reached = new Set<string>();
   const open = [...(roles.get(name)?.includes ?? [])];

@@ -40,7 +40,7 @@ export interface PlacedScalar {
   readonly style: Scalar['type'];
   readonly value: unknown;
 }
-interface Place {
+interface LineAndColumn {
   readonly line: number;
   readonly column: number;
 }
@@ -158,7 +158,7 @@ export class SchemaSource {
     return { line: first.line, column: first.column, end_line: last.line, end_column: last.column };
   }
 
-  #placeOf(offset: number): Place {
+  #placeOf(offset: number): LineAndColumn {
     const at = Math.min(offset, this.text.length);
     let low = 0;
     let high = this.#lineStarts.length - 1;

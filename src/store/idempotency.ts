@@ -29,8 +29,9 @@ export interface IdempotencyKey {
 }
 
 /**
- * The kept answer, an opaque text; undefined when this transaction is the first under the key, and must call `keepAnswer` before it ends.
- * A second request in flight waits here until the first ends; if the first fails, the second takes its place.
+ * The kept answer, an opaque text; undefined when this transaction is the first under the key, and
+ * must call `keepAnswer` before it ends. A second request in flight waits here until the first
+ * ends; if the first fails, the second takes its place.
  */
 export async function claimKey(tx: Transaction, asked: IdempotencyKey): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;

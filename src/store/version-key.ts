@@ -1,4 +1,7 @@
-/** The secret that versions of records are keyed by. In the database, so that dumps keep it and every node has the same. */
+/**
+ * The secret that versions of records are keyed by. In the database, so that dumps keep it and
+ * every node has the same.
+ */
 import { randomBytes } from 'node:crypto';
 import { param, raw, type Sql, sql } from '../sql.ts';
 import type { Queryable, Transaction } from './database/contract.ts';

@@ -46,8 +46,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'all asks that no element is false, not that none is other than true',
-    /const exception = complementOf\(this\.#element\(node, \{ place, source \}\)\)/,
-    'const exception = this.#element(node, { place: { ...place, polarity: !place.polarity }, source })',
+    /const exception = complementOf\(this\.#element\(node, place, source\)\)/,
+    'const exception = this.#element(node, { ...place, polarity: !place.polarity }, source)',
   ),
   fault(
     LOWER,
@@ -58,8 +58,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'some element negated',
-    /exists\(this\.#element\(node, \{ place, source \}\), false\)/,
-    'exists(this.#element(node, { place, source }), true)',
+    /exists\(this\.#element\(node, place, source\), false\)/,
+    'exists(this.#element(node, place, source), true)',
   ),
   fault(
     LOWER,

@@ -3,16 +3,17 @@ import { compareText, successorOf } from '../../src/policy/collation.ts';
 import { compile, compileChecked } from '../../src/policy/compile.ts';
 import { RECORD } from '../../src/policy/condition.ts';
 import { closures } from '../../src/policy/emit/closures.ts';
-import { own } from '../../src/policy/emit/decision.ts';
-import { codeOf, javascript } from '../../src/policy/emit/javascript.ts';
+import { javascript, writeCode } from '../../src/policy/emit/javascript.ts';
 import {
   type Catalog,
   type CatalogField,
   NO_RELATED,
+  own,
   type PolicyRequest,
   type Related,
   type Row,
 } from '../../src/policy/types.ts';
+
 import { SAMPLE as catalog, conditionOf } from './sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
@@ -161,7 +162,7 @@ describe('generated code', () => {
   it('holds nothing of the text of the policy or of the request', () => {
     const text = '@record.title = "\\"); steal(); //" or @record.status = @request.query.evil or @record.score > 41976';
     const request = { ...REQUEST, query: { evil: '`steal()`' } };
-    const { code, constants } = codeOf(conditionOf(text, request));
+    const { code, constants } = writeCode(conditionOf(text, request));
     expect(code).not.toMatch(/steal|41976|evil/);
     expect(constants).toEqual(['"); steal(); //', 41976]);
   });

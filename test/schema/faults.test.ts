@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeOf } from '../../grammar/policy-error.ts';
+import { lineAndColumn } from '../../grammar/policy-error.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { FAULTS } from './faults.ts';
 
@@ -10,7 +10,7 @@ function marked(text: string): { readonly text: string; readonly places: readonl
   const offsets = parts.slice(0, -1).map((_, i) => parts.slice(0, i + 1).join('').length);
   return {
     text: plain,
-    places: offsets.map((offset) => placeOf(plain, offset)).map(({ line, column }) => `${line}:${column}`),
+    places: offsets.map((offset) => lineAndColumn(plain, offset)).map(({ line, column }) => `${line}:${column}`),
   };
 }
 

@@ -1,29 +1,30 @@
 /**
- * Explains the decision of a policy on one record: the value of every clause, and what was null in an unknown one. It evaluates the checked tree
- * with three values by itself, so that the explanation does not depend on the lowering that it explains.
+ * Explains the decision of a policy on one record: the value of every clause, and what was null in
+ * an unknown one. It evaluates the checked tree with three values by itself, so that the
+ * explanation does not depend on the lowering that it explains.
  */
 
 import type { Span } from '../../../grammar/syntax.ts';
-import { own } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
 import { readJson, readText } from '../scalar-types.ts';
-import type {
-  Checked,
-  CheckedCompare,
-  CheckedOperand,
-  CheckedQuantified,
-  ColumnOperand,
-  CountOperand,
-  Member,
-  Policy,
-  PolicyRequest,
-  Related,
-  RequestOperand,
-  Residual,
-  Row,
-  Scope,
-  ToManyPath,
+import {
+  type Checked,
+  type CheckedCompare,
+  type CheckedOperand,
+  type CheckedQuantified,
+  type ColumnOperand,
+  type CountOperand,
+  type Member,
+  own,
+  type Policy,
+  type PolicyRequest,
+  type Related,
+  type RequestOperand,
+  type Residual,
+  type Row,
+  type Scope,
+  type ToManyPath,
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
 
@@ -96,10 +97,10 @@ function sentenceOf(clause: Clause): string {
   const verb = clause.value === true ? 'allowed' : 'denied';
   const where = deciding.element === undefined ? '' : ` for ${deciding.element}`;
   const reason = deciding.absent === undefined ? '' : `: ${deciding.absent}`;
-  return `${verb} because \`${deciding.text}\` is ${wordOf(deciding.value)}${where}${reason}`;
+  return `${verb} because \`${deciding.text}\` is ${valueWord(deciding.value)}${where}${reason}`;
 }
 
-const wordOf = (value: ThreeValued): string => (value === undefined ? 'unknown' : String(value));
+const valueWord = (value: ThreeValued): string => (value === undefined ? 'unknown' : String(value));
 
 /** The smallest clause that alone made the whole what it is. */
 function decidingOf(clause: Clause): Clause {
@@ -210,7 +211,7 @@ class Evaluation {
     if ('absent' in right) return { value: undefined, absent: right.absent };
     if (list === undefined) return { value: holdsOf(node)(left.value as Scalar, right.value as Scalar) };
     const literal = list === left ? node.left : node.right;
-    if (isElement(node, { left: left.value, right: right.value })) return { value: member };
+    if (isElement(node, left.value, right.value)) return { value: member };
     if (!list.value.includes(undefined)) return { value: !member };
     return { value: undefined, absent: `an element of \`${this.#text(literal.span)}\` cannot be read` };
   }
@@ -313,13 +314,12 @@ function kleene(kind: 'and' | 'or', parts: readonly Clause[]): ThreeValued {
   return parts.some(({ value }) => value === undefined) ? undefined : !settling;
 }
 
-function isElement(
-  node: CheckedCompare,
-  found: { readonly left: Scalar | readonly unknown[]; readonly right: Scalar | readonly unknown[] },
-): boolean {
+type SideValue = Scalar | readonly unknown[];
+
+function isElement(node: CheckedCompare, left: SideValue, right: SideValue): boolean {
   const { negative, complement } = OPERATORS[node.op];
   const op = negative ? complement! : node.op;
-  const elements = (operand: CheckedOperand, value: Scalar | readonly unknown[]) =>
+  const elements = (operand: CheckedOperand, value: SideValue) =>
     (operand.kind === 'literal' && operand.list ? literalElements(operand) : value) as Scalar | readonly Scalar[];
-  return holdsOf({ ...node, op })(elements(node.left, found.left), elements(node.right, found.right));
+  return holdsOf({ ...node, op })(elements(node.left, left), elements(node.right, right));
 }

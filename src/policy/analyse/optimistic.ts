@@ -7,8 +7,9 @@ import { readsData, readsDataItself } from '../visit.ts';
 const optimisticPolicies = new WeakMap<Policy, Policy>();
 
 /**
- * The rule under the most favourable body: if it denies, no body makes the rule true. Returns a rule that does not read the body as it is.
- * INVARIANT: true wherever the rule can be true. It can only deny; otherwise the rule itself decides with the body.
+ * The rule under the most favourable body: if it denies, no body makes the rule true. Returns a
+ * rule that does not read the body as it is. INVARIANT: true wherever the rule can be true. It can
+ * only deny; otherwise the rule itself decides with the body.
  */
 export function optimistic(policy: Policy, catalog: Catalog): Policy {
   const answer = optimisticPolicies.get(policy) ?? (readsData(policy.checked) ? assumeBody(policy, catalog) : policy);

@@ -1,4 +1,7 @@
-/** Every relation that a whole policy walks, not only what a request leaves of it: an explanation looks at every clause. */
+/**
+ * Every relation that a whole policy walks, not only what a request leaves of it: an explanation
+ * looks at every clause.
+ */
 import type {
   Checked,
   CheckedChanged,
@@ -30,7 +33,7 @@ interface Requested {
   readonly operand: RequestOperand;
   readonly root: Node;
 }
-interface Place {
+interface NeedsPlace {
   readonly root: Node;
   readonly requested: Map<string, Requested>;
   readonly variables: ReadonlyMap<string, Node>;
@@ -38,8 +41,8 @@ interface Place {
 
 const nodeOf = (relation: string): Node => ({ relation, children: new Map() });
 
-export function needsOf(checked: Checked): PolicyNeeds {
-  const place: Place = { root: nodeOf(''), requested: new Map(), variables: new Map() };
+export function policyNeedsOf(checked: Checked): PolicyNeeds {
+  const place: NeedsPlace = { root: nodeOf(''), requested: new Map(), variables: new Map() };
   collect(checked, place);
   const requested = [...place.requested.values()].map(({ operand, root }) => ({ operand, needs: toNeeds(root) }));
   return { record: toNeeds(place.root), requested };
@@ -48,7 +51,7 @@ export function needsOf(checked: Checked): PolicyNeeds {
 const toNeeds = ({ children }: Node): readonly Need[] =>
   [...children.values()].map((child) => ({ relation: child.relation, needs: toNeeds(child) }));
 
-function nodeOfScope(scope: Scope, { root, requested, variables }: Place): Node {
+function nodeOfScope(scope: Scope, { root, requested, variables }: NeedsPlace): Node {
   switch (scope.kind) {
     case 'record':
     case 'next':
@@ -75,24 +78,24 @@ function walk(from: Node, relations: readonly string[]): Node {
   return node;
 }
 
-function collect(checked: Checked, place: Place): void {
+function collect(checked: Checked, place: NeedsPlace): void {
   for (const operand of operandsOf(checked)) collectOperand(operand, place);
   if (checked.kind === 'changed') collectChanged(checked, place);
   if (checked.kind === 'quantified') collectQuantified(checked, place);
   else if (checked.kind !== 'compare') for (const part of partsOf(checked)) collect(part, place);
 }
 
-function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: Place): void {
+function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: NeedsPlace): void {
   const names = [...path.steps.map(({ relation }) => relation.name), path.relation.name];
   const element = walk(nodeOfScope(path.scope, place), names);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
 }
 
-function collectChanged({ members }: CheckedChanged, { root }: Place): void {
+function collectChanged({ members }: CheckedChanged, { root }: NeedsPlace): void {
   for (const member of members) if (member.kind === 'relation') walk(root, [member.relation.name]);
 }
 
-function collectOperand(operand: CheckedOperand, place: Place): void {
+function collectOperand(operand: CheckedOperand, place: NeedsPlace): void {
   if (operand.kind === 'count') collectQuantified(operand, place);
   if (operand.kind !== 'column') return;
   walk(

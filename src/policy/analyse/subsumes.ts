@@ -10,18 +10,18 @@ import { readsNext } from '../visit.ts';
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` is held to the resulting record as well, which `b` with `@next` may not be.
   if (readsNext(b) && !readsNext(a)) return false;
-  return new ImplicationProof().implies(plain(b), plain(a));
+  return new ImplicationProof().implies(comparable(b), comparable(a));
 }
 
 /** Without spans, and with the variables named by their depth, so that equal conditions are equal texts. */
-function plain(checked: Checked): Checked {
+function comparable(checked: Checked): Checked {
   const renamed = rename(checked, new Map());
   return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
 }
 
-type Renaming = ReadonlyMap<string, string>;
+type VariableNames = ReadonlyMap<string, string>;
 
-function rename(checked: Checked, names: Renaming): Checked {
+function rename(checked: Checked, names: VariableNames): Checked {
   switch (checked.kind) {
     case 'and':
     case 'or':
@@ -43,14 +43,14 @@ function rename(checked: Checked, names: Renaming): Checked {
   }
 }
 
-function renamedSide(operand: CheckedOperand, names: Renaming): CheckedOperand {
+function renamedSide(operand: CheckedOperand, names: VariableNames): CheckedOperand {
   if (operand.kind !== 'count') return renamed(operand, names);
   const variable = `$${names.size}`;
   const inner = new Map(names).set(operand.variable, variable);
   return { ...operand, path: renamed(operand.path, names), variable, condition: rename(operand.condition, inner) };
 }
 
-function renamed<T extends object>(holder: T, names: Renaming): T {
+function renamed<T extends object>(holder: T, names: VariableNames): T {
   if (!('scope' in holder)) return holder;
   const scope = holder.scope as { readonly kind: string; readonly name?: string };
   return scope.kind === 'variable' ? { ...holder, scope: { ...scope, name: names.get(scope.name!) } } : holder;
@@ -103,10 +103,10 @@ class ImplicationProof {
   }
 }
 
-type Values = readonly (string | number | boolean)[];
+type LiteralValues = readonly (string | number | boolean)[];
 
 /** The literals of a comparison, unless one of them is not an exact value. */
-function literals({ right }: CheckedCompare): Values | undefined {
+function literals({ right }: CheckedCompare): LiteralValues | undefined {
   if (right.kind !== 'literal' || right.exact !== undefined) return undefined;
   return Array.isArray(right.value) ? right.value : [right.value as string | number | boolean];
 }

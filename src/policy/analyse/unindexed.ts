@@ -1,4 +1,7 @@
-/** Whether what a policy leaves to the database reads the whole table for want of an index, and which index would help. */
+/**
+ * Whether what a policy leaves to the database reads the whole table for want of an index, and
+ * which index would help.
+ */
 import { ident } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
 import { SCALARS } from '../scalar-types.ts';
@@ -10,7 +13,10 @@ export interface Unindexed {
   readonly createIndex: string;
 }
 
-/** `free`: the request alone decides. `served`: an index answers. Else the fields whose index would; none if no index can. */
+/**
+ * `free`: the request alone decides. `served`: an index answers. Else the fields whose index would;
+ * none if no index can.
+ */
 type Access = 'free' | 'served' | readonly CatalogField[];
 
 const HOPELESS: Access = [];

@@ -2,7 +2,7 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
-import type { Fault, Place } from './place.ts';
+import type { CheckIssue, Place } from './place.ts';
 import { findRelation } from './resolve.ts';
 
 const CHANGED = 'changed';
@@ -66,19 +66,19 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
   return place.fault(unknownMember(step, collection));
 }
 
-function unknownMember({ name, span }: Name, collection: CatalogCollection): Fault {
+function unknownMember({ name, span }: Name, collection: CatalogCollection): CheckIssue {
   const near = nearest(name, changeableMembers(collection).map(memberName));
   const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };
   return { code: 'name_unknown', message, span, ...fix };
 }
 
-function inBody({ name, span }: Call): Fault {
+function inBody({ name, span }: Call): CheckIssue {
   const message = `\`${name.name}\` in a named condition, which names no record; use it in the rule`;
   return { code: 'condition_scope', message, span };
 }
 
-function misplaced({ name, span }: Call, { action }: Place): Fault {
+function misplaced({ name, span }: Call, { action }: Place): CheckIssue {
   const message = `\`${name.name}\` in a rule for ${action}; only update has a record before and after`;
   return { code: 'change_misplaced', message, span };
 }

@@ -22,7 +22,7 @@ import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedConditio
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
-import type { Bound, Fault, Place } from './place.ts';
+import type { Bound, CheckIssue, Place } from './place.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
@@ -125,7 +125,7 @@ class Checker {
   }
 
   /** A fault of an expanded body is reported at the call, with the part of the body that it is about. */
-  #fault(fault: Fault): undefined {
+  #fault(fault: CheckIssue): undefined {
     const { source } = fault.span;
     if (source === undefined || this.#calling === undefined) {
       this.issues.push({ severity: 'error', ...fault });
@@ -252,7 +252,7 @@ class Checker {
     return undefined;
   }
 
-  #notBool({ span }: Path, toMany: boolean): Fault {
+  #notBool({ span }: Path, toMany: boolean): CheckIssue {
     const path = this.#context.text.slice(span.start, span.end);
     const replacement = toMany ? `any(${path} as x, true)` : `${path} is not null`;
     const message = `\`${path}\` is not a bool, so it is not a condition by itself; expected a comparison, such as \`${replacement}\``;
@@ -323,7 +323,7 @@ class Checker {
 const allOf = (items: readonly (Checked | undefined)[]): items is readonly Checked[] =>
   items.every((item) => item !== undefined);
 
-function unknownCondition({ name }: Call, known: readonly string[]): Fault {
+function unknownCondition({ name }: Call, known: readonly string[]): CheckIssue {
   const near = nearest(name.name, [...known, 'any', 'all', 'none']);
   const names = known
     .slice(0, 8)
@@ -335,7 +335,7 @@ function unknownCondition({ name }: Call, known: readonly string[]): Fault {
   return { code: 'function_unknown', message, span: name.span, ...fix };
 }
 
-function wrongArguments({ span, args }: Call, { name, parameters }: NamedCondition): Fault {
+function wrongArguments({ span, args }: Call, { name, parameters }: NamedCondition): CheckIssue {
   const list = parameters.map((parameter) => `${parameter.name}: ${typeName(parameter.type)}`).join(', ');
   const message = `\`${name}(${list})\` takes ${parameters.length} argument${parameters.length === 1 ? '' : 's'}, found ${args.length}`;
   return { code: 'argument_count', message, span };
@@ -343,7 +343,7 @@ function wrongArguments({ span, args }: Call, { name, parameters }: NamedConditi
 
 const typeName = (type: ValueType): string => (typeof type === 'object' ? type.id : type);
 
-function shadowing({ name, span }: Name, variables: Variables): Fault {
+function shadowing({ name, span }: Name, variables: Variables): CheckIssue {
   const free = [2, 3, 4, 5, 6, 7, 8].map((i) => `${name}${i}`).find((each) => !variables.has(each));
   const message = `\`${name}\` is bound already by an outer quantifier; expected another name${free ? `, such as \`${free}\`` : ''}`;
   return { code: 'variable_shadowed', message, span, ...(free !== undefined && { suggestion: free }) };
@@ -354,7 +354,10 @@ function shadowing({ name, span }: Name, variables: Variables): Fault {
 /** Trying a fix costs a parse and a check, and a text with many errors must be answered as fast as one with few. */
 const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
 
-/** Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no error and fewer warnings). */
+/**
+ * Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no
+ * error and fewer warnings).
+ */
 function withProvenFixes(issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] {
   const before = tally(issues);
   let left = triedFixes(issues.length);

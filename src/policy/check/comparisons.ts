@@ -5,7 +5,7 @@ import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
 import { type Literal, readList, readLiteral } from './literals.ts';
-import type { Fault } from './place.ts';
+import type { CheckIssue } from './place.ts';
 import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
 
 export function checkCompare(expr: Compare, at: Comparing): Checked | undefined {
@@ -39,7 +39,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
 const isCount = (side: Side): boolean => side.kind === 'fixed' && side.operand.kind === 'count';
 
 /** A count meets literals, what the request says, and ints of records. */
-function wrongCount(counted: Side, other: Side): Fault | undefined {
+function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
   if (isCount(other)) {
     const message = 'a count is compared with a number, a value of the request or an int, not with another count';
     return { code: 'count_compared', message, span: { ...counted.span, end: other.span.end } };
@@ -48,7 +48,7 @@ function wrongCount(counted: Side, other: Side): Fault | undefined {
   return mismatch(other.span, other.operand.type, 'int');
 }
 
-function refuse({ at }: Pair, fault: Fault): undefined {
+function refuse({ at }: Pair, fault: CheckIssue): undefined {
   at.fault(fault);
   return undefined;
 }
@@ -61,7 +61,7 @@ function comparable(left: ValueType, right: ValueType): boolean {
   return left === right || (isNumeric(left) && isNumeric(right));
 }
 
-function mismatch(span: Span, found: ValueType, expected: ValueType): Fault {
+function mismatch(span: Span, found: ValueType, expected: ValueType): CheckIssue {
   const both = typeof found === 'object' && typeof expected === 'object';
   const message = both
     ? `ids of \`${found.id}\` and of \`${expected.id}\` are never equal`
@@ -144,7 +144,7 @@ const isEmptyString = (side: ScalarSide): boolean =>
   side.kind === 'literal' && side.literal.kind === 'text' && side.literal.value === '';
 
 /** `@request.auth.id != ""`: the check for a signed-in caller in other systems. */
-function emptyIdentifier({ expr, left, right, at }: Pair, empty: ScalarSide): Fault {
+function emptyIdentifier({ expr, left, right, at }: Pair, empty: ScalarSide): CheckIssue {
   const other = empty === left ? right : left;
   const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
   const message = `an id is never an empty string; expected \`${test}\``;
@@ -160,13 +160,13 @@ function finish(
   return left && right && { kind: 'compare', op: expr.op, left, right, span: expr.span };
 }
 
-function unordered({ op, opSpan }: Compare, type: ValueType): Fault {
+function unordered({ op, opSpan }: Compare, type: ValueType): CheckIssue {
   const message = `\`${op}\` compares strings, numbers and datetimes, not ${describeType(type)}; expected \`=\` or \`!=\``;
   return { code: 'type_unordered', message, span: opSpan };
 }
 
 /** `@request.auth.roles = "admin"`, `@record.status = ["a", "b"]`. */
-function listCompared({ expr, left, right, at }: Pair): Fault {
+function listCompared({ expr, left, right, at }: Pair): CheckIssue {
   const [one, many] = isScalar(left) ? [left, right] : [right, left];
   const message = `\`${expr.op}\` compares single values; a list takes \`contains\` or \`in\``;
   const given = { code: 'list_compared', message, span: many.span };
@@ -187,11 +187,11 @@ function membershipTest(pair: Pair): Checked | undefined {
   return finish(pair, element, list);
 }
 
-function elementExpected({ span }: Side): Fault {
+function elementExpected({ span }: Side): CheckIssue {
   return { code: 'list_misplaced', message: 'a list cannot be an element of a list; expected a single value', span };
 }
 
-function listExpected({ expr, left, right, at }: Pair): Fault {
+function listExpected({ expr, left, right, at }: Pair): CheckIssue {
   const message = `\`${expr.op}\` takes a list: literals between \`[\` and \`]\`, \`@request.auth.roles\` or a query parameter`;
   const given = { code: 'list_expected', message, span: right.span };
   if (right.kind === 'literal') {
@@ -201,7 +201,7 @@ function listExpected({ expr, left, right, at }: Pair): Fault {
 }
 
 /** `x in y` as `y contains x`. */
-function contained({ op, span }: Compare, holder: string, element: string): Pick<Fault, 'suggestion' | 'fix'> {
+function contained({ op, span }: Compare, holder: string, element: string): Pick<CheckIssue, 'suggestion' | 'fix'> {
   const positive = `${holder} ${HOLDS} ${element}`;
   const replacement = OPERATORS[op].negative ? `not (${positive})` : positive;
   return { suggestion: HOLDS, fix: { span, replacement } };
@@ -281,7 +281,7 @@ function holding(pair: Pair): Checked | undefined {
   return finish(pair, list, element);
 }
 
-function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Fault {
+function holderExpected({ span }: ScalarSide, type: ValueType | undefined): CheckIssue {
   const found = type === undefined ? 'a value' : describeType(type);
   const message = `\`contains\` takes a list, a to-many relation or a string on its left, found ${found}`;
   return { code: 'type_mismatch', message, span };
@@ -319,7 +319,7 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
 
 // ---------------------------------------------------------------- null and to-many
 
-function comparedWithNull({ expr, left, right, at }: Pair): Fault {
+function comparedWithNull({ expr, left, right, at }: Pair): CheckIssue {
   const other = left.kind === 'null' ? right : left;
   const span = left.kind === 'null' ? left.span : right.span;
   const test = OPERATORS[expr.op].negative ? 'is not null' : 'is null';
@@ -330,7 +330,7 @@ function comparedWithNull({ expr, left, right, at }: Pair): Fault {
 }
 
 /** `@record.tags = x`, `@record.team.memberships.user = x`, `x in @record.tags`. */
-function bareToMany({ expr, left, right, at }: Pair, bare: Extract<Side, { kind: 'to many' }>): Fault {
+function bareToMany({ expr, left, right, at }: Pair, bare: Extract<Side, { kind: 'to many' }>): CheckIssue {
   const { path, relation } = bare;
   const relationText = textAt(at, { start: path.span.start, end: relation.path.span.end });
   const rest = at.text.slice(relation.path.span.end, path.span.end);

@@ -6,7 +6,7 @@ import { RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, ColumnOperand, NamedCondition, Parameter } from '../types.ts';
 import { readLiteral } from './literals.ts';
-import type { BoundParameter, Fault, Place, RecordStart } from './place.ts';
+import type { BoundParameter, CheckIssue, Place, RecordStart } from './place.ts';
 import { resolve } from './resolve.ts';
 import { sizeOf } from './size.ts';
 
@@ -20,7 +20,7 @@ const PARAMETER = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z_][A-Za-z0-9_]*)\s
 const WHOLE = { start: 0, end: 0 };
 
 /** `is_writer(team: teams, least: int)` */
-export function readHead(key: string, catalog: Catalog): Head | Fault {
+export function readHead(key: string, catalog: Catalog): Head | CheckIssue {
   const head = CONDITION_HEAD.exec(key);
   if (head === null) {
     const message = `expected a name and its parameters, such as \`is_member(team: teams)\`, found \`${key.slice(0, 60)}\``;
@@ -37,7 +37,7 @@ export function readHead(key: string, catalog: Catalog): Head | Fault {
   return { name, parameters };
 }
 
-function readParameter(text: string, known: readonly Parameter[], catalog: Catalog): Parameter | Fault {
+function readParameter(text: string, known: readonly Parameter[], catalog: Catalog): Parameter | CheckIssue {
   const parts = PARAMETER.exec(text);
   if (parts === null) {
     const message = `expected a parameter such as \`team: teams\`, found \`${text.trim().slice(0, 60)}\``;
@@ -60,7 +60,7 @@ function typeNamed(word: string, { collections }: Catalog): ValueType | undefine
   return Object.hasOwn(SCALARS, word) ? (word as ScalarType) : undefined;
 }
 
-function reservedName(name: string): Fault {
+function reservedName(name: string): CheckIssue {
   return {
     code: 'word_reserved',
     message: `\`${name}\` is a word of the language; expected another name`,
@@ -195,7 +195,7 @@ function fits(found: ValueType, expected: ValueType): boolean {
   return found === expected || (isNumeric(found) && expected === 'float');
 }
 
-function unfit({ name, type }: Parameter, found: string, { span }: Operand): Fault {
+function unfit({ name, type }: Parameter, found: string, { span }: Operand): CheckIssue {
   const expected = typeof type === 'object' ? `a path to one of \`${type.id}\`` : describeType(type);
   return { code: 'type_mismatch', message: `the parameter \`${name}\` expects ${expected}, found ${found}`, span };
 }

@@ -1,14 +1,16 @@
-/** Literals in the type of their other side. A number is never rounded; a text becomes a datetime or an identifier, nothing else. */
+/**
+ * Literals in the type of their other side. A number is never rounded; a text becomes a datetime or
+ * an identifier, nothing else.
+ */
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
 import { describeType, isNumeric, type LiteralForm, SCALARS, type ScalarType } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
-import { parseUuid } from '../values.ts';
-import type { Fault } from './place.ts';
+import { parseUuid, type Scalar } from '../values.ts';
+import type { CheckIssue } from './place.ts';
 
 export type Literal = Text | Numeral | Bool;
-type Value = string | number | boolean;
 interface LiteralRead {
-  readonly value: Value;
+  readonly value: Scalar;
   readonly type: ValueType;
   readonly exact?: string;
 }
@@ -53,7 +55,7 @@ function ownReading(literal: Literal): LiteralRead {
   }
 }
 
-function literalMismatch(literal: Literal, type: ValueType): Fault {
+function literalMismatch(literal: Literal, type: ValueType): CheckIssue {
   const found = describeType(ownReading(literal).type);
   const given = {
     code: 'type_mismatch',
@@ -75,7 +77,11 @@ function retyped(literal: Literal, type: ValueType): string | undefined {
   return type === 'bool' && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
 }
 
-function malformedLiteral({ value, span }: Text, type: ScalarType, { code, expected, corrected }: LiteralForm): Fault {
+function malformedLiteral(
+  { value, span }: Text,
+  type: ScalarType,
+  { code, expected, corrected }: LiteralForm,
+): CheckIssue {
   const given = { code, message: `not a ${type}; expected one such as ${expected}`, span };
   const right = corrected?.(value);
   if (right === undefined || SCALARS[type].readText(right) === undefined) return given;
@@ -84,7 +90,7 @@ function malformedLiteral({ value, span }: Text, type: ScalarType, { code, expec
   return { ...given, message, suggestion: replacement, fix: { span, replacement } };
 }
 
-function readAgainst(literal: Literal, type: ValueType): LiteralRead | Fault {
+function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssue {
   if (literal.kind === 'text' && typeof type === 'object') {
     const value = parseUuid(literal.value);
     if (value !== undefined) return { value, type };
@@ -101,10 +107,10 @@ function readAgainst(literal: Literal, type: ValueType): LiteralRead | Fault {
   return own.type === type ? own : literalMismatch(literal, type);
 }
 
-const isFault = (read: LiteralRead | Fault): read is Fault => 'code' in read;
+const isFault = (read: LiteralRead | CheckIssue): read is CheckIssue => 'code' in read;
 
 /** `against`: the type of the other side, if that has one. */
-export function readLiteral(literal: Literal, against?: ValueType): LiteralOperand | Fault {
+export function readLiteral(literal: Literal, against?: ValueType): LiteralOperand | CheckIssue {
   const read = against === undefined ? ownReading(literal) : readAgainst(literal, against);
   if (isFault(read)) return read;
   return { kind: 'literal', ...read, list: false, span: literal.span };
@@ -112,11 +118,11 @@ export function readLiteral(literal: Literal, against?: ValueType): LiteralOpera
 
 export interface ReadList {
   readonly operand?: LiteralOperand;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly CheckIssue[];
 }
 
 export function readList(list: List, against?: ValueType): ReadList {
-  const faults: Fault[] = [];
+  const faults: CheckIssue[] = [];
   const items: LiteralRead[] = [];
   // If the other side has no type, the first element determines the type of the list.
   let expected = against;
@@ -136,7 +142,8 @@ export function readList(list: List, against?: ValueType): ReadList {
 }
 
 function listOperand(list: List, items: readonly LiteralRead[], type: ValueType): LiteralOperand {
-  // No stored number equals one that no double holds; only a list of nothing else must keep them, since it is not the empty list.
+  // No stored number equals one that no double holds; only a list of nothing else must keep them,
+  // since it is not the empty list.
   const held = items.filter((item) => item.exact === undefined);
   const kept = held.length > 0 ? held : items;
   const exact = held.length === 0 && items.length > 0 ? { exact: items.map((item) => item.exact!) } : {};

@@ -1,4 +1,7 @@
-/** Which of true, false and unknown a condition can come to, for any record and any request: never too few, sometimes too many. */
+/**
+ * Which of true, false and unknown a condition can come to, for any record and any request: never
+ * too few, sometimes too many.
+ */
 import { numberTest } from '../numerals.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
@@ -54,14 +57,14 @@ function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
 
 function ofCompare(compare: CheckedCompare): Outcomes {
   const { op, left, right } = compare;
-  const empty = right.kind === 'literal' && right.list && listOf(right).length === 0;
+  const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
   return present(compare) | absent;
 }
 
-const listOf = (literal: LiteralOperand): readonly (string | number | boolean)[] =>
+const literalValues = (literal: LiteralOperand): readonly (string | number | boolean)[] =>
   Array.isArray(literal.value) ? literal.value : [literal.value as string | number | boolean];
 
 /** The outcomes for sides that are there. */
@@ -70,12 +73,14 @@ function present({ op, left, right }: CheckedCompare): Outcomes {
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
-  if (right.list) return ofEnum(left, listOf(right), isMember(operator));
+  if (right.list) return ofEnum(left, literalValues(right), isMember(operator));
   if (left.type === 'int' && typeof right.value === 'number' && (right.type === 'int' || right.type === 'float')) {
     const test = numberTest('int', op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
   }
-  return operator.family === 'equality' ? ofEnum(left, listOf(right), isMember(operator)) : CAN_BE_TRUE | CAN_BE_FALSE;
+  return operator.family === 'equality'
+    ? ofEnum(left, literalValues(right), isMember(operator))
+    : CAN_BE_TRUE | CAN_BE_FALSE;
 }
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {

@@ -39,9 +39,9 @@ export interface Place {
   readonly variables: ReadonlyMap<string, Bound>;
   /** In the body of a named condition, which names no record. */
   readonly isBody: boolean;
-  fault(fault: Fault): undefined;
+  fault(fault: CheckIssue): undefined;
 }
-export type Fault = Omit<PolicyIssue, 'severity'>;
+export type CheckIssue = Omit<PolicyIssue, 'severity'>;
 
 /** A query parameter has no declared type. */
 export interface QueryName {

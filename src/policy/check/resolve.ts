@@ -1,25 +1,26 @@
-/** From a path to what it names in the catalog. Every name that does not exist is reported with the nearest that does. */
+/**
+ * From a path to what it names in the catalog. Every name that does not exist is reported with the
+ * nearest that does.
+ */
 
 import { overNames } from '../../../grammar/limits.ts';
 import type { Name, Path } from '../../../grammar/syntax.ts';
-import type {
-  BelongsTo,
-  CatalogCollection,
-  CatalogRelation,
-  ColumnOperand,
-  HasMany,
-  ManyToMany,
-  RequestOperand,
-  Scope,
-  ToManyPath,
-  ToOneStep,
-  ValueType,
+import {
+  type BelongsTo,
+  type CatalogCollection,
+  type CatalogRelation,
+  type ColumnOperand,
+  type HasMany,
+  isToMany,
+  type ManyToMany,
+  type RequestOperand,
+  type Scope,
+  type ToManyPath,
+  type ToOneStep,
+  type ValueType,
 } from '../types.ts';
-import type { BoundParameter, Fault, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
+import type { BoundParameter, CheckIssue, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
 import { namesOf, relationNames, reportUnknownName, unknownVariable } from './unknown-names.ts';
-
-const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
-  relation.kind === 'has_many' || relation.kind === 'many_to_many';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
 const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boolean }> = new Map([
@@ -51,7 +52,7 @@ export function resolve(path: Path, place: Place): Named | undefined {
 const isOfRecord = ({ root, span }: Path): boolean =>
   (root === 'record' || root === 'next' || root === 'data') && span.source === undefined;
 
-function recordInBody({ root, span }: Path): Fault {
+function recordInBody({ root, span }: Path): CheckIssue {
   const name = root === 'data' ? '@request.data' : `@${root}`;
   const message = `\`${name}\` in a named condition, which names its parameters and the request; pass it as an argument`;
   return { code: 'condition_scope', message, span };

@@ -5,12 +5,12 @@ import type { Catalog, Size } from '../types.ts';
 
 const LEAF: Size = { comparisons: 1, elements: 0, levels: 0 };
 const deeper = (size: Size, by = 1): Size => ({ ...size, levels: size.levels + by });
-const NOTHING: Size = { comparisons: 0, elements: 0, levels: 0 };
+const NO_SIZE: Size = { comparisons: 0, elements: 0, levels: 0 };
 
 function sideSize(operand: Operand, catalog: Catalog): Size {
-  if (operand.kind === 'list') return { ...NOTHING, elements: operand.items.length };
-  if (operand.kind !== 'count') return NOTHING;
-  return operand.condition === undefined ? deeper(NOTHING) : deeper(sizeOf(operand.condition, catalog));
+  if (operand.kind === 'list') return { ...NO_SIZE, elements: operand.items.length };
+  if (operand.kind !== 'count') return NO_SIZE;
+  return operand.condition === undefined ? deeper(NO_SIZE) : deeper(sizeOf(operand.condition, catalog));
 }
 
 /** A call counts as its body, which was measured before. */

@@ -1,4 +1,7 @@
-/** Warns of policies that compile but are probably not intended. Each warning states the effect and, if possible, offers a fix. */
+/**
+ * Warns of policies that compile but are probably not intended. Each warning states the effect and,
+ * if possible, offers a fix.
+ */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import { nearest } from '../../../grammar/suggest.ts';
@@ -12,6 +15,7 @@ import type {
   CheckedQuantified,
   LiteralOperand,
 } from '../types.ts';
+import { isList } from '../visit.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, outcomes } from './outcomes.ts';
 import { mayBeAbsent } from './resolve.ts';
 
@@ -19,7 +23,7 @@ type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
 type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
 
 /** What the surroundings of a clause have settled. */
-interface Around {
+interface Surroundings {
   /** Under an odd number of `not` and `none`. */
   readonly negated: boolean;
   /** Operands whose absence a clause beside this one speaks of. */
@@ -31,7 +35,7 @@ interface Around {
   /** The `not` directly around the clause. */
   readonly not?: Span;
 }
-const ALONE: Around = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
+const ALONE: Surroundings = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
 
 export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {
   // `true` and `false` as a whole policy are written on purpose.
@@ -60,7 +64,7 @@ class Review {
     this.#warn = warn;
   }
 
-  clause(checked: Checked, around: Around): void {
+  clause(checked: Checked, around: Surroundings): void {
     switch (checked.kind) {
       case 'and':
       case 'or': {
@@ -87,7 +91,7 @@ class Review {
     }
   }
 
-  #item(item: Checked, around: Around): void {
+  #item(item: Checked, around: Surroundings): void {
     if (item.kind === 'const') this.settled(item);
     this.clause(item, around);
   }
@@ -113,7 +117,7 @@ class Review {
 
   // -------------------------------------------------------------- comparisons
 
-  #compare(compare: CheckedCompare, around: Around): void {
+  #compare(compare: CheckedCompare, around: Surroundings): void {
     // `tags contains x` means `element.id = x`, whose left side is not in the source.
     if (!compare.synthetic && this.#dependsOnNothing(compare)) return;
     this.#negation(compare, around);
@@ -143,7 +147,7 @@ class Review {
   }
 
   /** `!=`, `not in`, or a comparison under `not`, over something that can be absent. */
-  #negation(compare: CheckedCompare, around: Around): void {
+  #negation(compare: CheckedCompare, around: Surroundings): void {
     const ownNegation = OPERATORS[compare.op].negative === true;
     if (ownNegation === around.negated || asksForText(compare)) return;
     const absent = [compare.left, compare.right].find(
@@ -166,7 +170,7 @@ class Review {
     this.#warn({ code: 'negation_of_nullable', message: message + hint, span: absent.span, ...(fix && { fix }) });
   }
 
-  #needle({ op, left, right, span }: CheckedCompare, around: Around): void {
+  #needle({ op, left, right, span }: CheckedCompare, around: Surroundings): void {
     const { family, sides } = OPERATORS[op];
     const isNeedle = family === 'text' && (sides === 'text' || (left.kind !== 'literal' && !isList(left)));
     if (!isNeedle || right.kind !== 'request' || right.source === 'auth' || around.filled.has(identity(right))) return;
@@ -196,7 +200,7 @@ class Review {
 
   // -------------------------------------------------------------- quantifiers and chains
 
-  #quantified(quantified: CheckedQuantified, around: Around): void {
+  #quantified(quantified: CheckedQuantified, around: Surroundings): void {
     const { quantifier, path, condition, span } = quantified;
     const relation = this.#slice(path.span);
     if (quantifier === 'all' && !around.negated && !around.inhabited.has(relationKey(quantified))) {
@@ -244,9 +248,10 @@ class Review {
 // ---------------------------------------------------------------- what is asked of the tree
 
 const ALWAYS_KNOWN = new Set(['id', 'email', 'email_verified', 'roles']);
-const isList = (operand: CheckedOperand): boolean => 'list' in operand && operand.list;
-
-/** The name, email and roles of a caller are always there; a list is never left out where it is the list side of a test. */
+/**
+ * The name, email and roles of a caller are always there; a list is never left out where it is the
+ * list side of a test.
+ */
 function canSurprise(side: CheckedOperand): boolean {
   if (side.kind === 'request') return side.source === 'auth' ? !ALWAYS_KNOWN.has(side.name) : true;
   return side.kind === 'column' && side.nullable;
@@ -262,7 +267,7 @@ const identical = ({ left, right }: CheckedCompare): boolean => identity(left) =
 const relationKey = ({ path }: CheckedQuantified): string =>
   JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.name]);
 
-function beside(items: readonly Checked[], around: Around): Around {
+function beside(items: readonly Checked[], around: Surroundings): Surroundings {
   const nullTests = items.filter((item): item is CheckedIsNull => item.kind === 'is null');
   const anys = items.filter(
     (item): item is CheckedQuantified => item.kind === 'quantified' && item.quantifier === 'any',

@@ -1,18 +1,21 @@
-/** The JavaScript of a condition as composed closures, for places where code generation is off. It means the same as the generated code. */
+/**
+ * The JavaScript of a condition as composed closures, for places where code generation is off. It
+ * means the same as the generated code.
+ */
 import {
   type ColumnRef,
   type Condition,
+  type ConditionOperand,
   type Exists,
   NEXT,
-  type Operand,
   RECORD,
-  type Scalar,
   type Test,
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
-import type { Related, Row } from '../types.ts';
+import { own, type Related, type Row } from '../types.ts';
+import type { Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
-import { isToOne, literalOf, manyOf, oneOf, own, type Predicate } from './decision.ts';
+import { isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 interface Frame {
   readonly record: Row;
@@ -85,7 +88,7 @@ function columnReader({ source: { id }, name }: ColumnRef): FrameReader {
   }
 }
 
-function operandReader(operand: Operand): FrameReader {
+function operandReader(operand: ConditionOperand): FrameReader {
   switch (operand.kind) {
     case 'column':
       return columnReader(operand);
@@ -121,16 +124,16 @@ function testClosure(test: Test): Closure {
 
 // The commonest tests in one function each, without a look at the operator.
 
-type ColumnTest = Pick<Test, 'op'> & { readonly left: ColumnRef };
+type ColumnComparison = Pick<Test, 'op'> & { readonly left: ColumnRef };
 
-function slotTest({ op, left }: ColumnTest, slot: number): Closure | undefined {
+function slotTest({ op, left }: ColumnComparison, slot: number): Closure | undefined {
   const read = columnReader(left);
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === frame.values[slot];
   return orderedTest(operator, left, [read, (frame) => frame.values[slot]]);
 }
 
-function literalTest({ op, left }: ColumnTest, value: unknown): Closure | undefined {
+function literalTest({ op, left }: ColumnComparison, value: unknown): Closure | undefined {
   const read = columnReader(left);
   const operator = OPERATORS[op];
   if (operator.family === 'equality' && isMember(operator)) return (frame) => read(frame) === value;
@@ -149,7 +152,7 @@ type Ordering = (a: NumberReader, b: RightReader) => Closure;
 /** Numbers and datetimes, which JavaScript orders as the language does; strings it does not. */
 function orderedTest(
   { direction, strict }: Operator,
-  left: Operand,
+  left: ConditionOperand,
   [a, b]: readonly [FrameReader, FrameReader],
 ): Closure | undefined {
   if (direction === undefined || left.type === 'string') return undefined;

@@ -1,6 +1,7 @@
 /** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
-import type { Exists, Scalar } from '../condition.ts';
+import type { Exists } from '../condition.ts';
 import type { Related, Row } from '../types.ts';
+import type { Scalar } from '../values.ts';
 
 /** Reads `next` only where the condition names the resulting record. */
 export type Decision = (record: Row, related: Related, next?: Row) => boolean;
@@ -14,11 +15,6 @@ export function literalOf(value: Scalar | readonly Scalar[]): unknown {
   if (!Array.isArray(value) || value.length <= LONG_LIST) return value;
   const set = new Set(value);
   return { includes: (element: Scalar) => set.has(element) };
-}
-
-/** Reads own properties only: a missing one is undefined, even if the prototype has it. */
-export function own(row: Row, name: string): unknown {
-  return Object.hasOwn(row, name) ? row[name] : undefined;
 }
 
 export function oneOf({ relation, from, by }: Exists, related: Related, key: unknown): Row | undefined {

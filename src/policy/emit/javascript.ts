@@ -1,19 +1,21 @@
 /**
  * The JavaScript of a condition as generated code, the fast form.
- * INVARIANT: names in the code come from the schema and are quoted; values, of the policy and of the request, come from arrays.
+ * INVARIANT: names in the code come from the schema and are quoted; values, of the policy and of
+ * the request, come from arrays.
  */
 import {
   type ColumnRef,
   type Condition,
+  type ConditionOperand,
   type Exists,
   NEXT,
-  type Operand,
-  type Scalar,
   type Source,
   type Test,
 } from '../condition.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
-import { isToOne, literalOf, manyOf, oneOf, own, type Predicate } from './decision.ts';
+import { own } from '../types.ts';
+import type { Scalar } from '../values.ts';
+import { isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */
 export function javascript(cond: Condition): Predicate {
@@ -25,13 +27,13 @@ export function javascript(cond: Condition): Predicate {
 }
 
 function compileCode(cond: Condition): Predicate {
-  const { code, constants } = codeOf(cond);
+  const { code, constants } = writeCode(cond);
   const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', code) as (...given: unknown[]) => Predicate;
   return make(constants, own, rank, oneOf, manyOf);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */
-export function codeOf(cond: Condition): { readonly code: string; readonly constants: readonly unknown[] } {
+export function writeCode(cond: Condition): { readonly code: string; readonly constants: readonly unknown[] } {
   const writer = new CodeWriter();
   const expression = writer.write(cond);
   const { constants, walked, slots } = writer;
@@ -94,7 +96,7 @@ class CodeWriter {
     return name in Object.prototype ? `own(${row}, ${property})` : `${row}[${property}]`;
   }
 
-  #operand(operand: Operand): string {
+  #operand(operand: ConditionOperand): string {
     switch (operand.kind) {
       case 'column':
         return this.#column(operand);
@@ -108,7 +110,7 @@ class CodeWriter {
     }
   }
 
-  #oneOfFew(left: Operand, elements: readonly Scalar[]): string {
+  #oneOfFew(left: ConditionOperand, elements: readonly Scalar[]): string {
     const side = this.#operand(left);
     return `(${elements.map((element) => `${side} === ${this.#constant(element)}`).join(' || ')})`;
   }

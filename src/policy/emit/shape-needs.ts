@@ -23,7 +23,7 @@ interface SlotRoot {
   readonly branch: Branch;
 }
 
-export function needsOf(cond: Condition): ShapeNeeds {
+export function shapeNeedsOf(cond: Condition): ShapeNeeds {
   const [record, next]: [Branch, Branch] = [new Map(), new Map()];
   const requested = new Map<string, SlotRoot>();
   const branches = new Map<number, Branch>([

@@ -8,11 +8,11 @@ import { successorOf } from '../collation.ts';
 import {
   type ColumnRef,
   type Condition,
+  type ConditionOperand,
   type CountRef,
   type Exists,
   isTo,
   NEXT,
-  type Operand,
   RECORD,
   type Source,
   type Test,
@@ -117,9 +117,11 @@ class Printer {
   }
 
   /**
-   * PostgreSQL may evaluate a subquery under an `or` with a hash table. If it references a row outside the enclosing query, the table is
-   * valid for one such row only; and if the planner has copied the `or`, the copies share the flag that it is stale: the first one rebuilds
-   * its own table, the others use the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never hashed.
+   * PostgreSQL may evaluate a subquery under an `or` with a hash table. If it references a row
+   * outside the enclosing query, the table is valid for one such row only; and if the planner has
+   * copied the `or`, the copies share the flag that it is stale: the first one rebuilds its own
+   * table, the others use the old one (seen in 15.18 and 18.6). A subquery with an OFFSET is never
+   * hashed.
    */
   #fence(exists: Exists): Sql {
     const within = sourcesIn(exists);
@@ -147,10 +149,13 @@ class Printer {
   }
 
   #key({ key }: Exists): Sql {
-    return key.kind === 'column' ? this.#column(key) : placeOf(key, false);
+    return key.kind === 'column' ? this.#column(key) : placeholder(key, false);
   }
 
-  /** What refers to a record of the request, and equals a column outside: one list of keys, which an index on that column serves. */
+  /**
+   * What refers to a record of the request, and equals a column outside: one list of keys, which an
+   * index on that column serves.
+   */
   #keyList(exists: Exists, { own, outer, rest }: KeyList): Sql {
     const { from, link } = this.#rowsOf(exists);
     const around = this.#nearest;
@@ -202,14 +207,14 @@ class Printer {
   #test(test: Test): Sql {
     const operator = OPERATORS[test.op];
     const asText = isTo(test.left.type) !== isTo(test.right.type);
-    const isList = (operand: Operand): boolean => operator.sides === 'element' && operand === test.right;
+    const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
     return operator.sql({
       left: test.left,
       right: test.right,
       negated: test.negated,
       render: (operand) => {
         if (operand.kind === 'count') return this.#count(operand);
-        if (operand.kind !== 'column') return placeOf(operand, isList(operand));
+        if (operand.kind !== 'column') return placeholder(operand, isList(operand));
         return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
       },
       successor: successorPlace,
@@ -225,14 +230,17 @@ class Printer {
 
 // ---------------------------------------------------------------- values
 
-/** Values of the policy are part of the text, so that generic plans know them too; values of a request are parameters. */
-function placeOf(value: Value, list: boolean): Sql {
+/**
+ * Values of the policy are part of the text, so that generic plans know them too; values of a
+ * request are parameters.
+ */
+function placeholder(value: Value, list: boolean): Sql {
   const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
   return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }
 
-function successorPlace(operand: Operand): Sql | undefined {
+function successorPlace(operand: ConditionOperand): Sql | undefined {
   if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
     const successor = successorOf(operand.value as string);
@@ -271,8 +279,9 @@ function readsMoreThanId(condition: Condition, source: Source): boolean {
 const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
 
 /**
- * The keys can be found without the row outside, and an index finds them: an array of every key of a table would be worse than the semi-join.
- * A written record is one row, for which a semi-join is one look-up.
+ * The keys can be found without the row outside, and an index finds them: an array of every key of
+ * a table would be worse than the semi-join. A written record is one row, for which a semi-join is
+ * one look-up.
  */
 function isHoistable(exists: Exists): boolean {
   const { key, negated, condition } = exists;

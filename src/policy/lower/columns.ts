@@ -24,9 +24,18 @@ export function fieldColumn({ name, column, type, required, unique, index }: Cat
   return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
 }
 
+/** The same present value. */
+export const equalColumns = (left: ColumnRef, right: ColumnRef): Condition => ({
+  kind: 'test',
+  op: equalityOf(true),
+  negated: false,
+  left,
+  right,
+});
+
 /** Equal, or absent on both sides. */
 export function sameValue(left: ColumnRef, right: ColumnRef): Condition {
-  const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
+  const equal = equalColumns(left, right);
   if (!left.nullable) return equal;
   const absent = [left, right].map((column): Condition => ({ kind: 'null', negated: false, column }));
   return or([equal, and(absent)]);

@@ -1,21 +1,22 @@
 /**
- * Leaves of the lowered form: a column against a value of the policy or of the request, and what it takes for a leaf not to be so.
+ * Leaves of the lowered form: a column against a value of the policy or of the request, and what it
+ * takes for a leaf not to be so.
  */
 import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
+  type ConditionOperand,
   type CountRef,
   type Exists,
   FALSE,
-  type Operand,
-  type Scalar,
   type Test,
   TRUE,
 } from '../condition.ts';
 import { canEqual, numberTest } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
+import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
 import { type Binding, type PlannedOperand, WITHOUT_SUCCESSOR } from './specialise.ts';
 
@@ -36,7 +37,13 @@ export function valueTest(
 ): Condition {
   const { family, negative, direction, strict } = OPERATORS[op];
   const member = negative !== true;
-  const test = (right: Operand, as = op): Condition => ({ kind: 'test', op: as, negated, left: column, right });
+  const test = (right: ConditionOperand, as = op): Condition => ({
+    kind: 'test',
+    op: as,
+    negated,
+    left: column,
+    right,
+  });
   const { type } = column;
   if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
     if (value.list) return listTest({ column, type, elements: numericElements(type, value), member });
@@ -83,7 +90,7 @@ const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition
  * Casts the value to the column's type, so that the column is never cast. The exception is an id compared with a string
  * that may not be an id.
  */
-export function valueFor(operand: PlannedOperand, { column, states }: Meeting): Operand {
+export function valueFor(operand: PlannedOperand, { column, states }: Meeting): ConditionOperand {
   invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
   const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
   const type = typeof column.type === 'object' && own === 'string' ? 'string' : column.type;
@@ -122,7 +129,7 @@ function complementTest(test: Test): Condition {
   return op === undefined ? { ...test, negated: !test.negated } : booleanTest({ ...test, op });
 }
 
-const isAbsent = (operand: Operand): Condition =>
+const isAbsent = (operand: ConditionOperand): Condition =>
   operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
 
 /** The elements that a column of whole numbers, or of doubles, can equal. */

@@ -1,23 +1,23 @@
 /**
- * Lowering to T/F form. `T(e)` is "e is definitely true", `F(e)` "e is definitely false"; what the request left unknown is neither. `not` swaps them, the
- * operators' complements take it in, and a quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need for a third.
+ * Lowering to T/F form. `T(e)` is "e is definitely true", `F(e)` "e is definitely false"; what the
+ * request left unknown is neither. `not` swaps them, the operators' complements take it in, and a
+ * quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need
+ * for a third.
  */
 
 import { invariant } from '../../invariant.ts';
 import {
-  type ColumnRef,
   type Condition,
   type CountRef,
   type Exists,
   FALSE,
   type Roots,
-  type Scalar,
   type SlotValue,
   type Source,
   type Test,
   TRUE,
 } from '../condition.ts';
-import { equalityOf, OPERATORS } from '../operators.ts';
+import { OPERATORS } from '../operators.ts';
 import type {
   Catalog,
   CatalogCollection,
@@ -29,7 +29,16 @@ import type {
   ToManyPath,
   ToOneStep,
 } from '../types.ts';
-import { belongsToColumn, type ExistsKey, fieldColumn, heldKey, idColumn, lookup, sameValue } from './columns.ts';
+import {
+  belongsToColumn,
+  type ExistsKey,
+  equalColumns,
+  fieldColumn,
+  heldKey,
+  idColumn,
+  lookup,
+  sameValue,
+} from './columns.ts';
 import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
 import {
@@ -44,8 +53,8 @@ import {
 import {
   type Elements,
   itself,
+  type LoweringPlace,
   type Owner,
-  type Place,
   type Reached,
   type RequestScope,
   type Signature,
@@ -53,6 +62,9 @@ import {
   type Walked,
   type Wrap,
 } from './standpoint.ts';
+
+type Quantified = Extract<Planned, { kind: 'quantified' }>;
+type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
 /** `T` of a planned tree, for all requests of one signature. */
 export function lower(tree: Planned, standpoint: Standpoint): Condition {
@@ -71,7 +83,7 @@ class Lowering {
     this.#roots = roots;
   }
 
-  lower(node: Planned, place: Place): Condition {
+  lower(node: Planned, place: LoweringPlace): Condition {
     const { polarity } = place;
     switch (node.kind) {
       case 'const':
@@ -101,7 +113,7 @@ class Lowering {
   // -------------------------------------------------------------- changes
 
   /** The same in both records. Two-valued, so that its complement is that it differs. */
-  #unchanged(member: Member, from: string, place: Place): Condition {
+  #unchanged(member: Member, from: string, place: LoweringPlace): Condition {
     const { record, next } = this.#roots;
     if (member.kind === 'field') return sameValue(fieldColumn(member.field, record), fieldColumn(member.field, next));
     const { relation } = member;
@@ -120,25 +132,21 @@ class Lowering {
     const stored = (): Walked => this.#walk({ wrap: itself, source: record }, [{ from, relation }]);
     const key = heldKey(relation, next);
     const { wrap, source } = stored();
-    const partner = idColumn(relation.collection, source);
-    const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left: partner, right: key };
+    const equal = equalColumns(idColumn(relation.collection, source), key);
     const absent: Condition = { kind: 'null', negated: false, column: key };
     return or([wrap(equal), and([absent, complementOf(stored().wrap(TRUE))])]);
   }
 
   /** No member of the one record is missing among those of the other. */
-  #sameMembers(relation: ManyToMany, collection: string, place: Place): Condition {
+  #sameMembers(relation: ManyToMany, collection: string, place: LoweringPlace): Condition {
     const span = { start: 0, end: 0 };
     const path = { collection, steps: [], from: collection, relation, span } as const;
     const scopes = [{ kind: 'record' }, { kind: 'next' }] as const;
     const missing = scopes.map((scope, i) => {
       const some = this.#elements({ ...path, scope }, place);
       const other = this.#elements({ ...path, scope: scopes[1 - i]! }, place);
-      const [left, right] = [some, other].map(({ source }) => idColumn(relation.collection, source)) as [
-        ColumnRef,
-        ColumnRef,
-      ];
-      const equal: Condition = { kind: 'test', op: equalityOf(true), negated: false, left, right };
+      const [left, right] = [some, other].map(({ source }) => idColumn(relation.collection, source));
+      const equal = equalColumns(left!, right!);
       return some.exists(other.exists(equal, true), true);
     });
     return and(missing);
@@ -146,7 +154,7 @@ class Lowering {
 
   // -------------------------------------------------------------- quantifiers
 
-  #quantified(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+  #quantified(node: Quantified, place: LoweringPlace): Condition {
     const { quantifier } = node;
     // none is the negation of any; all is settled by one element against it.
     const some = quantifier === 'any' ? place.polarity : !place.polarity;
@@ -156,26 +164,23 @@ class Lowering {
       : this.#everyElement(node, { ...place, polarity: wanted });
   }
 
-  #someElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+  #someElement(node: Quantified, place: LoweringPlace): Condition {
     const { wrap, source, exists } = this.#elements(node.path, place);
-    return wrap(exists(this.#element(node, { place, source }), false));
+    return wrap(exists(this.#element(node, place, source), false));
   }
 
   /** No element that is not definitely so. Behind an absent step nothing is known of the elements. */
-  #everyElement(node: Extract<Planned, { kind: 'quantified' }>, place: Place): Condition {
+  #everyElement(node: Quantified, place: LoweringPlace): Condition {
     const { wrap, source, exists, key } = this.#elements(node.path, place);
-    const exception = complementOf(this.#element(node, { place, source }));
+    const exception = complementOf(this.#element(node, place, source));
     return wrap(and([isPresent(key), exists(exception, true)]));
   }
 
-  #element(
-    { variable, condition }: Extract<Planned, { kind: 'quantified' }>,
-    { place, source }: { place: Place; source: Source },
-  ): Condition {
+  #element({ variable, condition }: Quantified, place: LoweringPlace, source: Source): Condition {
     return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
   }
 
-  #elements(path: ToManyPath, place: Place): Elements {
+  #elements(path: ToManyPath, place: LoweringPlace): Elements {
     const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();
@@ -209,7 +214,7 @@ class Lowering {
     return { id: this.#sources++, state: 'stored' };
   }
 
-  #root(scope: Scope, { variables }: Place): Walked {
+  #root(scope: Scope, { variables }: LoweringPlace): Walked {
     switch (scope.kind) {
       case 'record':
         return { wrap: itself, source: this.#roots.record };
@@ -254,13 +259,16 @@ class Lowering {
     return { wrap: isAbsent ? () => FALSE : itself, key };
   }
 
-  #owner(path: ToManyPath, place: Place): Owner {
+  #owner(path: ToManyPath, place: LoweringPlace): Owner {
     if (path.scope.kind === 'request' && path.steps.length === 0) return { ...this.#requestedId(path.scope), walk: [] };
     const { wrap, column: key, walk } = this.#identifier(path, place);
     return { wrap, key, walk };
   }
 
-  /** The row behind the steps, each of them a semi-join around what is asked of it: an absent step makes it false, in `T` as in `F`. */
+  /**
+   * The row behind the steps, each of them a semi-join around what is asked of it: an absent step
+   * makes it false, in `T` as in `F`.
+   */
   #walk(root: Walked, steps: readonly ToOneStep[]): Walked {
     let at = root.source;
     const wraps: Wrap[] = [root.wrap];
@@ -286,10 +294,13 @@ class Lowering {
     return { wrap: (inner) => wraps.reduceRight((condition, wrap) => wrap(condition), inner), source: at };
   }
 
-  /** The identifier of the record behind the steps. A belongs_to holds it in its foreign key, so its record is not visited. */
+  /**
+   * The identifier of the record behind the steps. A belongs_to holds it in its foreign key, so its
+   * record is not visited.
+   */
   #identifier(
-    path: { readonly scope: Scope; readonly collection: string; readonly steps: readonly ToOneStep[] },
-    place: Place,
+    path: Pick<ColumnOperand, 'scope' | 'collection' | 'steps'>,
+    place: LoweringPlace,
   ): Reached & { readonly walk: readonly string[] } {
     const last = path.steps.at(-1);
     const root = this.#root(path.scope, place);
@@ -301,7 +312,7 @@ class Lowering {
     return { wrap, column: idColumn(last?.relation.collection ?? path.collection, source), walk: [] };
   }
 
-  #reach(operand: ColumnOperand, place: Place): Reached {
+  #reach(operand: ColumnOperand, place: LoweringPlace): Reached {
     const { column } = operand;
     if (column.kind === 'id') return this.#identifier(operand, place);
     const { wrap, source } = this.#walk(this.#root(operand.scope, place), operand.steps);
@@ -312,33 +323,27 @@ class Lowering {
   // -------------------------------------------------------------- leaves
 
   /** `polarity` true asks whether the value is there. */
-  #isNull(operand: ColumnOperand, place: Place): Condition {
+  #isNull(operand: ColumnOperand, place: LoweringPlace): Condition {
     const { wrap, column } = this.#reach(operand, place);
     const present = wrap(isPresent(column));
     return place.polarity ? present : complementOf(present);
   }
 
-  #compare({ op, left, right }: PlannedCompare, place: Place): Condition {
+  #compare({ op, left, right }: PlannedCompare, place: LoweringPlace): Condition {
     const settled = this.#settledByRequest(op, right) ?? this.#settledByRequest(op, left);
     if (settled !== undefined) return constant(settled === place.polarity);
     if (this.#isAbsent(left) || this.#isAbsent(right)) return FALSE;
     const complement = OPERATORS[op].complement;
-    const asked = place.polarity
-      ? { op, negated: false }
-      : complement
-        ? { op: complement, negated: false }
-        : { op, negated: true };
+    const negation = complement ? { op: complement, negated: false } : { op, negated: true };
+    const asked = place.polarity ? { op, negated: false } : negation;
     // With an absent element in it, a list can show that something is in it and never that something is not.
     const isPartial = this.#stateOf(right) === PARTIAL || this.#stateOf(left) === PARTIAL;
     if (isPartial && OPERATORS[asked.op].negative) return FALSE;
     return this.#test({ ...asked, left, right }, place);
   }
 
-  #test(
-    { op, negated, left, right }: Omit<PlannedCompare, 'kind'> & { readonly negated: boolean },
-    place: Place,
-  ): Condition {
-    if (left.kind === 'count') return this.#countTest({ op, negated, left, right }, left, place);
+  #test({ op, negated, left, right }: PlannedTest, place: LoweringPlace): Condition {
+    if (left.kind === 'count') return this.#countTest({ op, right }, left, place);
     const from = left.kind === 'column' ? this.#reach(left, place) : undefined;
     const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
     const column = from?.column ?? to?.column;
@@ -359,11 +364,7 @@ class Lowering {
   }
 
   /** Behind an absent step nothing is known of the count. */
-  #countTest(
-    { op, right }: Omit<PlannedCompare, 'kind'> & { readonly negated: boolean },
-    count: PlannedCount,
-    place: Place,
-  ): Condition {
+  #countTest({ op, right }: Pick<PlannedTest, 'op' | 'right'>, count: PlannedCount, place: LoweringPlace): Condition {
     const { wrap, source, rows, key } = this.#elements(count.path, place);
     const variables = new Map(place.variables).set(count.variable, source);
     const exists = rows(this.lower(count.condition, { polarity: true, variables }));
@@ -389,7 +390,7 @@ class Lowering {
   #settledByRequest(op: Test['op'], operand: PlannedOperand): boolean | undefined {
     const isEmpty =
       operand.kind === 'literal'
-        ? operand.list && (operand.value as readonly Scalar[]).length === 0
+        ? Array.isArray(operand.value) && operand.value.length === 0
         : this.#stateOf(operand) === EMPTY;
     return isEmpty ? OPERATORS[op].negative === true : undefined;
   }

@@ -1,18 +1,18 @@
 /**
- * `and`, `or` and `existsOf` build conditions and keep them small: they remove constants and duplicates, flatten chains,
- * and merge alternatives of one column into a list. Every step is valid for three-valued leaves read as "definitely true".
+ * `and`, `or` and `existsOf` build conditions and keep them small: they remove constants and
+ * duplicates, flatten chains, and merge alternatives of one column into a list. Every step is valid
+ * for three-valued leaves read as "definitely true".
  */
 import {
   type ColumnRef,
   type Condition,
+  type ConditionOperand,
   type CountRef,
   type Exists,
   FALSE,
   isTo,
   type Junction,
   type NullTest,
-  type Operand,
-  type Scalar,
   type SlotValue,
   type Source,
   type Test,
@@ -20,6 +20,7 @@ import {
 } from '../condition.ts';
 import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from '../operators.ts';
 import type { ValueType } from '../types.ts';
+import type { Scalar } from '../values.ts';
 
 type Kind = Junction['kind'];
 const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
@@ -119,7 +120,7 @@ interface Renaming {
 function withSources(cond: Condition, renaming: Renaming): Condition {
   const column = (ref: ColumnRef): ColumnRef =>
     ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
-  const operand = (side: Operand): Operand => {
+  const operand = (side: ConditionOperand): ConditionOperand => {
     if (side.kind === 'count') return { ...side, exists: withSources(side.exists, renaming) as Exists };
     return side.kind === 'column' ? column(side) : side;
   };
@@ -205,7 +206,10 @@ const elementsOf = ({ right }: Test): readonly Scalar[] => {
   return typeof value === 'object' ? value : [value];
 };
 
-/** `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one list, what `=` and `in` both allow is another. */
+/**
+ * `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one
+ * list, what `=` and `in` both allow is another.
+ */
 function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
   const [one, two] = [OPERATORS[a.op], OPERATORS[b.op]];
   const member = isMember(one);
@@ -257,7 +261,10 @@ function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | unde
 
 // ---------------------------------------------------------------- identity
 
-/** Equal for conditions that say the same of the same rows; the rows that an `exists` binds are named by their depth. */
+/**
+ * Equal for conditions that say the same of the same rows; the rows that an `exists` binds are
+ * named by their depth.
+ */
 export function keyOf(cond: Condition, bound: readonly number[] = []): string {
   switch (cond.kind) {
     case 'const':
@@ -276,7 +283,7 @@ export function keyOf(cond: Condition, bound: readonly number[] = []): string {
   }
 }
 
-function operandKey(operand: Operand, bound: readonly number[] = []): string {
+function operandKey(operand: ConditionOperand, bound: readonly number[] = []): string {
   if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
   if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
   if (operand.kind === 'count') return `count(${keyOf(operand.exists, bound)},${operand.limit ?? ''})`;

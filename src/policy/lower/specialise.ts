@@ -1,31 +1,35 @@
 /**
- * Partial evaluation. `planOf` finds, once for a policy, what the request alone decides and which request values meet a column. `bind` reads them for
- * one request and says how they turned out, as a signature: two requests of one signature leave the same residual, with other values bound.
+ * Partial evaluation. `planOf` finds, once for a policy, what the request alone decides and which
+ * request values meet a column. `bind` reads them for one request and says how they turned out, as
+ * a signature: two requests of one signature leave the same residual, with other values bound.
  */
 import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
-import type { Scalar } from '../condition.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import { readJson, readText } from '../scalar-types.ts';
-import type {
-  Checked,
-  CheckedChanged,
-  CheckedCompare,
-  CheckedOperand,
-  ColumnOperand,
-  CountOperand,
-  LiteralOperand,
-  PolicyRequest,
-  RequestOperand,
-  Row,
-  Scope,
-  ToManyPath,
+import {
+  type Checked,
+  type CheckedChanged,
+  type CheckedCompare,
+  type CheckedOperand,
+  type ColumnOperand,
+  type CountOperand,
+  type LiteralOperand,
+  own,
+  type PolicyRequest,
+  type RequestOperand,
+  type Scope,
+  type ToManyPath,
 } from '../types.ts';
-import { addSeconds } from '../values.ts';
+import { addSeconds, type Scalar } from '../values.ts';
+import { isList } from '../visit.ts';
 
-/** How a request value turned out. A list that is absent, or holds nothing but absent elements, is ABSENT: nothing can be known by it. */
+/**
+ * How a request value turned out. A list that is absent, or holds nothing but absent elements, is
+ * ABSENT: nothing can be known by it.
+ */
 export const ABSENT = 0;
 const PRESENT = 1;
 /** A list without elements. */
@@ -221,9 +225,6 @@ class Planner {
 const isStored = (operand: CheckedOperand): operand is ColumnOperand | CountOperand =>
   operand.kind === 'column' || operand.kind === 'count';
 
-const isList = (operand: CheckedOperand): boolean =>
-  (operand.kind === 'request' || operand.kind === 'literal') && operand.list;
-
 interface Reader {
   state(binding: Binding): number;
   present(binding: Binding): boolean;
@@ -326,10 +327,6 @@ function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotR
   if (value === undefined) return ABSENT;
   values[index] = value;
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
-}
-
-function own(row: Row | null | undefined, name: string): unknown {
-  return row != null && Object.hasOwn(row, name) ? row[name] : undefined;
 }
 
 function readScalar({ source, name, type }: RequestOperand, request: PolicyRequest): Scalar | undefined {

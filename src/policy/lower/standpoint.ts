@@ -1,4 +1,7 @@
-/** From where a tree is lowered, and where its paths have led: rows and columns, with the semi-joins around what is asked of them. */
+/**
+ * From where a tree is lowered, and where its paths have led: rows and columns, with the semi-joins
+ * around what is asked of them.
+ */
 import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
 import type { Catalog, Scope } from '../types.ts';
 import type { Binding } from './specialise.ts';
@@ -14,7 +17,7 @@ export interface Standpoint {
   readonly roots: Roots;
 }
 
-export interface Place {
+export interface LoweringPlace {
   /** True: `T`. False: `F`. */
   readonly polarity: boolean;
   readonly variables: ReadonlyMap<string, Source>;

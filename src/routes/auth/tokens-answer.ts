@@ -1,4 +1,7 @@
-/** What the authentication routes share: the client at the other end, cookies, and the response with tokens. Not a route. */
+/**
+ * What the authentication routes share: the client at the other end, cookies, and the response with
+ * tokens. Not a route.
+ */
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';

@@ -103,7 +103,10 @@ async function upload(ctx: Context, app: App): Promise<void> {
   }
 }
 
-/** A commit whose result was lost may have happened: then the bytes have a record; otherwise the sweeper deletes them. */
+/**
+ * A commit whose result was lost may have happened: then the bytes have a record; otherwise the
+ * sweeper deletes them.
+ */
 async function undo(incoming: Incoming, error: unknown, published: boolean): Promise<void> {
   const isSettled =
     error instanceof Problem ||

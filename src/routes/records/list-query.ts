@@ -1,4 +1,7 @@
-/** The query string of a list. Every key is read; one that cannot be taken exactly as meant rejects the request. Not a route. */
+/**
+ * The query string of a list. Every key is read; one that cannot be taken exactly as meant rejects
+ * the request. Not a route.
+ */
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { Fault } from '../../problem.ts';

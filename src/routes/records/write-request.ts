@@ -9,7 +9,10 @@ import type { Data } from '../../store/records/input.ts';
 import type { Body } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 
-/** The body of a write. An update reports its faults only to a caller who may change the record, so they are not thrown. */
+/**
+ * The body of a write. An update reports its faults only to a caller who may change the record, so
+ * they are not thrown.
+ */
 export interface Envelope {
   /** Empty where the body has no usable `data`. */
   readonly data: Data;

@@ -12,8 +12,9 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
 }
 
 /**
- * `2026-01-31 09:30:00.5+00`, as PostgreSQL prints under DateStyle ISO and TimeZone UTC → `2026-01-31T09:30:00.500000Z`.
- * INVARIANT: columns hold the years 0001 to 9999 only (every writer reads through `parseDatetime`), so there is no `BC` and no fifth digit.
+ * `2026-01-31 09:30:00.5+00`, as PostgreSQL prints under DateStyle ISO and TimeZone UTC →
+ * `2026-01-31T09:30:00.500000Z`. INVARIANT: columns hold the years 0001 to 9999 only (every writer
+ * reads through `parseDatetime`), so there is no `BC` and no fifth digit.
  */
 function canonicalOfCell(cell: string): string {
   const decimals = cell.length > 22 ? cell.slice(20, -3) : '';

@@ -1,6 +1,6 @@
 /**
- * How a field type appears in bodies, columns and descriptions. One file per type holds all of it; what policies must know of
- * a type is in `policy/scalar-types.ts`.
+ * How a field type appears in bodies, columns and descriptions. One file per type holds all of it;
+ * what policies must know of a type is in `policy/scalar-types.ts`.
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';

@@ -22,7 +22,10 @@ export interface Database extends Queryable {
   readonly kind: 'embedded' | 'postgres';
   /** For reads that may lag behind like a replica does; this database itself if there is none. */
   readonly replica: Queryable;
-  /** The rows of one statement that writes, in its own transaction. In `rows`, its wait for a lock would hold up others. */
+  /**
+   * The rows of one statement that writes, in its own transaction. In `rows`, its wait for a lock
+   * would hold up others.
+   */
   write(statement: Sql): Promise<readonly Cells[]>;
   /**
    * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are
@@ -48,7 +51,10 @@ export interface Violated {
   readonly columns: readonly string[];
 }
 
-/** A unique constraint or a foreign key was violated, or the database cannot be reached. Mapped from SQLSTATE in one place. */
+/**
+ * A unique constraint or a foreign key was violated, or the database cannot be reached. Mapped from
+ * SQLSTATE in one place.
+ */
 export class StoreError extends Error {
   readonly kind: 'unique' | 'foreign_key' | 'unavailable';
   readonly violated: Violated | undefined;

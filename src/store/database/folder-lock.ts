@@ -35,9 +35,10 @@ export interface FolderLock {
 const LOCK_HEARTBEAT_MS = 2_000;
 
 /**
- * The holder is the process that made the lock file of the highest generation: `lock` is generation 0, `lock.7` generation 7. A lock
- * whose holder is gone is never removed in place, where a slow rival could remove its successor; the next generation is made
- * beside it, which only one process can do.
+ * The holder is the process that made the lock file of the highest generation: `lock` is generation
+ * 0, `lock.7` generation 7. A lock whose holder is gone is never removed in place, where a slow
+ * rival could remove its successor; the next generation is made beside it, which only one process
+ * can do.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -144,7 +145,10 @@ function processStart(pid: number): string {
 const linuxStartOf = (pid: number): string =>
   `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${statusOf(pid)[19]}`;
 
-/** The fields of /proc/<pid>/stat from the state on (proc_pid_stat(5)). The name before it, in parentheses, may hold anything. */
+/**
+ * The fields of /proc/<pid>/stat from the state on (proc_pid_stat(5)). The name before it, in
+ * parentheses, may hold anything.
+ */
 function statusOf(pid: number): readonly string[] {
   const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return line.slice(line.lastIndexOf(')') + 2).split(' ');

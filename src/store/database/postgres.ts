@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server: a pool for transactions, and a few pipelined connections for reads, on which requests share round trips.
- * Nothing here needs a session to last between statements, so a pooler in transaction mode may stand in between.
+ * A PostgreSQL server: a pool for transactions, and a few pipelined connections for reads, on which
+ * requests share round trips. Nothing here needs a session to last between statements, so a pooler
+ * in transaction mode may stand in between.
  */
 import pg from 'pg';
 import { param, raw, type Sql, sql } from '../../sql.ts';

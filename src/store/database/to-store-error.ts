@@ -1,4 +1,7 @@
-/** Maps errors of PostgreSQL and the driver to the three kinds that callers act on. The only file that reads SQLSTATE. */
+/**
+ * Maps errors of PostgreSQL and the driver to the three kinds that callers act on. The only file
+ * that reads SQLSTATE.
+ */
 
 import { reasonOf } from '../../thrown.ts';
 import { StoreError, type Violated } from './contract.ts';
@@ -7,7 +10,10 @@ const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
 const RESTRICT_VIOLATION = '23001';
-/** Connection, authorization, no such database, resources, shutdown, system, read-only after a failover, idle in transaction. */
+/**
+ * Connection, authorization, no such database, resources, shutdown, system, read-only after a
+ * failover, idle in transaction.
+ */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';
@@ -45,7 +51,10 @@ export function toStoreError(error: unknown): unknown {
   return isBusy ? new StoreError('unavailable', undefined, error) : error;
 }
 
-/** The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything, come after the columns. */
+/**
+ * The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything,
+ * come after the columns.
+ */
 function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
   const list = detail.slice(detail.indexOf('(') + 1);
   const end = list.indexOf(')=(');

@@ -20,7 +20,10 @@ export interface Lease {
 
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all would wait forever. */
+/**
+ * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all
+ * would wait forever.
+ */
 export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }

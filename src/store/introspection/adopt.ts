@@ -1,6 +1,7 @@
 /**
- * Which tables a schema can describe as they are. INVARIANT: bringing the database to an adopted table's collection drops no column, changes no
- * type and requires nothing that is not required already (store/migrations/diff.ts decides what it would do).
+ * Which tables a schema can describe as they are. INVARIANT: bringing the database to an adopted
+ * table's collection drops no column, changes no type and requires nothing that is not required
+ * already (store/migrations/diff.ts decides what it would do).
  */
 import { collectionNameFault, memberNameFault } from '../../schema/names.ts';
 import { ident } from '../../sql.ts';

@@ -3,7 +3,7 @@ import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
 import { addForeignKey, addUnique, createIndex, createTable, typeOf } from './ddl.ts';
-import type { Values } from './loss.ts';
+import type { LosableValues } from './loss.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 export interface Step {
@@ -11,7 +11,7 @@ export interface Step {
   /** Why this loses data, or may not succeed. */
   readonly destructive?: string;
   /** What it drops or converts; not given where rows that exist stand against it. */
-  readonly values?: Values;
+  readonly values?: LosableValues;
 }
 interface PlanInput {
   readonly db: Queryable;

@@ -3,14 +3,14 @@ import { ident, param, raw, sql } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 
 /** The values that a statement drops or converts: of a column, or of a whole table. */
-export interface Values {
+export interface LosableValues {
   readonly table: string;
   readonly column?: string;
 }
 
 /**
- * The columns of a moment. PostgreSQL numbers tables and their columns and uses no number twice, so a column that is renamed
- * later is still known.
+ * The columns of a moment. PostgreSQL numbers tables and their columns and uses no number twice, so
+ * a column that is renamed later is still known.
  */
 export type Columns = ReadonlySet<string>;
 
@@ -28,8 +28,15 @@ SELECT a.attrelid || '.' || a.attnum
   return new Set(rows.map(([name]) => name!));
 }
 
-/** True if the values did not exist at the time of `before`, or if there are none. Nobody can add any until `tx` ends. */
-export async function losesNothing(tx: Transaction, { table, column }: Values, before: Columns): Promise<boolean> {
+/**
+ * True if the values did not exist at the time of `before`, or if there are none. Nobody can add
+ * any until `tx` ends.
+ */
+export async function losesNothing(
+  tx: Transaction,
+  { table, column }: LosableValues,
+  before: Columns,
+): Promise<boolean> {
   await tx.run(raw(`LOCK TABLE ${ident(table).text} IN ACCESS EXCLUSIVE MODE`));
   const isPlace = column === undefined ? sql`attnum = 1` : sql`attname = ${param('text', column)}`;
   const [found] = await tx.rows(sql`

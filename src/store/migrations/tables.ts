@@ -1,4 +1,7 @@
-/** The tables of a schema. Constraints are named by their columns, so that a violation can be reported for its field. */
+/**
+ * The tables of a schema. Constraints are named by their columns, so that a violation can be
+ * reported for its field.
+ */
 import { createHash } from 'node:crypto';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf } from '../../schema/indexes.ts';
@@ -59,7 +62,8 @@ function collectionTable(collection: Collection, schema: Schema): Table {
       ...systemColumns(collection),
       ...fields.map(columnOf),
       ...references.map(referenceColumnOf),
-      // With a default, which PostgreSQL does not write into the rows that exist: adding it to a large table takes no time.
+      // With a default, which PostgreSQL does not write into the rows that exist: adding it to a
+      // large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
     ],
     primaryKey: ['id'],

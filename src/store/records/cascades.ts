@@ -45,7 +45,10 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
   return going;
 }
 
-/** Collections that can cascade to a file, a user, or a record that others show as a member or by a nullable reference. */
+/**
+ * Collections that can cascade to a file, a user, or a record that others show as a member or by a
+ * nullable reference.
+ */
 function collectionsToFollow(schema: Schema): ReadonlySet<string> {
   const shown = [...schema.collections.values()].flatMap((collection) =>
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),

@@ -9,7 +9,7 @@ import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableReferences } from './constraint-errors.ts';
 import { firstPartnerOf, writePartners } from './has-one.ts';
-import { type Data, type Input, readInput, type ServerValues, type Value } from './input.ts';
+import { type ColumnValue, type Data, type Input, readInput, type ServerValues } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
 import { lookAt } from './locked-row.ts';
 import { type Answer, answerOf } from './read.ts';
@@ -97,7 +97,7 @@ async function writeIn(tx: Transaction, { id, store, access, permit, input, rela
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
 }
 
-const withStamps = (id: string, now: string, values: readonly Value[]): readonly Value[] => [
+const withStamps = (id: string, now: string, values: readonly ColumnValue[]): readonly ColumnValue[] => [
   { column: 'id', type: 'uuid', value: id },
   { column: 'created_at', type: 'timestamptz', value: now },
   { column: 'updated_at', type: 'timestamptz', value: now },
@@ -105,7 +105,7 @@ const withStamps = (id: string, now: string, values: readonly Value[]): readonly
 ];
 
 /** The record as it would be stored, as policies see it. */
-function proposedRow({ collection }: AccessContext, values: readonly Value[]): Row {
+function proposedRow({ collection }: AccessContext, values: readonly ColumnValue[]): Row {
   const byColumn = new Map(values.map(({ column, value }) => [column, value]));
   const row: Record<string, unknown> = { id: byColumn.get('id') };
   for (const member of [...collection.fields.values(), ...collection.relations.values()]) {
@@ -117,7 +117,7 @@ function proposedRow({ collection }: AccessContext, values: readonly Value[]): R
 interface RowInsertion {
   readonly write: (statement: Sql) => Promise<readonly Cells[]>;
   readonly collection: Collection;
-  readonly values: readonly Value[];
+  readonly values: readonly ColumnValue[];
 }
 
 /** The cells of the new row: the version, then the record. */

@@ -39,7 +39,10 @@ export class GuardedUpdate {
     return this.#permit.verdict === 'allow' || this.before.holds.some(Boolean);
   }
 
-  /** Writes the row where a rule allows the result; false: nothing was written. Members and partners are left to the caller. */
+  /**
+   * Writes the row where a rule allows the result; false: nothing was written. Members and partners
+   * are left to the caller.
+   */
   write({ store, q, access }: Reading, writing: Writing): Promise<boolean> {
     const condition = this.#permit.allows(STORED, WRITTEN);
     return updateWhere(store, q, { ...this.#target, writing, condition, now: access.now });

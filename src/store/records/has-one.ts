@@ -1,6 +1,7 @@
 /**
- * Setting a has_one moves the unique reference on the other side: the current holder is cleared, and the new one is set.
- * Each is a separate update of a record of the other collection, under its update rules, after the record's own write.
+ * Setting a has_one moves the unique reference on the other side: the current holder is cleared,
+ * and the new one is set. Each is a separate update of a record of the other collection, under its
+ * update rules, after the record's own write.
  */
 import type { BelongsTo, HasOne } from '../../schema/model.ts';
 import { ident, raw, sql, uuid } from '../../sql.ts';
@@ -10,7 +11,10 @@ import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
 import type { PartnerChange, Writing } from './written-row.ts';
 
-/** For a record that this transaction has locked. A partner that the caller may not read cannot be cleared: it stays. */
+/**
+ * For a record that this transaction has locked. A partner that the caller may not read cannot be
+ * cleared: it stays.
+ */
 export async function partnerChangeOf(reading: Reading, id: string, setting: HasOneSetting): Promise<PartnerChange> {
   if (setting.id !== null) return { ...setting, partner: setting.id };
   const holder = await holderOf(reading, setting.relation, id);

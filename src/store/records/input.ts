@@ -9,7 +9,7 @@ import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from './access-context.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
-export interface Value {
+export interface ColumnValue {
   readonly column: string;
   readonly type: SqlType;
   readonly value: Scalar | readonly string[] | null;
@@ -34,7 +34,7 @@ export interface LinkChange {
   readonly pointer: string;
 }
 export interface Input {
-  readonly values: readonly Value[];
+  readonly values: readonly ColumnValue[];
   readonly hasOnes: readonly HasOneSetting[];
   readonly links: readonly LinkChange[];
   readonly roles: RolesChange | undefined;
@@ -63,7 +63,7 @@ export function readInput(access: AccessContext, data: Data, mode: Mode, given: 
 type Mode = 'create' | 'update';
 
 class InputReader implements Input {
-  readonly values: Value[] = [];
+  readonly values: ColumnValue[] = [];
   readonly hasOnes: HasOneSetting[] = [];
   readonly links: LinkChange[] = [];
   readonly references: ReferencedId[] = [];

@@ -1,4 +1,7 @@
-/** Members of many_to_many relations. The members to add and remove are known before the write: the rules judge the result. */
+/**
+ * Members of many_to_many relations. The members to add and remove are known before the write: the
+ * rules judge the result.
+ */
 import type { ManyToMany } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from './access-context.ts';

@@ -15,14 +15,14 @@ export interface Locked {
   /** The version, then the record. */
   readonly cells: Cells;
 }
-interface Place {
+interface LockedRowQuery {
   readonly collection: string;
   readonly id: string;
   readonly conditions: readonly Sql[];
 }
 
 /** `other`: the conditions read other rows than the locked one. */
-export interface Lock extends Place {
+export interface Lock extends LockedRowQuery {
   readonly other: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
 }
@@ -48,13 +48,13 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | un
 }
 
 /** A row that this transaction has locked or written. */
-export async function lookAt(reading: Reading, place: Place): Promise<Locked> {
+export async function lookAt(reading: Reading, place: LockedRowQuery): Promise<Locked> {
   return (await look(reading, place, raw('')))!;
 }
 
 async function look(
   { store, q, access }: Reading,
-  { collection, id, conditions }: Place,
+  { collection, id, conditions }: LockedRowQuery,
   locking: Sql,
 ): Promise<Locked | undefined> {
   const versions = await store.versions(q);

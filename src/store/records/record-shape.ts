@@ -1,4 +1,7 @@
-/** A collection as rows of cells: the columns of a record, and how cells become JSON text or the row that policies see. */
+/**
+ * A collection as rows of cells: the columns of a record, and how cells become JSON text or the row
+ * that policies see.
+ */
 import type { Row } from '../../policy/types.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, HasOne } from '../../schema/model.ts';

@@ -38,7 +38,10 @@ export async function loadRelated({ store, q }: RelatedSource, loading: Loading)
   return loader;
 }
 
-/** The partners and members of a stored record by relation. With its row, this is the record as an empty write would produce it. */
+/**
+ * The partners and members of a stored record by relation. With its row, this is the record as an
+ * empty write would produce it.
+ */
 export async function heldBy({ store, q }: RelatedSource, collection: string, record: Row): Promise<Row> {
   const loader = new Loader(store, q, undefined);
   const held: Record<string, unknown> = {};

@@ -65,7 +65,10 @@ async function removeIn(
   return going;
 }
 
-/** Losing a member or a reference is a change of a record, which the database's own SET NULL and CASCADE would not count. */
+/**
+ * Losing a member or a reference is a change of a record, which the database's own SET NULL and
+ * CASCADE would not count.
+ */
 function* updatesToReferrers({ store, access }: Reading, going: RecordsByCollection): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {

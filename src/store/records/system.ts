@@ -7,7 +7,7 @@ import { raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
 import { insert } from './create.ts';
-import type { Value } from './input.ts';
+import type { ColumnValue } from './input.ts';
 import { VERSION_WIDTH } from './select.ts';
 
 /**
@@ -75,11 +75,11 @@ function defaultOf(otherwise: Default | undefined): unknown {
 
 type StoredMember = Pick<Field, 'name' | 'column'>;
 
-function systemValues(collection: Collection, given: SystemValues): readonly Value[] {
-  const values: Value[] = [];
-  const push = (member: StoredMember, type: Value['type'], otherwise: Default | undefined) => {
+function systemValues(collection: Collection, given: SystemValues): readonly ColumnValue[] {
+  const values: ColumnValue[] = [];
+  const push = (member: StoredMember, type: ColumnValue['type'], otherwise: Default | undefined) => {
     const value = given[member.name] ?? defaultOf(otherwise);
-    if (value !== undefined) values.push({ column: member.column, type, value: value as Value['value'] });
+    if (value !== undefined) values.push({ column: member.column, type, value: value as ColumnValue['value'] });
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);
   for (const relation of collection.relations.values())

@@ -1,4 +1,7 @@
-/** The state of a record as an opaque string, which changes with the record and with the members of its many_to_many. */
+/**
+ * The state of a record as an opaque string, which changes with the record and with the members of
+ * its many_to_many.
+ */
 import { createHmac } from 'node:crypto';
 
 interface Changes {

@@ -1,6 +1,7 @@
 /**
- * The record that a write produces, as a row of the statement that decides and writes, so the rules judge exactly what is
- * stored. That statement sees the database before the write, so no record can be evidence for itself.
+ * The record that a write produces, as a row of the statement that decides and writes, so the rules
+ * judge exactly what is stored. That statement sees the database before the write, so no record can
+ * be evidence for itself.
  */
 import { heldColumn } from '../../policy/condition.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
@@ -9,13 +10,13 @@ import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../.
 import type { Queryable } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import type { Store } from './access-context.ts';
-import type { HasOneSetting, Value } from './input.ts';
+import type { ColumnValue, HasOneSetting } from './input.ts';
 import { tableOf } from './record-shape.ts';
 import { nextVersion, touchedAt } from './touched.ts';
 
 /** The changes that a write makes to one record. Partners and members that it does not list stay as they are. */
 export interface Writing {
-  readonly values: readonly Value[];
+  readonly values: readonly ColumnValue[];
   readonly members: readonly MemberChange[];
   readonly partners: readonly PartnerChange[];
 }
@@ -96,13 +97,13 @@ interface Otherwise {
   members(relation: ManyToMany): Sql;
 }
 
-const NOTHING: Otherwise = {
+const NO_VALUES: Otherwise = {
   column: (_, type) => raw(`NULL::${type}`),
   partner: () => raw('NULL::uuid'),
   members: () => raw(`'{}'::uuid[]`),
 };
 
-const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NOTHING);
+const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
 
 function changedRow(store: Store, collection: Collection, { writing, now }: RowUpdate): Sql {
   const stored = ident(STORED);

@@ -8,8 +8,9 @@ import { manyToManyOf } from './members.ts';
 const PAGE = 1_000;
 
 /**
- * In the order of their ids, a page a statement: no transaction stays open while a slow reader takes them. Each record is as it stood
- * when its page was read. Members are those of the API without has_one; a many_to_many is a list of ids.
+ * In the order of their ids, a page a statement: no transaction stays open while a slow reader
+ * takes them. Each record is as it stood when its page was read. Members are those of the API
+ * without has_one; a many_to_many is a list of ids.
  */
 export async function* exportRecords(q: Queryable, collection: Collection): AsyncGenerator<string> {
   const shape = new RecordShape(collection);

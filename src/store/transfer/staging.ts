@@ -1,4 +1,7 @@
-/** The records of an import in temporary tables of its transaction: checked there as a whole, and then written by a few statements. */
+/**
+ * The records of an import in temporary tables of its transaction: checked there as a whole, and
+ * then written by a few statements.
+ */
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';

@@ -1,4 +1,7 @@
-/** The OpenAPI document as one HTML page. It reads without script; page.js adds search and a console that sends requests. */
+/**
+ * The OpenAPI document as one HTML page. It reads without script; page.js adds search and a console
+ * that sends requests.
+ */
 import {
   type ApiDocument,
   type Content,

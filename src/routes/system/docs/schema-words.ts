@@ -46,7 +46,10 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return most === undefined ? `at least ${least}${unit}` : `${least} to ${most}${unit}`;
 }
 
-/** The members of an object as rows; other schemas in a line. A body that is only a reference shows what it refers to. */
+/**
+ * The members of an object as rows; other schemas in a line. A body that is only a reference shows
+ * what it refers to.
+ */
 export function fieldsOf(schema: JsonSchema, document: ApiDocument): string {
   const target = resolved(schema, document);
   const { properties } = target;
