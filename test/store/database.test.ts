@@ -5,12 +5,16 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/database/folder-lock.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from './world.ts';
+
+const MEBIBYTE = 2 ** 20;
 
 async function failure(
   work: Promise<unknown>,
@@ -90,6 +94,24 @@ describe.each(KINDS)('%s', (kind) => {
       });
     },
   );
+
+  it('keeps nothing of an answer after it is given', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const inUse = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    // A new engine, not one from a snapshot: the engine's own parser keeps nothing after its first error.
+    const fresh = kind === 'embedded' ? await openDatabase({}) : await openKind(kind);
+    const long = sql`SELECT repeat('x', ${param('int8', MEBIBYTE)}::int)`;
+    await fresh.rows(long);
+    const before = inUse();
+    for (let i = 0; i < 40; i++) await fresh.rows(long);
+    const growth = inUse() - before;
+    await fresh.close();
+    expect(growth / MEBIBYTE).toBeLessThan(10);
+  });
 
   it('gives cells as PostgreSQL prints them, in UTC', async () => {
     const [row] = await db.rows(

@@ -46,8 +46,13 @@ export class EngineStream extends Duplex {
     // The end of the connection is not the end of the engine.
     const served = messages.filter((message) => message[0] !== TERMINATE);
     if (served.length === 0) return;
-    const answer = await this.#engine.execProtocolRaw(Buffer.concat(served));
-    if (answer.length > 0) this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.length));
+    const answers: Buffer[] = [];
+    // Not `execProtocolRaw`: it parses each answer as well, and keeps the messages for as long as the engine lives.
+    await this.#engine.execProtocolRawStream(Buffer.concat(served), {
+      // The engine writes the next part into the same memory.
+      onRawData: (part) => answers.push(Buffer.from(part)),
+    });
+    for (const answer of answers) this.push(answer);
   }
 
   /** What the driver asks of a socket. */

@@ -21,7 +21,8 @@ const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: 
 const service = await startService({
   config,
   schema,
-  db: await openDatabase(databaseUrl ? { url: databaseUrl } : {}),
+  // A folder, as users have: a database in memory would count its own records as growth.
+  db: await openDatabase(databaseUrl ? { url: databaseUrl } : { dataDir: data }),
   log: openLog('error'),
   passwords: createPasswordPool(undefined, { memoryCost: 8, timeCost: 1, parallelism: 1 }),
 });
