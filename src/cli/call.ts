@@ -10,14 +10,16 @@ export type Runner = (command: Command, args: Arguments, io: Io) => Promise<numb
 
 const runHere: Runner = (command, args, io) => command.run(args, io);
 
+export interface CommandCall {
+  readonly argv: readonly string[];
+  readonly io: Io;
+  readonly run?: Runner;
+}
+
 /** → the exit code: 2 where the call is wrong. */
-export async function callCommand(
-  loaded: Command | CommandGroup,
-  argv: readonly string[],
-  io: Io,
-  run: Runner = runHere,
-): Promise<number> {
-  if ('commands' in loaded) return callGroup(loaded, argv, io, run);
+export async function callCommand(loaded: Command | CommandGroup, call: CommandCall): Promise<number> {
+  if ('commands' in loaded) return callGroup(loaded, call);
+  const { argv, io, run = runHere } = call;
   if (asksForHelp(argv)) {
     io.stdout.write(commandHelp(loaded));
     return 0;
@@ -31,9 +33,11 @@ export async function callCommand(
   }
 }
 
-function callGroup(group: CommandGroup, [verb, ...rest]: readonly string[], io: Io, run: Runner): Promise<number> {
+function callGroup(group: CommandGroup, call: CommandCall): Promise<number> {
+  const { io } = call;
+  const [verb, ...argv] = call.argv;
   const command = group.commands.find(({ name }) => name === `${group.name} ${verb}`);
-  if (command !== undefined) return callCommand(command, rest, io, run);
+  if (command !== undefined) return callCommand(command, { ...call, argv });
   if (verb === '--help' || verb === '-h') {
     io.stdout.write(groupHelp(group));
     return Promise.resolve(0);

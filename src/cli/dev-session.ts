@@ -113,9 +113,9 @@ export class DevSession {
     return migration.run(schema, (migrate) => service.replaceSchema(schema, migrate));
   }
 
-  async #seed(schema: Schema, added: ReadonlySet<string>): Promise<void> {
+  async #seed(schema: Schema, only: ReadonlySet<string>): Promise<void> {
     const { service, io, log } = this.#parts;
-    reportSeed(await loadSeed(service.app.db, schema, io.cwd, added), log);
+    reportSeed(await loadSeed(service.app.db, { schema, cwd: io.cwd, only }), log);
   }
 
   #keep(reason: string): void {

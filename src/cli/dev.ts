@@ -95,7 +95,7 @@ async function start({ config, schema, hasSeed, io }: Development, db: Database,
   const migration = await DevMigration.open(db, io);
   await migration.run(schema);
   // Before the first admin: a user who exists would keep the seed of `users` out.
-  if (hasSeed) reportSeed(await loadSeed(db, schema, io.cwd), logger);
+  if (hasSeed) reportSeed(await loadSeed(db, { schema, cwd: io.cwd }), logger);
   const onMail = ({ to, subject, text }: Mail): void => logger.info({ to, subject, text }, 'mail');
   return { service: await startService({ config, schema, db, log, onMail }), migration };
 }

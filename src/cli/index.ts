@@ -39,7 +39,7 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
     return 2;
   }
   const { command } = await load();
-  if (!databaseCommands.has(name)) return callCommand(command, rest, io);
+  if (!databaseCommands.has(name)) return callCommand(command, { argv: rest, io });
   const { runDatabaseCommand } = await import('./run-command.ts');
   return runDatabaseCommand(command, rest, io);
 }

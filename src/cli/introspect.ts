@@ -2,8 +2,8 @@
 import { ConfigError, SETTINGS } from '../config.ts';
 import { openDatabase } from '../store/database/open-database.ts';
 import { adopt } from '../store/introspection/adopt.ts';
-import { printDraft } from '../store/introspection/draft.ts';
 import { readExistingTables } from '../store/introspection/existing-tables.ts';
+import { printDraft } from '../store/introspection/print-draft.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
 

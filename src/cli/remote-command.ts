@@ -18,7 +18,7 @@ export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall
     }
     const call: Io = { ...io, ...outputs, cwd, stdin: Readable.from([stdin]) };
     try {
-      return await lentWorkspace.run(workspaceNow(), () => callCommand(loaded.command, rest, call));
+      return await lentWorkspace.run(workspaceNow(), () => callCommand(loaded.command, { argv: rest, io: call }));
     } catch (error) {
       outputs.stderr.write(`bylaw ${name}: ${reasonOf(error)}\n`);
       return 1;

@@ -5,11 +5,11 @@ import { readConfig } from '../config.ts';
 import { FolderInUse } from '../store/database/folder-lock.ts';
 import { callServer } from './admin-socket.ts';
 import type { Arguments } from './arguments.ts';
-import { callCommand } from './call.ts';
+import { callCommand, type Runner } from './call.ts';
 import type { Command, CommandGroup, Io } from './command.ts';
 
 export function runDatabaseCommand(command: Command | CommandGroup, argv: readonly string[], io: Io): Promise<number> {
-  return callCommand(command, argv, io, async (chosen, args) => {
+  const run: Runner = async (chosen, args) => {
     try {
       return await chosen.run(args, io);
     } catch (error) {
@@ -19,7 +19,8 @@ export function runDatabaseCommand(command: Command | CommandGroup, argv: readon
       if (result === undefined) throw error;
       return result;
     }
-  });
+  };
+  return callCommand(command, { argv, io, run });
 }
 
 /** INVARIANT: standard input is still unread; a command opens its database first. */

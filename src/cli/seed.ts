@@ -15,6 +15,12 @@ export interface Seeded {
   /** A line each, with the file, and the line in it. */
   readonly faults: readonly string[];
 }
+export interface SeedRequest {
+  readonly schema: Schema;
+  readonly cwd: string;
+  /** Default: every collection. */
+  readonly only?: ReadonlySet<string>;
+}
 interface SeedFile {
   readonly path: string;
   readonly collection: Collection;
@@ -23,9 +29,9 @@ interface SeedFile {
 
 /**
  * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or
- * not at all; a file with a fault keeps no other from being loaded. `only`: these collections.
+ * not at all; a file with a fault keeps no other from being loaded.
  */
-export async function loadSeed(db: Database, schema: Schema, cwd: string, only?: ReadonlySet<string>): Promise<Seeded> {
+export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest): Promise<Seeded> {
   if (schema.seed === undefined) return { done: [], faults: [] };
   const folder = resolve(cwd, dirname(schema.file), schema.seed);
   const place = (path: string): string => relative(cwd, path) || path;

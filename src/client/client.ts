@@ -28,10 +28,14 @@ export interface Credentials {
   readonly password: string;
 }
 
+/** Without `bylaw types`, nothing is known of a field but its name. */
+export interface AnyRecord {
+  readonly id: string;
+  readonly [member: string]: unknown;
+}
 /** Without `bylaw types`: any collection, any field. */
 export interface AnyTypes extends CollectionTypes {
-  // biome-ignore lint/suspicious/noExplicitAny: nothing is known of the schema.
-  readonly record: any;
+  readonly record: AnyRecord;
   readonly create: Readonly<Record<string, unknown>>;
   readonly update: Readonly<Record<string, unknown>>;
   readonly filters: Readonly<Record<string, unknown>>;

@@ -131,7 +131,7 @@ export interface TestInput {
 export function test(policy: Policy, { record, request, next }: TestInput): boolean | null {
   const { catalog, collection } = policy;
   const asked = requestOf(request);
-  const { row, next: written, related } = recordGraph(catalog, collection, record, next ?? record);
+  const { row, next: written, related } = recordGraph(catalog, collection, { record, next: next ?? record });
   const isTrue = (residual: Residual): boolean =>
     residual.verdict === 'depends' ? residual.test(row, related, written) : residual.verdict === 'allow';
   const { holds, fails } = policy.inMemory;

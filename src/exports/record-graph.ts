@@ -16,12 +16,16 @@ export interface RecordGraph {
  * have are ignored. What is related to the two records is one database, in which the record is as
  * it was before the update.
  */
-export function recordGraph(catalog: Catalog, collection: string, record: object, next: object): RecordGraph {
+export function recordGraph(catalog: Catalog, collection: string, { record, next }: GivenUpdate): RecordGraph {
   const graph = new Graph(catalog);
   const row = graph.add(collection, record, '');
   return { row, next: graph.addNext(collection, next, row), related: graph };
 }
 
+interface GivenUpdate {
+  readonly record: object;
+  readonly next: object;
+}
 interface GraphRow extends Record<string, unknown> {
   readonly id: string;
 }

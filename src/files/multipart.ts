@@ -94,6 +94,8 @@ export interface PartHandler {
   /** The buffer is reused after the call. If it returns a promise, no more data comes until that resolves. */
   data(chunk: Buffer): Promise<void> | undefined;
   end(): void;
+  /** Default: `LEAST_PACE`. */
+  readonly pace?: Pace;
 }
 
 /** Throws `unsupported_media_type`, and `malformed_multipart` without a boundary of 1 to 70 characters. */
@@ -122,14 +124,9 @@ const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
 
 /**
  * Passes the parts to the handler in order, and applies its backpressure to the sender. Throws `malformed_multipart`,
- * and `request_timeout` for a sender slower than `pace`.
+ * and `request_timeout` for a sender slower than the handler's pace.
  */
-export async function readMultipart(
-  request: IncomingMessage,
-  boundary: string,
-  handler: PartHandler,
-  pace: Pace = LEAST_PACE,
-): Promise<void> {
+export async function readMultipart(request: IncomingMessage, boundary: string, handler: PartHandler): Promise<void> {
   const headers = new PartHeaders();
   let waits: Promise<void>[] = [];
   let ended = false;
@@ -149,7 +146,7 @@ export async function readMultipart(
       parser.feed(chunk);
       return waits.length === 0 ? undefined : Promise.all(waits);
     },
-    pace,
+    handler.pace ?? LEAST_PACE,
   );
   parser.finish();
   if (!ended) throw malformedMultipart('the body ends before its last boundary');

@@ -23,10 +23,10 @@ export async function openStorage({ data, files }: StoragePlace, storeId: string
       'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1&endpoint=https://s3.example&redirects=true',
     );
   }
-  const { s3Storage } = await loadOptional({
+  const { S3Storage } = await loadOptional({
     packages: S3_PACKAGES,
     reason: 'BYLAW_FILES names a bucket',
     load: () => import('./s3.ts'),
   });
-  return s3Storage({ ...place, prefix: `${place.prefix}${storeId}/` });
+  return new S3Storage({ ...place, prefix: `${place.prefix}${storeId}/` });
 }

@@ -20,7 +20,16 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { S3Place } from './s3-place.ts';
-import { type Incoming, idOfKey, type Key, type Storage, StorageUnavailable, type Sweep } from './storage.ts';
+import {
+  type ByteRange,
+  type Incoming,
+  idOfKey,
+  type Key,
+  type RedirectHeaders,
+  type Storage,
+  StorageUnavailable,
+  type Sweep,
+} from './storage.ts';
 
 /** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
 const PART = 8 * 1024 * 1024;
@@ -59,88 +68,113 @@ const NOT_IMPLEMENTED = 501;
 const httpStatus = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
-export function s3Storage(place: S3Place, client: S3Client = s3ClientOf(place)): Storage {
-  const { bucket, prefix, redirects } = place;
-  const at = (key: Key) => ({ Bucket: bucket, Key: `${prefix}${key}` });
-  const keysUnder = async function* (start: string): AsyncIterable<readonly StoredObject[]> {
-    for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: `${prefix}${start}` })) {
+export class S3Storage implements Storage {
+  readonly #place: S3Place;
+  readonly #client: S3Client;
+
+  constructor(place: S3Place, client: S3Client = s3ClientOf(place)) {
+    this.#place = place;
+    this.#client = client;
+  }
+
+  async incoming(key: Key): Promise<Incoming> {
+    return new S3Incoming(this.#client, { target: this.#at(key), undo: () => this.#removeAll([key]) });
+  }
+
+  open(key: Key, range?: ByteRange): Promise<Readable | undefined> {
+    const Range = range && `bytes=${range.start}-${range.end}`;
+    return unlessNoObject(async () => {
+      const { Body } = await this.#client.send(new GetObjectCommand({ ...this.#at(key), Range }));
+      return Body as Readable;
+    });
+  }
+
+  size(key: Key): Promise<number | undefined> {
+    return unlessNoObject(async () => (await this.#client.send(new HeadObjectCommand(this.#at(key)))).ContentLength);
+  }
+
+  async sizes(id: string): Promise<ReadonlyMap<Key, number>> {
+    const sizes = new Map<Key, number>();
+    for await (const page of this.#objectsOf(id)) for (const { key, size } of page) sizes.set(key, size);
+    return sizes;
+  }
+
+  async remove(id: string): Promise<void> {
+    for await (const page of this.#objectsOf(id)) await this.#removeAll(page.map(({ key }) => key));
+  }
+
+  async redirect(key: Key, { contentType, disposition }: RedirectHeaders): Promise<string | undefined> {
+    if (!this.#place.redirects) return undefined;
+    const command = new GetObjectCommand({
+      ...this.#at(key),
+      ResponseContentType: contentType,
+      ResponseContentDisposition: disposition,
+      ResponseCacheControl: 'private, no-store',
+    });
+    return getSignedUrl(this.#client, command, { expiresIn: REDIRECT_LIFETIME });
+  }
+
+  async sweep(sweep: Sweep): Promise<number> {
+    return (await this.#removeOrphans(sweep)) + (await this.#abortUploads(sweep));
+  }
+
+  async #removeOrphans({ alive, grace }: Sweep): Promise<number> {
+    const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
+    let removed = 0;
+    for await (const page of this.#keysUnder('')) {
+      // INVARIANT: the records are read after the objects were listed.
+      const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
+      const orphans = page
+        .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
+        .map(({ key }) => key);
+      await this.#removeAll(orphans);
+      removed += orphans.length;
+    }
+    return removed;
+  }
+
+  async #abortUploads({ grace }: Sweep): Promise<number> {
+    let aborted = 0;
+    for await (const { Key: key, UploadId, Initiated } of unfinishedUploads(this.#client, this.#place)) {
+      // An upload may take long: the parts of an unfinished one are kept for a day.
+      if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
+      const abort = new AbortMultipartUploadCommand({ Bucket: this.#place.bucket, Key: key, UploadId });
+      // It may have ended since it was listed.
+      await unlessNoObject(() => this.#client.send(abort));
+      aborted++;
+    }
+    return aborted;
+  }
+
+  #at(key: Key): ObjectTarget['target'] {
+    return { Bucket: this.#place.bucket, Key: `${this.#place.prefix}${key}` };
+  }
+
+  async *#keysUnder(start: string): AsyncIterable<readonly StoredObject[]> {
+    const { bucket, prefix } = this.#place;
+    const pages = paginateListObjectsV2({ client: this.#client }, { Bucket: bucket, Prefix: `${prefix}${start}` });
+    for await (const page of pages) {
       yield (page.Contents ?? []).map(({ Key: key, LastModified, Size }) => ({
         key: key!.slice(prefix.length),
         modified: LastModified!,
         size: Size ?? 0,
       }));
     }
-  };
-  const removeAll = async (keys: readonly Key[]): Promise<void> => {
+  }
+
+  async *#objectsOf(id: string): AsyncIterable<readonly StoredObject[]> {
+    for await (const page of this.#keysUnder(id)) yield page.filter(({ key }) => idOfKey(key) === id);
+  }
+
+  async #removeAll(keys: readonly Key[]): Promise<void> {
     if (keys.length === 0) return;
-    const { Errors = [] } = await client.send(
-      new DeleteObjectsCommand({
-        Bucket: bucket,
-        Delete: { Objects: keys.map((key) => ({ Key: `${prefix}${key}` })), Quiet: true },
-      }),
+    const { bucket, prefix } = this.#place;
+    const Objects = keys.map((key) => ({ Key: `${prefix}${key}` }));
+    const { Errors = [] } = await this.#client.send(
+      new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }),
     );
     if (Errors.length > 0) throw new Error(`the bucket kept ${Errors.length} objects: ${Errors[0]!.Code}`);
-  };
-  const objectsOf = async function* (id: string): AsyncIterable<readonly StoredObject[]> {
-    for await (const page of keysUnder(id)) yield page.filter(({ key }) => idOfKey(key) === id);
-  };
-  return {
-    async incoming(key) {
-      return new S3Incoming(client, { target: at(key), undo: () => removeAll([key]) });
-    },
-    open: (key, range) =>
-      unlessNoObject(async () => {
-        const { Body } = await client.send(
-          new GetObjectCommand({
-            ...at(key),
-            Range: range && `bytes=${range.start}-${range.end}`,
-          }),
-        );
-        return Body as Readable;
-      }),
-    size: (key) => unlessNoObject(async () => (await client.send(new HeadObjectCommand(at(key)))).ContentLength),
-    async sizes(id) {
-      const sizes = new Map<Key, number>();
-      for await (const page of objectsOf(id)) for (const { key, size } of page) sizes.set(key, size);
-      return sizes;
-    },
-    async remove(id) {
-      for await (const page of objectsOf(id)) await removeAll(page.map(({ key }) => key));
-    },
-    async redirect(key, { contentType, disposition }) {
-      if (!redirects) return undefined;
-      const command = new GetObjectCommand({
-        ...at(key),
-        ResponseContentType: contentType,
-        ResponseContentDisposition: disposition,
-        ResponseCacheControl: 'private, no-store',
-      });
-      return getSignedUrl(client, command, { expiresIn: REDIRECT_LIFETIME });
-    },
-    async sweep({ alive, grace }: Sweep) {
-      const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
-      let removed = 0;
-      for await (const page of keysUnder('')) {
-        // INVARIANT: the records are read after the objects were listed.
-        const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
-        const orphans = page
-          .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
-          .map(({ key }) => key);
-        await removeAll(orphans);
-        removed += orphans.length;
-      }
-      for await (const { Key: key, UploadId, Initiated } of unfinishedUploads(client, { bucket, prefix })) {
-        // An upload may take long: the parts of an unfinished one are kept for a day.
-        if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
-        // It may have ended since it was listed.
-        await unlessNoObject(() =>
-          client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key: key, UploadId })),
-        );
-        removed++;
-      }
-      return removed;
-    },
-  };
+  }
 }
 const DAY = 86_400_000;
 

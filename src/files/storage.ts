@@ -47,7 +47,7 @@ export interface Storage {
   sweep(order: Sweep): Promise<number>;
 }
 
-interface RedirectHeaders {
+export interface RedirectHeaders {
   readonly contentType: string;
   readonly disposition: string;
 }

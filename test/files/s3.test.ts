@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStorage } from '../../src/files/open-storage.ts';
-import { s3Storage } from '../../src/files/s3.ts';
+import { S3Storage } from '../../src/files/s3.ts';
 import { readS3Place } from '../../src/files/s3-place.ts';
 import { type Storage, StorageUnavailable } from '../../src/files/storage.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
@@ -17,7 +17,7 @@ describe('a bucket', () => {
   beforeAll(async () => {
     Object.assign(process.env, CREDENTIALS);
     server = await ProtocolServer.start();
-    storage = s3Storage(readS3Place(server.place())!);
+    storage = new S3Storage(readS3Place(server.place())!);
   });
   afterAll(() => server.close());
 
@@ -100,7 +100,7 @@ describe('a bucket', () => {
   test('redirects, where that is configured, to an address that works without a credential', async () => {
     await put(ID, Buffer.from('elsewhere'));
     expect(await storage.redirect(ID, { contentType: 'text/plain', disposition: 'inline' })).toBeUndefined();
-    const redirecting = s3Storage(readS3Place(server.place('&redirects=true'))!);
+    const redirecting = new S3Storage(readS3Place(server.place('&redirects=true'))!);
     const address = (await redirecting.redirect(ID, {
       contentType: 'text/plain',
       disposition: 'attachment; filename="a"',

@@ -79,14 +79,14 @@ describeOnOne(
         const start = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n';
         body.write(start);
         const pace = { window: 200, bytes: 2_048 };
-        const reading = readMultipart(body as never, 'b', handler, pace);
+        const reading = readMultipart(body as never, 'b', { ...handler, pace });
         await expect(reading).rejects.toMatchObject({ code: 'request_timeout' });
         clearInterval(drip);
       });
       test('an upload at that pace goes on', async () => {
         const body = new PassThrough();
         const handler = { begin: () => undefined, data: () => undefined, end: () => undefined };
-        const reading = readMultipart(body as never, 'b', handler, { window: 300, bytes: 1_000 });
+        const reading = readMultipart(body as never, 'b', { ...handler, pace: { window: 300, bytes: 1_000 } });
         body.write('--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n');
         for (let i = 0; i < 40; i++) {
           body.write('x'.repeat(1_000));

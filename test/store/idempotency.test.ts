@@ -35,11 +35,11 @@ describe.each(KINDS)('%s', (kind) => {
     db.transaction(async (tx) => {
       const kept = await claimKey(tx, key);
       if (kept) return kept;
-      const { json } = await world.records.create(
-        caller.ask('notes', { data }),
-        { data: data as Row, relations: [] },
+      const { json } = await world.records.create(caller.ask('notes', { data }), {
+        data: data as Row,
+        relations: [],
         tx,
-      );
+      });
       await keepAnswer(tx, key, json!);
       return json!;
     });

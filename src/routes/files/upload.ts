@@ -83,7 +83,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
     published.done = true;
     const create = async (tx: Transaction) => {
       if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
-      const written = await app.records.create(access, { data, relations, given: givenOf(id, received) }, tx);
+      const written = await app.records.create(access, { data, relations, given: givenOf(id, received), tx });
       return answerCreated(ctx.path, written);
     };
     const answer =

@@ -35,7 +35,7 @@ export const createRecord = route({
     }
     const access = admission.access(data);
     const create = async (tx?: Transaction) =>
-      answerCreated(path, await app.records.create(access, { data, relations }, tx));
+      answerCreated(path, await app.records.create(access, { data, relations, tx }));
     const userId = admission.caller.id;
     const claim = key === undefined ? undefined : { userId, path, key, bodyHash: bodyHashOf(ctx) };
     send(ctx, claim === undefined ? await create() : await withIdempotencyKey(app, claim, create));

@@ -40,6 +40,10 @@ export interface ExistingTable {
   readonly indexes: readonly ExistingIndex[];
 }
 
+export const isUnique = ({ constraints, indexes }: ExistingTable, column: string): boolean =>
+  constraints.some(({ kind, columns }) => kind === 'u' && columns.length === 1 && columns[0] === column) ||
+  indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0] === column);
+
 const TABLES = raw(`
 SELECT c.relname,
        CASE WHEN c.relkind IN ('v', 'm') THEN 'view'

@@ -23,6 +23,8 @@ export interface CreateRequest {
   readonly relations: readonly Relation[];
   /** Values that the program sets: the id, and fields that callers cannot write (a file's size). */
   readonly given?: ServerValues;
+  /** Default: one of its own. */
+  readonly tx?: Transaction;
 }
 /** Only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
@@ -30,11 +32,10 @@ export type Written = { readonly id: string } & Partial<Answer>;
 export async function create(
   store: Store,
   access: AccessContext,
-  { data, relations, given = {} }: CreateRequest,
-  tx?: Transaction,
+  { data, relations, given = {}, tx }: CreateRequest,
 ): Promise<Written> {
   const permit = access.permit(access.collection.name, 'create');
-  const input = readInput(access, data, 'create', given);
+  const input = readInput(access, { mode: 'create', data, given });
   const references = await unreadableReferences({ store, q: tx ?? store.db, access }, input.references);
   const faults = [...input.faults, ...references];
   if (faults.length > 0) throw invalid(faults);

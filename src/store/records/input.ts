@@ -54,13 +54,19 @@ const isObject = (value: unknown): value is Data =>
 export type ServerValues = Readonly<Record<string, Scalar>>;
 
 /** On create, omitted members get their default. */
-export function readInput(access: AccessContext, data: Data, mode: Mode, given: ServerValues = {}): Input {
+export function readInput(access: AccessContext, { mode, data, given = {} }: Write): Input {
   const reader = new InputReader(access, mode, given);
   reader.readAll(data);
   return reader;
 }
 
 type Mode = 'create' | 'update';
+interface Write {
+  readonly mode: Mode;
+  readonly data: Data;
+  /** On create. */
+  readonly given?: ServerValues;
+}
 
 class InputReader implements Input {
   readonly values: ColumnValue[] = [];

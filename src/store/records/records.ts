@@ -16,7 +16,7 @@ export interface Records {
   list(access: AccessContext, request: ListRequest): Promise<Page>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
-  create(access: AccessContext, request: CreateRequest, tx?: Transaction): Promise<Written>;
+  create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
@@ -29,7 +29,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
   return {
     list: (access, request) => list(store, access, request),
     read: (access, request) => read(store, access, request),
-    create: (access, request, tx) => create(store, access, request, tx),
+    create: (access, request) => create(store, access, request),
     update: (access, request) => update(store, access, request),
     remove: (access, request) => remove(store, access, request),
     insertSystem: (tx, collection, values) => insertSystem(store, tx, { collection, values }),

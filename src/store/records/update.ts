@@ -30,7 +30,7 @@ export interface UpdateRequest {
 
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const isUsers = access.collection.kind === 'users';
-  const input = readInput(access, request.data, 'update');
+  const input = readInput(access, { mode: 'update', data: request.data });
   // These need only the request and related records, so the row is not locked yet; they are reported after the rules.
   const faults = [
     ...request.faults,

@@ -1,6 +1,6 @@
 /** A draft as the text of a schema file. What is not adopted is in comments. */
 import { BUILT_IN } from '../../schema/model.ts';
-import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName } from './adopt.ts';
+import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName } from './draft-table.ts';
 
 const HEAD = `# Drafted by \`bylaw introspect\`. Nobody has access yet: what no rule allows is denied. Write rules under \`access\`, then run
 # \`bylaw check\`, and \`bylaw migrate plan\` for what will change. Adopted tables keep their columns, types and rows; created_at, updated_at
@@ -29,8 +29,8 @@ const collectionOf = ({ name, fields, relations, notes }: DraftTable): string =>
   [
     ...notes.map((note) => `  # ${safe(note)}\n`),
     `  ${yamlName(name)}:\n`,
-    ...membersOf('fields', fields),
-    ...membersOf('relations', relations),
+    ...memberLines('fields', fields),
+    ...memberLines('relations', relations),
     '    # access: { list: …, read: …, create: …, update: …, delete: … }\n',
     '    access: {}\n',
   ].join('');
@@ -38,12 +38,12 @@ const collectionOf = ({ name, fields, relations, notes }: DraftTable): string =>
 const postponedOf = (table: DraftTable): string =>
   `${table.obstacles.map((obstacle) => `  # ${safe(obstacle)}\n`).join('')}${collectionOf(table)}`;
 
-function membersOf(key: string, members: readonly DraftMember[]): readonly string[] {
+function memberLines(key: string, members: readonly DraftMember[]): readonly string[] {
   if (members.length === 0) return [];
-  return [`    ${key}:\n`, ...members.map(lineOf)];
+  return [`    ${key}:\n`, ...members.map(memberLine)];
 }
 
-function lineOf({ name, yaml, note, obstacle }: DraftMember): string {
+function memberLine({ name, yaml, note, obstacle }: DraftMember): string {
   const reason = obstacle ?? note;
   const line = `      ${/^[A-Za-z]\w*$/.test(name) ? yamlName(name) : JSON.stringify(name)}: ${yaml}\n`;
   return reason === undefined ? line : `      # ${safe(reason)}\n${line}`;
