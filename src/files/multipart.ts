@@ -112,7 +112,7 @@ export function boundaryOf(contentType: string): string {
 }
 
 /** The minimum rate of a body. */
-export interface Pace {
+interface Pace {
   /** Milliseconds. */
   readonly window: number;
   /** In each window. */

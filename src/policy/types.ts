@@ -295,16 +295,17 @@ export interface Need {
 /** A record whose id the request holds, such as the caller. */
 interface RequestedNeed {
   readonly collection: string;
-  readonly id: string;
   /** The record itself is read, not only what refers to its id. */
   readonly isRead: boolean;
   readonly needs: readonly Need[];
 }
-export interface Needs {
+/** `By`: how the records of the request are found. */
+export interface NeedsBy<By> {
   readonly record: readonly Need[];
   readonly next: readonly Need[];
-  readonly requested: readonly RequestedNeed[];
+  readonly requested: readonly (RequestedNeed & By)[];
 }
+export type Needs = NeedsBy<{ readonly id: string }>;
 
 /** What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean "definitely true". */
 export interface Residual {

@@ -33,22 +33,14 @@ export interface Loaded {
 /** `file` is for messages only. */
 export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment = {}): Loaded {
   const source = new SchemaSource(text, file);
-  const report = source.report.bind(source);
-  const raw = source.value();
-  if (raw === undefined) return { issues: inOrder(source.issues) };
-  if (isEmpty(raw)) report(NO_COLLECTIONS);
-  const { file: shape, broken } = readShape(raw, report);
+  const declared = readDeclarations(source);
+  if (declared === undefined) return { issues: inOrder(source.issues) };
+  const { shape, roles, catalog, broken } = declared;
 
-  const roles = readRoles(shape, report);
-  const settings = { report, roles, env };
-  const bare = declareCollections(shape, { report, broken });
-  const names: Catalog = { collections: bare, roles };
-  const { conditions, broken: brokenConditions } = readConditions(shape, { source, catalog: names });
-  const catalog: Catalog = { ...names, conditions };
-  const unknown = new Set([...broken, ...brokenConditions]);
+  const settings = { report: source.report.bind(source), roles, env };
   const register = readRegister(shape, settings);
-  const complete = [...bare].map(([name, collection]) => {
-    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken: unknown });
+  const complete = [...declared.collections].map(([name, collection]) => {
+    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
     return [name, { ...collection, access }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
@@ -80,16 +72,23 @@ export function readSchemaCatalog(
   file = 'bylaw.yaml',
 ): { readonly catalog?: Catalog; readonly issues: readonly SchemaIssue[] } {
   const source = new SchemaSource(text, file);
-  const report = source.report.bind(source);
-  const raw = source.value();
-  if (raw === undefined) return { issues: inOrder(source.issues) };
-  if (isEmpty(raw)) report(NO_COLLECTIONS);
-  const { file: shape, broken } = readShape(raw, report);
-  const names = { collections: declareCollections(shape, { report, broken }), roles: readRoles(shape, report) };
-  const { conditions } = readConditions(shape, { source, catalog: names });
-  const catalog = { ...names, conditions };
+  const catalog = readDeclarations(source)?.catalog;
   const issues = inOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
+}
+
+/** The collections, roles and conditions, before any policy is read. Undefined: the text is not YAML. */
+function readDeclarations(source: SchemaSource) {
+  const report = source.report.bind(source);
+  const raw = source.value();
+  if (raw === undefined) return undefined;
+  if (isEmpty(raw)) report(NO_COLLECTIONS);
+  const { file: shape, broken } = readShape(raw, report);
+  const roles = readRoles(shape, report);
+  const collections = declareCollections(shape, { report, broken });
+  const conditions = readConditions(shape, { source, catalog: { collections, roles } });
+  const catalog: Catalog = { collections, roles, conditions: conditions.conditions };
+  return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };
 }
 
 const isEmpty = (raw: unknown): boolean => typeof raw === 'object' && raw !== null && Object.keys(raw).length === 0;

@@ -1,20 +1,10 @@
 /** Which related rows a condition reads. */
 import { invariant } from '../../invariant.ts';
 import type { Condition, Exists } from '../condition.ts';
-import type { Need } from '../types.ts';
+import type { Need, NeedsBy } from '../types.ts';
 
-/** As `RequestedNeed`, before the request has filled the slot that holds the id. */
-interface SlotNeed {
-  readonly collection: string;
-  readonly slot: number;
-  readonly isRead: boolean;
-  readonly needs: readonly Need[];
-}
-export interface ShapeNeeds {
-  readonly record: readonly Need[];
-  readonly next: readonly Need[];
-  readonly requested: readonly SlotNeed[];
-}
+/** Before the request has filled the slots that hold the ids. */
+export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
 type Branch = Map<string, Branch>;
 interface SlotRoot {
   readonly collection: string;
