@@ -1,4 +1,4 @@
-/** Text → tree. Total: any text is answered by a tree or by issues, never by a throw. */
+/** Text → tree. Total: any text gives a tree or issues, and never throws. */
 import { EmbeddedActionsParser, EOF, type IToken, type ParserMethod } from 'chevrotain';
 import { overLength, overLimit } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
@@ -39,7 +39,8 @@ function compared(left: Operand, tail: Tail | undefined): Expr {
   return { kind: 'is null', negated: tail.op === 'is not null', operand: left, span: spanning(left.span, tail.span) };
 }
 
-// Inside `ACTION`: what uses the answer of a subrule, which is a placeholder while chevrotain records the grammar.
+// Inside `ACTION`: what uses the result of a subrule, which is a placeholder while chevrotain
+// records the grammar.
 class PolicyParser extends EmbeddedActionsParser {
   report: Report = { issues: [], broken: new Set() };
 
@@ -255,7 +256,7 @@ export function parse(text: string): Parsed {
     report,
   );
   let tree = parser.read(tokens, report);
-  // An unterminated string or comment has swallowed the rest, whose absence is not a second error.
+  // An unterminated string or comment has swallowed the rest; that is not a second error.
   if (tree === undefined && !swallowed(wrong)) tree = readOn(tokens, text, report);
   if (tree === undefined || issues.length > 0)
     return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };

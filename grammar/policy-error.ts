@@ -7,7 +7,7 @@ export interface Fix {
 }
 
 /**
- * One fault or warning about a policy's text. `code` is stable for ever (lower snake case);
+ * One error or warning about a policy's text. `code` is stable for ever (lower snake case);
  * `message` is lower case, without a full stop, and holds what was found, what was expected and the
  * nearest name. `path` is e.g. `collections.posts.access.list[1].when` (set by the schema room).
  */
@@ -41,7 +41,7 @@ export class PolicyError extends Error {
   }
 }
 
-/** The message, the line of the text, and a caret under every character that is meant. */
+/** The message, the line of the text, and a caret under every character of the span. */
 export function underline(text: string, issue: PolicyIssue): string {
   const { line, column } = lineAndColumn(text, issue.span.start);
   const source = text.split('\n')[line - 1] ?? '';

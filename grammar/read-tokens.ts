@@ -1,6 +1,6 @@
 /**
- * From a token to an operand: paths, texts, numbers, durations. A fault is reported and the reading
- * goes on with what was meant.
+ * Reads tokens as operands: paths, strings, numbers, durations. Reports an error and continues with
+ * what was probably meant.
  */
 import type { IToken } from 'chevrotain';
 import { overNames } from './limits.ts';
@@ -11,7 +11,7 @@ import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
 
 export interface Report {
   readonly issues: PolicyIssue[];
-  /** Operands that are reported already, so that the checker asks nothing of them. */
+  /** Operands that have an error already, so that the checker skips them. */
   readonly broken: Set<Operand>;
 }
 
@@ -22,7 +22,7 @@ interface TokenIssue {
   readonly fix?: Fix;
   readonly suggestion?: string;
 }
-/** More errors than this in one policy are of no use, and finding a suggestion for each takes time. */
+/** More errors than this do not help, and a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
 export function fault(report: Report, given: TokenIssue): undefined {
@@ -36,7 +36,7 @@ interface Respelling {
   readonly message: string;
 }
 
-/** Faults of a spelling: the fix is one word for another, right by construction. */
+/** Misspelt operators: the fix replaces one word by another, and is correct by construction. */
 export function respell(report: Report, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
   fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
@@ -53,7 +53,7 @@ const SOURCES: ReadonlyMap<string, Root> = new Map([
   ['query', 'query'],
   ['data', 'data'],
 ]);
-/** Names of the same things in other systems. */
+/** The names that other systems use. */
 const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@user', '@request.auth'],
   ['@me', '@request.auth'],
@@ -104,7 +104,7 @@ export function readPath(token: IToken, report: Report): Path {
   return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
 }
 
-/** `m`, `m.user`. Whether `m` is bound is the checker's to say. */
+/** `m`, `m.user`. The checker decides whether `m` is bound. */
 export function readVariable(token: IToken, report: Report): Path {
   const [variable, ...steps] = namesIn(token.image, token.startOffset);
   return finishPath({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
@@ -183,15 +183,15 @@ function unknownRoot(names: readonly Name[], report: Report): undefined {
 }
 
 /**
- * By what follows `@request.` alone: a header that is not to be had must not become a parameter
- * that the caller chooses.
+ * Decided by what follows `@request.` alone: a header that policies cannot read must not become a
+ * parameter that the caller chooses.
  */
 function nearSource(name: string): string | undefined {
   const near = nearest(name, SOURCES.keys());
   return near === undefined ? undefined : `@request.${near}`;
 }
 
-/** `@requst.auth`: the first name is off, the second is not. */
+/** `@requst.auth`: the first name is misspelt, the second is not. */
 function rejoined(first: Name, second: Name | undefined): string | undefined {
   if (second === undefined || !SOURCES.has(second.name)) return undefined;
   return nearest(first.name, ['@request']);

@@ -39,7 +39,7 @@ function openBefore(tokens: readonly IToken[], at: number): number {
 function withoutClause(tokens: readonly IToken[], at: number, text: string): IToken[] {
   let from = startOfClause(tokens, at);
   let to = endOfClause(tokens, at);
-  // As other languages write it, this `and` joins no conditions.
+  // In other languages' syntax, this `and` does not join conditions.
   if (/^between$/i.test(tokens[at]?.image ?? '') && tokens[to]?.tokenType === And) to = endOfClause(tokens, to + 1);
   // In the head of a quantifier: all of it is the clause.
   if (tokens[from - 1]?.tokenType === Open && tokens[from - 2]?.tokenType === Quantifier) {

@@ -1,6 +1,6 @@
 /**
- * Words spelt as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own
- * error and fix; reading goes on.
+ * Operators as other languages spell them: `AND`, `==`, `<>`, a single `&`. Each has its own
+ * error and fix; parsing continues.
  */
 import type { IToken } from 'chevrotain';
 import { fault, type Report, respell } from './read-tokens.ts';
@@ -28,7 +28,7 @@ const WORDS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotN
 
 const spaced = (image: string): string => image.replaceAll(/(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)+/g, ' ');
 
-/** How the token is written here, if it is written otherwise. */
+/** Our spelling of the token, if it differs. */
 function rightSpelling(token: IToken): string | undefined {
   const { image, tokenType } = token;
   if (tokenType === Comparison) {
@@ -58,7 +58,7 @@ export function checkSpelling(tokens: readonly IToken[], report: Report): void {
   }
 }
 
-/** What the lexer set aside: comments and texts without an end, `//`. */
+/** What the lexer set aside: unterminated comments and strings, `//`. */
 export function checkWrong(tokens: readonly IToken[], report: Report): void {
   for (const token of tokens) {
     const span = spanOf(token);

@@ -1,6 +1,6 @@
 /** The nearest name that exists, for error messages. */
 
-/** How far a name may be off and still be offered: a third of its letters, and at least one. */
+/** How many edits a suggestion may need: a third of the name's letters, and at least one. */
 const reach = (length: number): number => Math.max(1, Math.round(length / 3));
 
 /**
@@ -37,8 +37,8 @@ function commonPrefix(a: string, b: string): number {
 }
 
 /**
- * Less is nearer; `undefined` is too far. Letter case and underscores count little: they are slips
- * of convention, not of memory.
+ * Less is nearer; `undefined` is too far. Letter case and underscores count little: they are a
+ * matter of convention.
  */
 function distance(name: string, candidate: string): number | undefined {
   const [a, b] = [folded(name), folded(candidate)];
@@ -53,7 +53,7 @@ function distance(name: string, candidate: string): number | undefined {
   return short.length >= 3 && (long.startsWith(short) || long.endsWith(short)) ? limit + 1 : undefined;
 }
 
-/** `undefined` where nothing is near. Ties go to the candidate that comes first. */
+/** `undefined` if nothing is near. Ties go to the candidate that comes first. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > 64) return undefined;
   let best: string | undefined;

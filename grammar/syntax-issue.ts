@@ -1,4 +1,4 @@
-/** Describes a syntax error in the author's words: what was found, what was expected, and a fix if one is obvious. */
+/** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
 import type { Fix, PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';

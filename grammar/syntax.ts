@@ -6,7 +6,7 @@
 export interface Span {
   readonly start: number;
   readonly end: number;
-  /** The text that the offsets are of, where it is not the policy's own: the body of a named condition. */
+  /** The text that the offsets refer to, if it is not the policy's own: the body of a named condition. */
   readonly source?: string;
 }
 
@@ -66,7 +66,7 @@ export interface Call {
   readonly args: readonly Operand[];
   readonly span: Span;
 }
-/** A bool path, `true` or `false` standing as a condition. */
+/** A bool path, `true` or `false` as a condition. */
 export interface Truth {
   readonly kind: 'truth';
   readonly operand: Operand;
@@ -79,7 +79,10 @@ export interface Name {
   readonly name: string;
   readonly span: Span;
 }
-/** `@record.team.owner`, `@request.auth.id`, `m.user`, `m`. `variable` is given with the root 'variable' only. */
+/**
+ * `@record.team.owner`, `@request.auth.id`, `m.user`, `m`. `variable` is given with the root
+ * 'variable' only.
+ */
 export interface Path {
   readonly kind: 'path';
   readonly root: Root;
@@ -92,7 +95,10 @@ export interface Text {
   readonly value: string;
   readonly span: Span;
 }
-/** `count(<to-many>)`, `count(<to-many> as x, <condition>)`. Both or neither of `variable` and `condition`. */
+/**
+ * `count(<to-many>)`, `count(<to-many> as x, <condition>)`. Both or neither of `variable` and
+ * `condition`.
+ */
 export interface Count {
   readonly kind: 'count';
   readonly path: Path;

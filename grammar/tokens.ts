@@ -71,7 +71,7 @@ export const AtPath = createToken({
 });
 /** `count` before `(`; elsewhere it is a name like any other. */
 export const Count = createToken({ name: 'Count', pattern: new RegExp(`count(?=(?:${GAP})?\\()`), label: 'count' });
-/** The name of a named condition, or of a function that there is not: a name before `(`. */
+/** The name of a condition, or of an unknown function: a name before `(`. */
 export const CallName = createToken({
   name: 'CallName',
   pattern: new RegExp(`[A-Za-z_][A-Za-z0-9_]*(?=(?:${GAP})?\\()`),
@@ -93,7 +93,10 @@ export const Duration = createToken({
   label: 'a duration',
 });
 export const JSON_NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-/** Also takes what other languages write: `01`, `.5`, `5.`, `0x1F`, `1_000`. But `-24h` is a minus and a duration. */
+/**
+ * Also takes what other languages write: `01`, `.5`, `5.`, `0x1F`, `1_000`. But `-24h` is a minus
+ * and a duration.
+ */
 export const Numeral = createToken({
   name: 'Numeral',
   pattern:
@@ -109,7 +112,7 @@ export const CloseList = createToken({ name: 'CloseList', pattern: ']', label: '
 export const Comma = createToken({ name: 'Comma', pattern: ',', label: ',' });
 
 /**
- * A run of what begins no other token. The lexer could find that out by itself, but it would try
+ * A run of characters that begin no other token. The lexer could find it by itself, but would try
  * every token at every character.
  */
 export const Stray = createToken({

@@ -61,7 +61,10 @@ export const MAX_SHOWN_FAULTS = 100;
  * first few get one.
  */
 export const MAX_SUGGESTIONS = 10;
-/** Counts as a fault beyond the shown ones, so that hostile input cannot make us write text that is never shown. */
+/**
+ * Counts as a fault beyond the shown ones, so that hostile input cannot make us write text that is
+ * never shown.
+ */
 export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };
 
 const MAX_ECHO = 64;

@@ -1,7 +1,8 @@
 /**
- * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a `typedLiteral` if the
- * program or the schema states it; a name goes through `ident`. Request input reaches the database only as parameters.
- * `text` numbers the parameters; equal shapes have equal text, so the text identifies a statement.
+ * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a
+ * `typedLiteral` if the program or the schema states it; a name goes through `ident`. Request input
+ * reaches the database only as parameters. `text` numbers the parameters; equal shapes have equal
+ * text, so the text identifies a statement.
  */
 type ElementType =
   | 'text'
@@ -76,15 +77,18 @@ export const text = (value: string | null): Param => param('text', value);
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
 /**
- * A value that is part of the text, so that a plan is made for it. For values that the program or the schema states,
- * literals of policies among them; request input is a `param`.
+ * A value that is part of the text, so that a plan is made for it. For values that the program or
+ * the schema states, literals of policies among them; request input is a `param`.
  */
 export function typedLiteral(type: SqlType, value: unknown): Sql {
   if (!Array.isArray(value)) return raw(`${literal(value)}::${type}`);
   return raw(`ARRAY[${value.map(literal).join(', ')}]::${type}`);
 }
 
-/** Quoted unless it is a plain int; its type follows. E'' reads the same under every standard_conforming_strings. */
+/**
+ * Quoted unless it is a plain int; its type follows. E'' reads the same under every
+ * standard_conforming_strings.
+ */
 function literal(value: unknown): string {
   const text = String(value).replaceAll("'", "''");
   if (typeof value === 'number' && /^[0-9]+$/.test(text)) return text;

@@ -2,8 +2,9 @@
  * Access tokens: JWTs (RFC 7519, RFC 9068 `at+jwt`) signed with ES256.
  * A verified token is remembered by its exact text until it expires or its session ends.
  *
- * INVARIANT: nothing identifies a token by its text. An ECDSA signature (r, s) has a twin (r, n − s) that verifies too,
- * so one token has several texts; what ends a token is the end of its session, by `sid`.
+ * INVARIANT: nothing identifies a token by its text. An ECDSA signature (r, s) has a twin (r, n −
+ * s) that verifies too, so one token has several texts; what ends a token is the end of its
+ * session, by `sid`.
  */
 import {
   type CryptoKey,
@@ -91,7 +92,10 @@ export class AccessTokens {
     return tokens;
   }
 
-  /** Reads the keys of the database, as they are from now on. Throws KeySecretError; readable keys then serve alone. */
+  /**
+   * Reads the keys of the database, as they are from now on. Throws KeySecretError; readable keys
+   * then serve alone.
+   */
   async reload(): Promise<void> {
     // What is being read may be older than the change that we were called for.
     await this.#loading?.catch(() => undefined);

@@ -39,7 +39,10 @@ export class Administration {
     this.#parts = parts;
   }
 
-  /** At a start: adds the first admin if there is no such user. False: there is one, and nothing was changed. */
+  /**
+   * At a start: adds the first admin if there is no such user. False: there is one, and nothing was
+   * changed.
+   */
   async ensureAdmin(email: string, password: string): Promise<boolean> {
     const { db, schema, users } = this.#parts;
     if ((await users.byEmail(db, email)) !== undefined) return false;

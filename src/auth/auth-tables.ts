@@ -1,7 +1,8 @@
 /**
- * The tables of this room. Their names cannot be collections; they are created after the collections, because they
- * reference `users`, and are only ever added to. No secret is stored: passwords as argon2id, tokens as SHA-256 of 256
- * random bits. The one exception is the private signing keys, which every node needs: key-wrapping.ts.
+ * The tables of this room. Their names cannot be collections; they are created after the
+ * collections, because they reference `users`, and are only ever added to. No secret is stored:
+ * passwords as argon2id, tokens as SHA-256 of 256 random bits. The one exception is the private
+ * signing keys, which every node needs: key-wrapping.ts.
  */
 import { raw, type Sql } from '../sql.ts';
 
@@ -13,8 +14,8 @@ const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
 )`;
 
 /**
- * `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token that started it.
- * A session that ended is deleted.
+ * `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token
+ * that started it. A session that ended is deleted.
  */
 const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
   id uuid PRIMARY KEY,
@@ -58,7 +59,10 @@ const IDENTITIES = `CREATE TABLE IF NOT EXISTS "_auth_identities" (
   PRIMARY KEY (issuer, subject)
 )`;
 
-/** A started OAuth flow. `hash` is that of the cookie that binds it to the browser. Deleted by its first use. */
+/**
+ * A started OAuth flow. `hash` is that of the cookie that binds it to the browser. Deleted by its
+ * first use.
+ */
 const FLOWS = `CREATE TABLE IF NOT EXISTS "_auth_flows" (
   hash text PRIMARY KEY,
   provider text NOT NULL,

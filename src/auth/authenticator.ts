@@ -1,7 +1,7 @@
 /**
- * From a credential to a caller. A session's state is remembered for under a second, and dropped when a node announces
- * that it changed. While announcements cannot be received it is remembered for a fraction of that: a lost notification
- * never lets anybody in for longer than a second.
+ * From a credential to a caller. A session's state is remembered for under a second, and dropped
+ * when a node announces that it changed. While announcements cannot be received it is remembered
+ * for a fraction of that: a lost notification never lets anybody in for longer than a second.
  */
 import { Problem } from '../problem.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
@@ -74,8 +74,8 @@ export class Authenticator {
   }
 
   /**
-   * A bearer token decides, if there is one. Throws `invalid_token`, `unauthenticated`. Synchronous when everything is
-   * remembered.
+   * A bearer token decides, if there is one. Throws `invalid_token`, `unauthenticated`. Synchronous
+   * when everything is remembered.
    */
   authenticate({ authorization, cookie }: Credentials): Caller | Promise<Caller> {
     const bearer = authorization === undefined ? undefined : bearerOf(authorization);

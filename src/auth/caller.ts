@@ -6,8 +6,8 @@ export interface Caller {
   readonly sessionId: string;
   readonly by: 'bearer' | 'cookie';
   /**
-   * The user's record as policies read it, `@request.auth`: id, email, email_verified, roles (with the included ones),
-   * and the fields and belongs_to that the schema adds.
+   * The user's record as policies read it, `@request.auth`: id, email, email_verified, roles (with
+   * the included ones), and the fields and belongs_to that the schema adds.
    */
   readonly auth: Row & { readonly roles: readonly string[] };
 }

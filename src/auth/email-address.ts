@@ -11,8 +11,8 @@ export const emailAddress = z
   .max(MAX_EMAIL_LENGTH, `expected at most ${MAX_EMAIL_LENGTH} characters`);
 
 /**
- * Only ASCII letters change. `toLowerCase` would also turn the Kelvin sign (U+212A) into `k`, and so one address into
- * another's.
+ * Only ASCII letters change. `toLowerCase` would also turn the Kelvin sign (U+212A) into `k`, and
+ * so one address into another's.
  */
 export const normalEmail = (email: string): string => email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 

@@ -1,6 +1,6 @@
 /**
- * What a mail proves: single-use tokens that live for an hour and hold for the address they were sent to. Only their
- * hashes are stored.
+ * What a mail proves: single-use tokens that live for an hour and hold for the address they were
+ * sent to. Only their hashes are stored.
  */
 import { seconds, sql, text, uuid } from '../sql.ts';
 import type { Queryable } from '../store/database/contract.ts';

@@ -20,7 +20,10 @@ export class IdTokenError extends Error {
   }
 }
 
-/** Signatures only: `none` proves nothing, and an HMAC is made with a secret that is not the provider's alone. */
+/**
+ * Signatures only: `none` proves nothing, and an HMAC is made with a secret that is not the
+ * provider's alone.
+ */
 const ALGORITHMS = [
   'RS256',
   'RS384',

@@ -1,6 +1,6 @@
 /**
- * New signing keys. It needs the database alone and not the present keys, so that keys that leaked, or that nobody can
- * unwrap any more, can be replaced.
+ * New signing keys. It needs the database alone and not the present keys, so that keys that leaked,
+ * or that nobody can unwrap any more, can be replaced.
  */
 import type { Database } from '../store/database/contract.ts';
 import { newKey } from './access-tokens.ts';

@@ -1,7 +1,7 @@
 /**
- * Private signing keys at rest. With a key of the operator they are wrapped by AES-256-GCM, so that a dump of the
- * database alone signs nothing. Wrapped form: `A256GCM.<nonce>.<ciphertext and tag>`, in base64url; the `kid` is
- * authenticated, so that a wrapped key cannot be moved to another row.
+ * Private signing keys at rest. With a key of the operator they are wrapped by AES-256-GCM, so that
+ * a dump of the database alone signs nothing. Wrapped form: `A256GCM.<nonce>.<ciphertext and tag>`,
+ * in base64url; the `kid` is authenticated, so that a wrapped key cannot be moved to another row.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 

@@ -1,7 +1,7 @@
 /**
  * Rate limits: which attempts count, for whom. All nodes count together, in the shared database.
- * Password checks count only failures, and count each before reporting it: no matter how many run at once, no more
- * than the limit learn anything.
+ * Password checks count only failures, and count each before reporting it: no matter how many run
+ * at once, no more than the limit learn anything.
  */
 import { createHash } from 'node:crypto';
 import { Problem } from '../problem.ts';
@@ -84,8 +84,8 @@ class DatabaseLimiter implements Limiter {
   }
 
   /**
-   * The network takes its place before the account does: a client that floods an account waits behind itself, and
-   * others wait for the few checks that one network may have under way.
+   * The network takes its place before the account does: a client that floods an account waits
+   * behind itself, and others wait for the few checks that one network may have under way.
    */
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     const network = networkOf(client.ip);
@@ -123,9 +123,9 @@ class DatabaseLimiter implements Limiter {
   }
 
   /**
-   * Mails to one mailbox are limited for all unknown networks together, so that many networks cannot flood it. One
-   * network uses up at most half of that, so that a stranger cannot keep the owner from asking; a known network uses
-   * none of it.
+   * Mails to one mailbox are limited for all unknown networks together, so that many networks
+   * cannot flood it. One network uses up at most half of that, so that a stranger cannot keep the
+   * owner from asking; a known network uses none of it.
    */
   async mail(client: RequestClient, email: string): Promise<void> {
     const network = networkOf(client.ip);

@@ -1,6 +1,7 @@
 /**
- * Mails leave after the answer, one after the other, so that an answer takes as long for an address that exists as for
- * one that does not. Without an SMTP server they become files in the data folder.
+ * Mails leave after the answer, one after the other, so that an answer takes as long for an address
+ * that exists as for one that does not. Without an SMTP server they become files in the data
+ * folder.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

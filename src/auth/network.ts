@@ -6,8 +6,8 @@ const NAT64 = '64:ff9b:0:0:0:0';
 const IPV4_MAPPED = '0:0:0:0:0:ffff';
 
 /**
- * An IPv4 address as it is; of an IPv6 address the /64 network, which one customer of a provider has as a whole.
- * IPv4-mapped and NAT64 addresses represent the IPv4 address in their last 32 bits.
+ * An IPv4 address as it is; of an IPv6 address the /64 network, which one customer of a provider
+ * has as a whole. IPv4-mapped and NAT64 addresses represent the IPv4 address in their last 32 bits.
  */
 export function networkOf(ip = 'unknown'): string {
   if (!isIPv6(ip)) return ip;
@@ -20,7 +20,8 @@ export function networkOf(ip = 'unknown'): string {
 /** All eight, in hexadecimal without leading zeros. */
 function groupsOf(ip: string): readonly string[] {
   const withoutZone = ip.replace(/%.*$/s, '');
-  // The URL parser writes every IPv6 address in one way: lower case, hexadecimal, the longest run of zeros left out.
+  // The URL parser writes every IPv6 address in one way: lower case, hexadecimal, the longest run
+  // of zeros left out.
   const [head = '', tail] = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1).split('::');
   const left = head === '' ? [] : head.split(':');
   if (tail === undefined) return left;

@@ -1,5 +1,6 @@
 /**
- * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700, OpenID Connect Core
+ * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700,
+ * OpenID Connect Core
  * 1.0). The only file with grant, which is loaded with the first sign-in.
  */
 import { invariant } from '../invariant.ts';
@@ -128,8 +129,8 @@ export function providerError(name: string, code: string): Problem {
 }
 
 /**
- * What grant reports: its own findings as a string that begins with its name, a provider's as the body that came, and a
- * network's as its message.
+ * What grant reports: its own findings as a string that begins with its name, a provider's as the
+ * body that came, and a network's as its message.
  */
 export function exchangeError(name: string, error: unknown): Problem {
   if (typeof error === 'string') {

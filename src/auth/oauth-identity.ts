@@ -160,7 +160,10 @@ function requireJoinable(local: LocalAccount, { identity, sessionUserId }: SignI
 
 const accountExists = (detail: string): Problem => new Problem('account_exists', detail);
 
-/** The grammar of the routes, before the letters change: an address of this provider must not become another's. */
+/**
+ * The grammar of the routes, before the letters change: an address of this provider must not become
+ * another's.
+ */
 function emailOf({ email }: Identity): string {
   if (email === undefined) throw new Problem('oauth_failed', 'the provider sent no email address');
   const read = emailAddress.safeParse(email);

@@ -1,4 +1,7 @@
-/** The endpoints of a provider: found by OpenID Connect Discovery, or known to grant by the name of a preset. */
+/**
+ * The endpoints of a provider: found by OpenID Connect Discovery, or known to grant by the name of
+ * a preset.
+ */
 import { createRequire } from 'node:module';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider } from '../schema/model.ts';

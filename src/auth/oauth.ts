@@ -1,6 +1,6 @@
 /**
- * Signing in through a provider. A started flow is a row that the browser's cookie names and the callback deletes:
- * another browser has no part in it, and nothing works twice.
+ * Signing in through a provider. A started flow is a row that the browser's cookie names and the
+ * callback deletes: another browser has no part in it, and nothing works twice.
  */
 import { Problem } from '../problem.ts';
 import type { OAuthProvider, Schema } from '../schema/model.ts';
@@ -20,7 +20,10 @@ import { hashSecret, isSecret, newSecret } from './secrets.ts';
 export interface OAuthStart {
   readonly provider: string;
   readonly redirectTo: string | undefined;
-  /** The session cookie of a request that no other site caused: the flow may join an identity with its user. */
+  /**
+   * The session cookie of a request that no other site caused: the flow may join an identity with
+   * its user.
+   */
   readonly sessionCookie: string | undefined;
   readonly client: RequestClient;
 }

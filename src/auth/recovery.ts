@@ -1,4 +1,7 @@
-/** Changing a password, and what a mail proves: that an address is one's own, and that one may set a new password. */
+/**
+ * Changing a password, and what a mail proves: that an address is one's own, and that one may set a
+ * new password.
+ */
 import { Problem } from '../problem.ts';
 import { sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';

@@ -1,4 +1,7 @@
-/** Roles change in several places; the audit entry is the difference from the roles that were recorded last. */
+/**
+ * Roles change in several places; the audit entry is the difference from the roles that were
+ * recorded last.
+ */
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
 import { readTextArray } from '../store/database/text-array.ts';

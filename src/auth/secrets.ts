@@ -1,4 +1,7 @@
-/** Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: 256 bits cannot be guessed. */
+/**
+ * Opaque tokens: 256 random bits, stored only as a hash. A slow hash would add nothing: 256 bits
+ * cannot be guessed.
+ */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 
 const SECRET_BYTES = 32;

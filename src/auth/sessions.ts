@@ -1,8 +1,9 @@
 /**
- * Sessions are rows. A login inserts one, ending it deletes it; its cookie and refresh tokens are opaque, and only
- * their hashes are stored. Refresh tokens rotate (RFC 9700 §4.14.2): tokens of the session's generation are live, and
- * using one starts the next generation. That spends its siblings too, so when several clients raced for successors,
- * one line continues and a token of another line is a theft.
+ * Sessions are rows. A login inserts one, ending it deletes it; its cookie and refresh tokens are
+ * opaque, and only their hashes are stored. Refresh tokens rotate (RFC 9700 §4.14.2): tokens of the
+ * session's generation are live, and using one starts the next generation. That spends its siblings
+ * too, so when several clients raced for successors, one line continues and a token of another line
+ * is a theft.
  */
 import { v7 } from 'uuid';
 import type { Schema } from '../schema/model.ts';

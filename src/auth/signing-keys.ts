@@ -23,7 +23,10 @@ export interface NewKey {
  * the JWKS often, has it.
  */
 const HEAD_START = 2;
-/** Seconds that a key verifies beyond the last token it can have signed, for nodes that were slow to notice. */
+/**
+ * Seconds that a key verifies beyond the last token it can have signed, for nodes that were slow to
+ * notice.
+ */
 const RETIREMENT_GRACE = 300;
 
 export class SigningKeys {
@@ -70,7 +73,10 @@ export class SigningKeys {
     }
   }
 
-  /** Two nodes that start at once on an empty database may both insert; both keys verify, and the later one signs. */
+  /**
+   * Two nodes that start at once on an empty database may both insert; both keys verify, and the
+   * later one signs.
+   */
   async insertFirst(key: NewKey): Promise<void> {
     await this.#db.run(sql`
       INSERT INTO "_auth_keys" (kid, private_jwk, created_at, active_at)
@@ -78,7 +84,10 @@ export class SigningKeys {
        WHERE NOT EXISTS (SELECT 1 FROM "_auth_keys" WHERE retired_at IS NULL)`);
   }
 
-  /** Older keys verify until every token that they can have signed has expired. `tokenLifetime` in seconds. */
+  /**
+   * Older keys verify until every token that they can have signed has expired. `tokenLifetime` in
+   * seconds.
+   */
   async insertNext(key: NewKey, tokenLifetime: number): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.run(sql`
@@ -90,7 +99,10 @@ export class SigningKeys {
     });
   }
 
-  /** For a key that leaked, or that can no longer be unwrapped: no older key verifies any more, and none is kept. */
+  /**
+   * For a key that leaked, or that can no longer be unwrapped: no older key verifies any more, and
+   * none is kept.
+   */
   async replaceAll(key: NewKey): Promise<void> {
     await this.#db.transaction(async (tx) => {
       await tx.run(sql`DELETE FROM "_auth_keys"`);

@@ -73,8 +73,8 @@ export class Users {
   }
 
   /**
-   * Throws `email_taken`. Uniqueness is checked at the commit, so what belongs to the same transaction is passed as
-   * `also`.
+   * Throws `email_taken`. Uniqueness is checked at the commit, so what belongs to the same
+   * transaction is passed as `also`.
    */
   async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
     try {

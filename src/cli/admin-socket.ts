@@ -32,7 +32,10 @@ type Message = { readonly stdout: string } | { readonly stderr: string } | { rea
 
 const MAX_CALL = 1 << 20;
 
-/** The kernel limits the path of a socket to about 100 bytes; relative to the working folder it may be shorter. */
+/**
+ * The kernel limits the path of a socket to about 100 bytes; relative to the working folder it may
+ * be shorter.
+ */
 function socketOf(folder: string): string {
   const path = join(folder, 'admin.sock');
   const near = relative(process.cwd(), path);

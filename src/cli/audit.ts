@@ -1,4 +1,7 @@
-/** `bylaw audit`: who logged in, from where, what failed, which roles and keys changed. Newest last, like a log. */
+/**
+ * `bylaw audit`: who logged in, from where, what failed, which roles and keys changed. Newest last,
+ * like a log.
+ */
 import type { AuditRow } from '../auth/auth.ts';
 import { ConfigError } from '../config.ts';
 import type { Arguments } from './arguments.ts';

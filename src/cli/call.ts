@@ -1,4 +1,7 @@
-/** Runs a loaded command: picks it from its group, prints its help, parses its arguments, reports a wrong call. */
+/**
+ * Runs a loaded command: picks it from its group, prints its help, parses its arguments, reports a
+ * wrong call.
+ */
 import { ConfigError, configIssues, unknownName } from '../config.ts';
 import type { Arguments } from './arguments.ts';
 import { type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';

@@ -40,7 +40,10 @@ export interface CommandGroup {
   readonly commands: readonly Command[];
 }
 
-/** The file of a command is loaded when the command is called: one that needs no database does not wait for it. */
+/**
+ * The file of a command is loaded when the command is called: one that needs no database does not
+ * wait for it.
+ */
 export type LoadCommand = () => Promise<{ readonly command: Command | CommandGroup }>;
 
 /** The settings of every command that opens the database. */

@@ -1,4 +1,7 @@
-/** The commands that use the database: a server that has the embedded database open runs them for other processes. */
+/**
+ * The commands that use the database: a server that has the embedded database open runs them for
+ * other processes.
+ */
 import type { LoadCommand } from './command.ts';
 
 export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([

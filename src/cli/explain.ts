@@ -174,7 +174,10 @@ function clauseLines({ text, value, absent, element, parts }: Clause, depth: num
   ];
 }
 
-/** The statement that a list would run. A create has none: its rules are about a record that is not stored yet. */
+/**
+ * The statement that a list would run. A create has none: its rules are about a record that is not
+ * stored yet.
+ */
 async function conditionLines({ store, collection, action, request }: Question): Promise<readonly string[]> {
   const permit = decide({ rules: collection.access[action], request });
   if (permit.verdict !== 'depends' || action === 'create') return [];

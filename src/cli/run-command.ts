@@ -1,4 +1,7 @@
-/** Runs a command that uses the database: in this process, or inside the server that has the embedded database open. */
+/**
+ * Runs a command that uses the database: in this process, or inside the server that has the
+ * embedded database open.
+ */
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readConfig } from '../config.ts';

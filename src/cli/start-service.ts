@@ -54,9 +54,10 @@ export interface Service {
   /** With the port it listens on, also where port 0 was asked for. */
   readonly url: string;
   /**
-   * Serves another schema from now on; sessions, files and connections stay. Requests that are running end with the
-   * schema before. With `migrate`, which brings the database to the new schema, requests that arrive meanwhile wait.
-   * If `migrate` throws, so does this, and the schema before stays.
+   * Serves another schema from now on; sessions, files and connections stay. Requests that are
+   * running end with the schema before. With `migrate`, which brings the database to the new
+   * schema, requests that arrive meanwhile wait. If `migrate` throws, so does this, and the schema
+   * before stays.
    */
   replaceSchema(schema: Schema, migrate?: () => Promise<void>): Promise<void>;
   /** Accepts no new connection, finishes running requests (10 s at most), closes the database. */

@@ -51,7 +51,10 @@ export class BylawError extends Error {
   }
 }
 
-/** An answer that is not 2xx → the error. A body that is no problem document (a proxy's page) still gives a status. */
+/**
+ * An answer that is not 2xx → the error. A body that is no problem document (a proxy's page) still
+ * gives a status.
+ */
 export async function errorOf(response: Response): Promise<BylawError> {
   const after = Number(response.headers.get('retry-after') ?? Number.NaN);
   const fallback: ProblemDocument = {

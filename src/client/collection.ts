@@ -138,7 +138,10 @@ export class Collection<T extends CollectionTypes> {
     });
   }
 
-  /** Pages by cursor, so that each record which stays in place is met once. A read: repeated where that helps. */
+  /**
+   * Pages by cursor, so that each record which stays in place is met once. A read: repeated where
+   * that helps.
+   */
   query(query: Query = {}, { signal }: CallOptions = {}): Pages<T['record'], QueryPage<T['record']>> {
     return new Pages((previous) => {
       const { offset, ...rest } = query;
@@ -202,7 +205,10 @@ export async function recordOf<R extends object>(response: Response): Promise<R>
   return data;
 }
 
-/** Throws TypeError for a record that came without an ETag: without one the check would silently not be made. */
+/**
+ * Throws TypeError for a record that came without an ETag: without one the check would silently not
+ * be made.
+ */
 function tagOf(ifMatch: object | string | undefined): string | undefined {
   if (ifMatch === undefined || typeof ifMatch === 'string') return ifMatch;
   const etag = etagOf(ifMatch);

@@ -2,7 +2,10 @@ import { BylawError, type ProblemDocument } from './bylaw-error.ts';
 import { recordOf } from './collection.ts';
 import type { Transport } from './transport.ts';
 
-/** As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of this project. */
+/**
+ * As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of
+ * this project.
+ */
 interface UploadRequest {
   readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null };
   readonly status: number;

@@ -32,7 +32,10 @@ const FIRST_PAUSE_MS = 200;
 /** A service that asks for more patience than this gets its error reported instead. */
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Sends requests: credentials, one refresh after a 401, retries where they are safe, errors as exceptions. */
+/**
+ * Sends requests: credentials, one refresh after a 401, retries where they are safe, errors as
+ * exceptions.
+ */
 export class Transport {
   readonly baseUrl: string;
   readonly session: Session;
@@ -51,7 +54,10 @@ export class Transport {
     this.#onSessionEnd = options.onSessionEnd;
   }
 
-  /** The answer to a 2xx or 304. Throws BylawError for any other status, TypeError where the network fails. */
+  /**
+   * The answer to a 2xx or 304. Throws BylawError for any other status, TypeError where the network
+   * fails.
+   */
   async send(path: string, call: Call = {}): Promise<Response> {
     const tokens = this.cookie || call.anonymous === true ? undefined : this.session.tokens;
     const response = await this.#tried(path, call, tokens?.access_token);

@@ -1,4 +1,7 @@
-/** English plurals, as far as names of collections need them. A word that no rule knows for a plural stays as it is. */
+/**
+ * English plurals, as far as names of collections need them. A word that no rule knows for a plural
+ * stays as it is.
+ */
 
 const IRREGULAR: ReadonlyMap<string, string> = new Map(
   Object.entries({

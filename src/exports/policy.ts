@@ -44,7 +44,10 @@ export interface Request {
   readonly now?: string | Date;
 }
 
-/** A record as the API prints it, with related records in the place of their ids where a policy walks to them. */
+/**
+ * A record as the API prints it, with related records in the place of their ids where a policy
+ * walks to them.
+ */
 export type PolicyRecord = Readonly<Record<string, unknown>>;
 
 /** A compiled policy. Made by `compile`; immutable, and good for any number of requests. */
@@ -188,7 +191,10 @@ export interface PlacedIssue extends PolicyIssue {
   readonly column: number;
 }
 
-/** Every error and warning about the text, in its order. Throws SchemaError and TypeError as `compile` does. */
+/**
+ * Every error and warning about the text, in its order. Throws SchemaError and TypeError as
+ * `compile` does.
+ */
 export function check(text: string, { schema, collection, action }: PolicyPlace): readonly PlacedIssue[] {
   const { issues } = examine(text, { catalog: catalogFor(schema, collection), collection, action });
   return issues.map((issue) => ({ ...issue, ...lineAndColumn(text, issue.span.start) }));

@@ -1,4 +1,7 @@
-/** Runs a few pieces of work at a time and takes users in turn, so that one user cannot keep the others waiting. */
+/**
+ * Runs a few pieces of work at a time and takes users in turn, so that one user cannot keep the
+ * others waiting.
+ */
 import { Problem } from '../problem.ts';
 
 export interface QueueLimits {

@@ -4,7 +4,10 @@
 const MAX_LENGTH = 255;
 /** Reserved by Windows, with any extension. */
 const DEVICE_NAMES = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?$/i;
-/** Control characters, bidirectional overrides (`exe.gpj` shown as `jpg.exe`), lone surrogates, and line separators. */
+/**
+ * Control characters, bidirectional overrides (`exe.gpj` shown as `jpg.exe`), lone surrogates, and
+ * line separators.
+ */
 const HIDDEN = /[\p{Cc}\p{Cs}\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu;
 
 /** The sender's name of a file → a name that is safe to save under on every system. Never empty. */

@@ -6,8 +6,8 @@ import type { Database } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
 
 /**
- * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of another database in the
- * same folder or bucket.
+ * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of
+ * another database in the same folder or bucket.
  */
 export const fileTables: readonly Sql[] = [
   raw(`CREATE TABLE IF NOT EXISTS "_files_store" (

@@ -8,18 +8,27 @@ import type { Storage } from './storage.ts';
 import { Sweeper } from './sweeper.ts';
 import { Variants } from './variants.ts';
 
-/** Bytes and their record are written within moments of each other; a quarter of an hour allows for slow ones. */
+/**
+ * Bytes and their record are written within moments of each other; a quarter of an hour allows for
+ * slow ones.
+ */
 const GRACE = 900_000;
 /** Files whose bytes are deleted concurrently. */
 const REMOVALS_AT_ONCE = 8;
-/** How long a response waits for bytes to be deleted; the deletion of thousands goes on after it. Milliseconds. */
+/**
+ * How long a response waits for bytes to be deleted; the deletion of thousands goes on after it.
+ * Milliseconds.
+ */
 const PATIENCE = 2_000;
 
 export interface Files {
   readonly storage: Storage;
   readonly links: Links;
   readonly variants: Variants;
-  /** Deletes the bytes of files whose records are gone. Never throws and never takes long: what is left is swept. */
+  /**
+   * Deletes the bytes of files whose records are gone. Never throws and never takes long: what is
+   * left is swept.
+   */
   discard(ids: readonly string[]): Promise<void>;
   /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
   sweep(grace?: number): Promise<number>;

@@ -1,9 +1,13 @@
-/** The parameters of a header such as `Content-Disposition`, read in one pass without a regular expression. */
+/**
+ * The parameters of a header such as `Content-Disposition`, read in one pass without a regular
+ * expression.
+ */
 
 /**
- * The parameters behind the first `;`, by name in lower case; of equal names the first counts. Linear in the length of
- * the header. A quoted value keeps every backslash that escapes neither `"` nor `\`: browsers send Windows paths as
- * they are. A value whose quotation mark is never closed ends at its last `\"`, and is left out where there is none.
+ * The parameters behind the first `;`, by name in lower case; of equal names the first counts.
+ * Linear in the length of the header. A quoted value keeps every backslash that escapes neither `"`
+ * nor `\`: browsers send Windows paths as they are. A value whose quotation mark is never closed
+ * ends at its last `\"`, and is left out where there is none.
  */
 export function parametersOf(header: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();

@@ -60,7 +60,10 @@ interface Places {
   readonly place: string;
 }
 
-/** Copies chunks into one buffer while another is written: few, large writes, and the caller may reuse a chunk. */
+/**
+ * Copies chunks into one buffer while another is written: few, large writes, and the caller may
+ * reuse a chunk.
+ */
 class LocalIncoming implements Incoming {
   readonly #file: FileHandle;
   readonly #places: Places;
@@ -189,8 +192,8 @@ async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
   };
   for (const name of await namesIn(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
   for await (const places of batches(root)) {
-    // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is created later are newer,
-    // or within the grace.
+    // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is
+    // created later are newer, or within the grace.
     const living = await alive([...new Set(places.map(({ key }) => idOfKey(key)))]);
     for (const { key, place } of places) if (!living.has(idOfKey(key))) await removeOld(place);
   }

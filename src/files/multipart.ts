@@ -10,7 +10,10 @@ import { parametersOf } from './header-parameters.ts';
 
 /** Bytes of all headers of a part together. */
 const MAX_HEADERS = 8 * 1024;
-/** Bytes of one header: room for `filename` and `filename*` of 255 characters at 9 bytes each, and little more. */
+/**
+ * Bytes of one header: room for `filename` and `filename*` of 255 characters at 9 bytes each, and
+ * little more.
+ */
 const MAX_HEADER = 4 * 1024;
 /** RFC 2046, 5.1.1. */
 const MAX_BOUNDARY = 70;
@@ -56,7 +59,10 @@ class Parser extends MultipartParser {
     return true;
   }
 
-  /** Emits all events of the chunk before it returns. Throws `malformed_multipart`, and what `emit` throws. */
+  /**
+   * Emits all events of the chunk before it returns. Throws `malformed_multipart`, and what `emit`
+   * throws.
+   */
   feed(chunk: Buffer): void {
     const plain = this.state === IN_DATA && this.index === 0 ? this.#plainLength(chunk) : 0;
     if (plain > 0) this.#emit({ name: 'partData', buffer: chunk, start: 0, end: plain });
@@ -67,7 +73,10 @@ class Parser extends MultipartParser {
     this._flush(refuseRequest);
   }
 
-  /** The number of bytes before the boundary, or before a possible start of one that the next chunk continues. */
+  /**
+   * The number of bytes before the boundary, or before a possible start of one that the next chunk
+   * continues.
+   */
   #plainLength(chunk: Buffer): number {
     const found = chunk.indexOf(this.boundary);
     if (found !== -1) return found;
@@ -123,8 +132,8 @@ interface Pace {
 const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
 
 /**
- * Passes the parts to the handler in order, and applies its backpressure to the sender. Throws `malformed_multipart`,
- * and `request_timeout` for a sender slower than the handler's pace.
+ * Passes the parts to the handler in order, and applies its backpressure to the sender. Throws
+ * `malformed_multipart`, and `request_timeout` for a sender slower than the handler's pace.
  */
 export async function readMultipart(request: IncomingMessage, boundary: string, handler: PartHandler): Promise<void> {
   const headers = new PartHeaders();
@@ -153,8 +162,9 @@ export async function readMultipart(request: IncomingMessage, boundary: string, 
 }
 
 /**
- * Uses listeners instead of iteration, so that a chunk costs a call and no promise; the sender waits only if `take`
- * returns one. Throws what `take` throws, and `malformed_multipart` if the body is cut off.
+ * Uses listeners instead of iteration, so that a chunk costs a call and no promise; the sender
+ * waits only if `take` returns one. Throws what `take` throws, and `malformed_multipart` if the
+ * body is cut off.
  */
 function readChunks(
   request: IncomingMessage,
@@ -195,7 +205,8 @@ function readChunks(
       stop();
       resolve();
     };
-    // Not `complete`: if the socket fails after the last byte arrived, the bytes that were not yet read are lost.
+    // Not `complete`: if the socket fails after the last byte arrived, the bytes that were not yet
+    // read are lost.
     const onClose = (): void => fail(malformedMultipart('the body is cut off'));
     // It ended before the listeners were added, while its caller was authenticated.
     if (request.destroyed) return onClose();

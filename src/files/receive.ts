@@ -42,8 +42,8 @@ interface Reception {
 }
 
 /**
- * Throws `malformed_multipart`, `too_large`, `unsupported_media_type`, `validation_failed`. The caller discards
- * `incoming`, also after an error.
+ * Throws `malformed_multipart`, `too_large`, `unsupported_media_type`, `validation_failed`. The
+ * caller discards `incoming`, also after an error.
  */
 export async function receive(request: IncomingMessage, { boundary, limits, incoming }: Reception): Promise<Received> {
   const receiver = new Receiver(incoming, limits);

@@ -1,7 +1,8 @@
 /**
- * Bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its last part is acknowledged,
- * which publishes it. Until then the server keeps the parts, and the sweep aborts uploads that nobody finished.
- * Imported only when a bucket is used: its packages are optional, and slow to load.
+ * Bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its last
+ * part is acknowledged, which publishes it. Until then the server keeps the parts, and the sweep
+ * aborts uploads that nobody finished. Imported only when a bucket is used: its packages are
+ * optional, and slow to load.
  */
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
@@ -41,8 +42,8 @@ function s3ClientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>):
   const client = new S3Client({
     region,
     maxAttempts: 4,
-    // A download holds a socket for as long as its client takes: with the default of 50, 50 slow clients would stop
-    // everything else.
+    // A download holds a socket for as long as its client takes: with the default of 50, 50 slow
+    // clients would stop everything else.
     requestHandler: { connectionTimeout: 5_000, httpAgent: { maxSockets: 1_000 }, httpsAgent: { maxSockets: 1_000 } },
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
   });

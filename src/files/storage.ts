@@ -15,8 +15,9 @@ export interface ByteRange {
 /** Bytes that are being stored. They are not readable before `publish`. */
 export interface Incoming {
   /**
-   * Copies the chunk; the caller may reuse the buffer immediately. If it returns a promise, the storage is slower than
-   * the sender: wait for it before the next chunk. Throws, or rejects with, an earlier failure.
+   * Copies the chunk; the caller may reuse the buffer immediately. If it returns a promise, the
+   * storage is slower than the sender: wait for it before the next chunk. Throws, or rejects with,
+   * an earlier failure.
    */
   write(chunk: Buffer): Promise<void> | undefined;
   /** When it resolves, the bytes survive a crash and can be read under the key. */
@@ -28,8 +29,8 @@ export interface Incoming {
 export interface Storage {
   incoming(key: Key): Promise<Incoming>;
   /**
-   * Undefined: there are no bytes. A chunk is valid until the next is requested, which reuses its memory. Iterate it
-   * exactly once, or the file stays open.
+   * Undefined: there are no bytes. A chunk is valid until the next is requested, which reuses its
+   * memory. Iterate it exactly once, or the file stays open.
    */
   open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** The number of bytes under the key; undefined if there are none. */

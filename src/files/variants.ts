@@ -1,7 +1,7 @@
 /**
- * Images in the sizes that the schema lists. A size is rendered when it is first requested, and kept beside the
- * original while the kept sizes of a file together take no more bytes than the file itself: storage never exceeds
- * twice the quota.
+ * Images in the sizes that the schema lists. A size is rendered when it is first requested, and
+ * kept beside the original while the kept sizes of a file together take no more bytes than the file
+ * itself: storage never exceeds twice the quota.
  */
 import type { Sharp, SharpConstructor } from 'sharp';
 import { loadOptional, MissingPackage } from '../optional-package.ts';
@@ -93,8 +93,9 @@ export class Variants {
   }
 
   /**
-   * Undefined: the original is gone. Throws `validation_failed` if the bytes are not an image or have too many pixels,
-   * and `unavailable` if too many renders are waiting or the image library is not installed.
+   * Undefined: the original is gone. Throws `validation_failed` if the bytes are not an image or
+   * have too many pixels, and `unavailable` if too many renders are waiting or the image library is
+   * not installed.
    */
   async of(request: VariantRequest): Promise<Variant | undefined> {
     const format = OUTPUT[request.contentType];

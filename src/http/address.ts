@@ -1,4 +1,7 @@
-/** The client address of a request. `X-Forwarded-For` is trusted only as far as configured proxies wrote it. */
+/**
+ * The client address of a request. `X-Forwarded-For` is trusted only as far as configured proxies
+ * wrote it.
+ */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
@@ -31,8 +34,8 @@ const peerOf = (request: IncomingMessage): string => unmapped(request.socket.rem
 const FORWARDING_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'];
 
 /**
- * Whether the client runs on this machine. Behind a local proxy that is not configured, every client seems to, so a
- * forwarded request counts only if a configured proxy reported its address.
+ * Whether the client runs on this machine. Behind a local proxy that is not configured, every
+ * client seems to, so a forwarded request counts only if a configured proxy reported its address.
  */
 export function isLocal(request: IncomingMessage, addressOf: AddressReader): boolean {
   const address = addressOf(request);

@@ -11,7 +11,10 @@ export interface ArrivalLimits {
 
 export const ARRIVAL_LIMITS: ArrivalLimits = { bodyMs: 30_000, lingerMs: 5_000 };
 
-/** Milliseconds for a whole upload: 100 MiB at 30 KiB a second. Slower ones fail earlier, at the least rate. */
+/**
+ * Milliseconds for a whole upload: 100 MiB at 30 KiB a second. Slower ones fail earlier, at the
+ * least rate.
+ */
 export const MAX_REQUEST_MS = 3_600_000;
 
 export function limitArrivals(server: Server, { lingerMs }: ArrivalLimits): void {

@@ -58,7 +58,10 @@ function checkHeaders(ctx: Context): void {
   if (encoding !== '') throw unsupported('send the body without a Content-Encoding');
 }
 
-/** Types that raw-body gives its errors when the client has closed the connection, before or while it reads. */
+/**
+ * Types that raw-body gives its errors when the client has closed the connection, before or while
+ * it reads.
+ */
 const GONE = new Set(['request.aborted', 'stream.not.readable']);
 
 function readingFailed(error: unknown, limit: number): unknown {

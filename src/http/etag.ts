@@ -17,7 +17,10 @@ const TAG = /(?:W\/)?"[^"]*"|[^,\s]+/g;
 
 const tagsOf = (header: string): readonly string[] => header.match(TAG) ?? [];
 
-/** The versions that If-Match allows; undefined: any. A weak or foreign tag allows none (RFC 9110, section 13.1.1). */
+/**
+ * The versions that If-Match allows; undefined: any. A weak or foreign tag allows none (RFC 9110,
+ * section 13.1.1).
+ */
 export function versionsOf(ifMatch: string | undefined): readonly string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   return tagsOf(ifMatch).flatMap((tag) => {

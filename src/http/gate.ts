@@ -164,7 +164,10 @@ export class Admission {
     requireAllowable(this.#waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
   }
 
-  /** `data`: of the body, where the action has one. Throws `forbidden` where it decides against the caller. */
+  /**
+   * `data`: of the body, where the action has one. Throws `forbidden` where it decides against the
+   * caller.
+   */
   access(data: Readonly<Record<string, unknown>> = {}): AccessContext {
     const own = this.#waitsForBody
       ? decide({ rules: this.#rules, request: { ...this.#request, data } })

@@ -1,7 +1,7 @@
 /**
- * Answers input that never becomes a request: bytes that are not HTTP, a head that is too large or too slow, CONNECT.
- * Node would send a bare status line or close the connection. We send problem details as usual, and echo nothing that
- * the client sent.
+ * Answers input that never becomes a request: bytes that are not HTTP, a head that is too large or
+ * too slow, CONNECT. Node would send a bare status line or close the connection. We send problem
+ * details as usual, and echo nothing that the client sent.
  */
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';

@@ -1,11 +1,17 @@
-/** Prometheus metrics of this process. Labels come from the route list, never from the path that a client sent. */
+/**
+ * Prometheus metrics of this process. Labels come from the route list, never from the path that a
+ * client sent.
+ */
 import type { Context, Next } from 'koa';
 import { AggregatorRegistry, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
 export interface Metrics {
   readonly registry: Registry;
   readonly contentType: string;
-  /** The metrics of this process, or of all workers if there are several, in the text format of Prometheus. */
+  /**
+   * The metrics of this process, or of all workers if there are several, in the text format of
+   * Prometheus.
+   */
   readonly read: () => Promise<string>;
   /** Counts and times the request under the route that `ctx.state.route` names. */
   readonly measure: (ctx: Context, next: Next) => Promise<void>;

@@ -1,4 +1,7 @@
-/** Requests from other sites: CORS for reads, and a check that changes with a cookie come from this site (CSRF). */
+/**
+ * Requests from other sites: CORS for reads, and a check that changes with a cookie come from this
+ * site (CSRF).
+ */
 import type { Context, Next } from 'koa';
 import { Problem } from '../problem.ts';
 import type { App } from './app.ts';
@@ -33,8 +36,8 @@ export function answerOrigins(app: App) {
 const CHANGES = new Set(['POST', 'PATCH', 'DELETE', 'PUT']);
 
 /**
- * Browsers add cookies to requests from any site, so a change that a cookie authenticates must come from this site.
- * Clients other than browsers send neither header and pass. Throws `cross_origin`.
+ * Browsers add cookies to requests from any site, so a change that a cookie authenticates must come
+ * from this site. Clients other than browsers send neither header and pass. Throws `cross_origin`.
  */
 export function checkOrigin(ctx: Context, app: App): void {
   if (!CHANGES.has(ctx.method) || isTrusted(ctx, app)) return;

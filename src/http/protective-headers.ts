@@ -1,4 +1,7 @@
-/** Headers of every response. A browser must not guess a type, frame, embed, or load anything for what it was given. */
+/**
+ * Headers of every response. A browser must not guess a type, frame, embed, or load anything for
+ * what it was given.
+ */
 import type { Context, Next } from 'koa';
 import type { Config } from '../config.ts';
 

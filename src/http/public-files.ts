@@ -25,7 +25,10 @@ export class PublicFiles {
     this.#folder = folder;
   }
 
-  /** False: nothing is there, and nothing was sent. A page at a path without a file is the front end's index.html. */
+  /**
+   * False: nothing is there, and nothing was sent. A page at a path without a file is the front
+   * end's index.html.
+   */
   async answer(ctx: Context): Promise<boolean> {
     const segments = segmentsOf(ctx.path);
     if (segments === undefined) return false;
@@ -126,7 +129,10 @@ async function send(ctx: Context, file: PublicFile, caching: string): Promise<vo
 
 const isWord = (text: string): boolean => /^\w+$/.test(text);
 
-/** `app` or `index` and a separator before it, extensions behind it: `B2x3kZa9` of `index-B2x3kZa9.min.js`. */
+/**
+ * `app` or `index` and a separator before it, extensions behind it: `B2x3kZa9` of
+ * `index-B2x3kZa9.min.js`.
+ */
 function lastWordOf(name: string): string | undefined {
   const parts = name.split('.');
   const stem = parts.findLastIndex((part, i) => i < parts.length - 1 && part.length >= 8);

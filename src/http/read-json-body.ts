@@ -1,6 +1,7 @@
 /**
- * A strict reading of a JSON body: what two readers could take for two different things is an error. JSON.parse alone
- * lets the last of two equal keys win, and a lenient UTF-8 decoder puts U+FFFD where bytes were wrong.
+ * A strict reading of a JSON body: what two readers could take for two different things is an
+ * error. JSON.parse alone lets the last of two equal keys win, and a lenient UTF-8 decoder puts
+ * U+FFFD where bytes were wrong.
  */
 import { Problem } from '../problem.ts';
 

@@ -1,4 +1,7 @@
-/** A route is data: the list of routes is the manual, `door` defines who may enter, and a test lists all doors. */
+/**
+ * A route is data: the list of routes is the manual, `door` defines who may enter, and a test lists
+ * all doors.
+ */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
 import type { Collection } from '../schema/model.ts';

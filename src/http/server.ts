@@ -85,8 +85,8 @@ export class HttpServer {
   }
 
   /**
-   * Requests that arrive wait until the returned function is called. Resolves when those before are answered, and after
-   * `patience` milliseconds in any case: a download may take an hour.
+   * Requests that arrive wait until the returned function is called. Resolves when those before are
+   * answered, and after `patience` milliseconds in any case: a download may take an hour.
    */
   async pause(patience: number): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -137,7 +137,10 @@ function checkAccept(ctx: Context): void {
   }
 }
 
-/** What HTTP asks of a head, and Node would answer without problem details (RFC 9112 § 3.2, RFC 9110 § 10.1.1). */
+/**
+ * What HTTP asks of a head, and Node would answer without problem details (RFC 9112 § 3.2, RFC 9110
+ * § 10.1.1).
+ */
 async function checkHead(ctx: Context, next: Next): Promise<void> {
   const { headers, httpVersion, rawHeaders } = ctx.req;
   const close = { headers: { Connection: 'close' } };

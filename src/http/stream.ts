@@ -23,7 +23,10 @@ export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): P
   }
 }
 
-/** False: the client is gone. In both cases the chunk is no longer in use: a response closes after its socket. */
+/**
+ * False: the client is gone. In both cases the chunk is no longer in use: a response closes after
+ * its socket.
+ */
 function writeChunk(res: ServerResponse, chunk: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     // A response whose connection is lost does not call back.

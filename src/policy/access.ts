@@ -1,6 +1,6 @@
 /**
- * The gate: the only maker of permits. The store asks for a permit in its types, and a permit is
- * had only by deciding the rules of an action for one request. The rules of an action are a union;
+ * The gate: the only source of permits. The store requires a permit in its types, and the only way
+ * to get one is to decide the rules of an action for one request. The rules of an action are a union;
  * an action without a rule is denied.
  */
 import { invariant } from '../invariant.ts';
@@ -20,10 +20,10 @@ let make: (rules: readonly PermitRule[]) => Permit;
 // Private to this module, so that code that casts around the types fails too.
 const GATE = Symbol('gate');
 
-/** What one request may do by one action. INVARIANT: only `decide` makes one. */
+/** What one request may do under one action. INVARIANT: only `decide` makes one. */
 export class Permit {
   readonly verdict: Residual['verdict'];
-  /** The rules that the request left open, or the one that it already met. */
+  /** The rules that the request leaves open, or the one that it already satisfies. */
   readonly rules: readonly PermitRule[];
 
   private constructor(rules: readonly PermitRule[], gate: symbol) {
@@ -88,7 +88,7 @@ export class UpdatePermit {
 
   /**
    * A boolean expression (NULL is not true) for each rule that reads one record, asked of the
-   * stored row. None when the verdict is settled.
+   * stored row. None if the verdict is settled.
    */
   columns(alias: string): readonly Sql[] {
     return this.verdict === 'depends' ? this.#pure.map(({ residual }) => residual.where(alias)) : [];

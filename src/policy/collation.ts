@@ -1,6 +1,6 @@
 /**
- * Text by Unicode code point, which is PostgreSQL's "C" collation over UTF-8 and is not the UTF-16
- * order of JavaScript's `<`.
+ * Orders strings by Unicode code point: PostgreSQL's "C" collation over UTF-8, not the UTF-16 order
+ * of JavaScript's `<`.
  */
 
 const SURROGATES = 0xd800;
@@ -25,8 +25,8 @@ function rankOfUnit(unit: number): number {
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * The least well-formed text above every text that starts with `prefix`; none for the empty text
- * and for a run of U+10FFFF.
+ * The least well-formed string above every string that starts with `prefix`; none for the empty
+ * string and for a run of U+10FFFF.
  */
 export function successorOf(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);

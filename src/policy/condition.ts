@@ -7,7 +7,10 @@ import type { CompareOp } from '../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
-/** A row that a condition reads: 0 is the record, 1 the resulting record, the others are bound by an `exists`. */
+/**
+ * A row that a condition reads: 0 is the record, 1 the resulting record, the others are bound by an
+ * `exists`.
+ */
 export interface Source {
   readonly id: number;
   /**
@@ -32,8 +35,8 @@ export const STORED_ROOTS: Roots = { record: RECORD, next: NEXT };
 export const WRITTEN_ROOTS: Roots = { record: WRITTEN_RECORD, next: WRITTEN_RECORD };
 
 /**
- * The column of a written row that holds its has_one partner's id (`cover.id`) or its members' ids (`tags.ids`).
- * INVARIANT: no column of a table has such a name, because names have no dot.
+ * The column of a written row that holds its has_one partner's id (`cover.id`) or its members' ids
+ * (`tags.ids`). INVARIANT: no column of a table has such a name, because names have no dot.
  */
 export const heldColumn = ({ kind, name }: HasOne | ManyToMany): string =>
   kind === 'has_one' ? `${name}.id` : `${name}.ids`;
@@ -46,11 +49,11 @@ export interface ColumnRef {
   readonly column: string;
   readonly type: ValueType;
   readonly nullable: boolean;
-  /** Worth an `= ANY(ARRAY(…))`: an index finds few rows for a value. */
+  /** Makes an `= ANY(ARRAY(…))` worthwhile: an index finds few rows for a value. */
   readonly selective: boolean;
 }
 
-/** What a database parameter needs done to a request's number before it can meet an int column. */
+/** How a request's number is rounded before it is compared with an int column. */
 type Rounding = 'floor' | 'ceil' | 'whole';
 
 /** A present value: a literal, or the request's slot `slot`. `type` is the type it is bound as. */
@@ -73,7 +76,7 @@ export interface CountRef {
   readonly kind: 'count';
   readonly type: 'int';
   readonly exists: Exists;
-  /** Beyond so many, more make no difference. */
+  /** Rows beyond this many make no difference. */
   readonly limit?: number;
 }
 export type ConditionOperand = ColumnRef | CountRef | Value;

@@ -6,11 +6,11 @@ import type { CompareOp } from '../../grammar/syntax.ts';
 import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
 
 /**
- * What a comparison of a present number with a literal comes to: a comparison with a number that
- * the column's type holds, or a settled answer.
+ * The result of reducing a comparison with a literal: a comparison with a number that the column's
+ * type holds, or a constant.
  */
 export type NumberTest = { readonly op: CompareOp; readonly value: number } | boolean;
-/** A number literal; `exact` is its decimal source where no double is that number. */
+/** A number literal; `exact` is its decimal source if no double equals it. */
 export interface ExactNumber {
   readonly value: number;
   readonly exact?: string | undefined;
@@ -46,7 +46,8 @@ function compareWithDecimal(value: number, source: string): number {
   if (value === Number.POSITIVE_INFINITY) return 1;
   if (value === Number.NEGATIVE_INFINITY) return -1;
   const { digits, exponent } = readDecimal(source);
-  // `value` is the double nearest to the source, so a zero means an underflow and the sign of the digits decides.
+  // `value` is the double nearest to the source, so a zero means an underflow and the sign of the
+  // digits decides.
   if (value === 0 || digits === 0n) return signOf(fractionOf(value).numerator - digits);
   const { numerator, denominator } = fractionOf(value);
   const left = exponent < 0 ? numerator * powerOf(10n, -exponent) : numerator;
@@ -57,15 +58,15 @@ function compareWithDecimal(value: number, source: string): number {
 const signOf = (value: bigint): number => (value > 0n ? 1 : value < 0n ? -1 : 0);
 
 /**
- * For a number that lies strictly between two neighbours of the column's type: only the ordering
- * with the lower one is left to ask.
+ * For a number strictly between two neighbouring values of the column's type: comparing with the
+ * lower one suffices.
  */
 function between({ direction, negative }: Operator, below: number): NumberTest {
   if (direction === undefined) return negative === true;
   return { op: orderOf(direction, direction === 'up'), value: below };
 }
 
-/** For a number above (or below) all that the column holds. */
+/** For a number above (or below) all values of the column's type. */
 function beyond({ direction, negative }: Operator, above: boolean): boolean {
   if (direction === undefined) return negative === true;
   return above === (direction === 'down');
@@ -78,7 +79,7 @@ function numeralComparison(op: CompareOp): Operator {
   return operator;
 }
 
-/** `column op literal`, for an int column (whole numbers within ±(2^53−1)) or a float column (finite doubles). */
+/** `column op literal`, for an int column (integers within ±(2^53−1)) or a float column (finite doubles). */
 export function numberTest(column: 'int' | 'float', op: CompareOp, literal: ExactNumber): NumberTest {
   const operator = numeralComparison(op);
   return column === 'int' ? intTest(operator, literal) : floatTest(operator, literal);
@@ -113,15 +114,15 @@ function floatTest(operator: Operator, { value, exact }: ExactNumber): NumberTes
   return { op: orderOf(direction, off > 0 === (direction === 'down')), value };
 }
 
-/** Two present numbers of a request and a policy. */
+/** Compares a number of a request with one of a policy. */
 export function holdsForNumber(op: CompareOp, left: number, literal: ExactNumber): boolean {
   const test = numberTest('float', op, literal);
   return typeof test === 'boolean' ? test : OPERATORS[test.op].holds(left, test.value);
 }
 
 /**
- * The sign of `left − right`, of two numerals as they were written. No power is raised, however
- * large their exponents.
+ * The sign of `left − right` for two numerals as written. Never computes a power, however large the
+ * exponents.
  */
 export function compareNumerals(left: string, right: string): number {
   const [a, b] = [readDecimal(left), readDecimal(right)];
@@ -135,7 +136,7 @@ export function compareNumerals(left: string, right: string): number {
   return padded === otherPadded ? 0 : padded < otherPadded ? -sign : sign;
 }
 
-/** Two numerals, by what was written. */
+/** Compares two numerals as written. */
 export function holdsForNumerals(op: CompareOp, left: string, right: string): boolean {
   return numeralComparison(op).holds(compareNumerals(left, right), 0);
 }

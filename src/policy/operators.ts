@@ -1,5 +1,5 @@
 /**
- * THE table of operators. An entry holds all that an operator is: its type rule, its complement,
+ * THE table of operators. An entry defines an operator completely: its type rule, its complement,
  * its meaning in JavaScript and in SQL, and its documentation. The stages look an entry up and use
  * it; none of them knows an operator by name.
  */
@@ -18,8 +18,8 @@ import type { Scalar } from './values.ts';
 type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
 
 /**
- * The two sides of a test as SQL. `render` prints a side, `successor` the least text above all
- * texts that start with a value.
+ * The two sides of a test as SQL. `render` prints a side, `successor` the least string above
+ * all strings that start with a value.
  */
 interface SqlSides {
   readonly left: ConditionOperand;
@@ -29,20 +29,23 @@ interface SqlSides {
   successor(operand: ConditionOperand): Sql | undefined;
 }
 
-/** `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a part of a string. */
+/**
+ * `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a
+ * part of a string.
+ */
 type Family = 'equality' | 'order' | 'list' | 'text';
 
 export interface Operator {
   readonly symbol: CompareOp;
   readonly family: Family;
   readonly sides: SideRule;
-  /** True of what is not equal, not in the list. */
+  /** Holds for what is not equal, or not in the list. */
   readonly negative?: true;
-  /** Of an ordering: what it holds for lies above or below the right side. */
+  /** For an ordering: whether it holds above or below the right side. */
   readonly direction?: 'up' | 'down';
-  /** Of an ordering: equal sides do not meet it. */
+  /** For an ordering: it does not hold for equal sides. */
   readonly strict?: true;
-  /** An index on the left side can find what meets it. */
+  /** An index on the left side can find the rows for which it holds. */
   readonly sargable?: true;
   /** The right side is a prefix, whose successor bounds the range. */
   readonly prefix?: true;
@@ -61,7 +64,7 @@ export interface Operator {
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
   readonly doc: string;
-  /** What absence does to it. */
+  /** What it does with null. */
   readonly nullMeaning: string;
   readonly examples: readonly string[];
 }
@@ -80,7 +83,7 @@ function infix(symbol: string, { left, right, render }: SqlSides): Sql {
 function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
   const { left, right, render } = sides;
   if (right.kind !== 'literal' || typeof right.value !== 'boolean') return undefined;
-  // The bare column is what a boolean index is matched with.
+  // A boolean index matches only the bare column.
   return right.value === wanted ? render(left) : sql`NOT ${render(left)}`;
 }
 
@@ -102,8 +105,8 @@ function ordering(
 }
 
 /**
- * Orders two present values of one type: numbers by value, texts by code point (datetimes and
- * identifiers are ASCII).
+ * Orders two present values of one type: numbers by value, strings by code point (datetimes and
+ * ids are ASCII).
  */
 export function rank(left: Scalar, right: Scalar): number {
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
@@ -210,7 +213,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     overList: 'in',
     holds: (left, right) => (Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right))),
     js: (left, right) => `${left}.includes(${right})`,
-    // Not LIKE: nothing in a value is a wildcard.
+    // Not LIKE, which would read wildcards in the value.
     sql: ({ left, right, negated, render }) =>
       sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`,
     doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
@@ -273,7 +276,7 @@ function order(direction: 'up' | 'down', strict: boolean): CompareOp {
   return find('ordering', (each) => each.direction === direction && (each.strict ?? false) === strict);
 }
 
-/** The operators that the stages make themselves, found by what they are. */
+/** The operators that stages create themselves, found by their properties. */
 export const equalityOf = (member: boolean): CompareOp => EQUALITY[`${!member}`];
 export const membershipOf = (member: boolean): CompareOp => MEMBERSHIP[`${!member}`];
 export const orderOf = (direction: 'up' | 'down', strict: boolean): CompareOp => ORDER[direction][`${strict}`];
@@ -281,14 +284,17 @@ export const orderOf = (direction: 'up' | 'down', strict: boolean): CompareOp =>
 /** `list HOLDS value`. */
 export const HOLDS: CompareOp = find('holder', ({ sides }) => sides === 'holder');
 
-/** True of one value, or of the elements of one list. */
+/** Holds for one value, or for the elements of one list. */
 export const isMember = ({ family, negative }: Operator): boolean =>
   (family === 'equality' || family === 'list') && negative !== true;
-/** True of all but one value, or all but the elements of one list. */
+/** Holds for all but one value, or for all but the elements of one list. */
 export const isNonMember = ({ family, negative }: Operator): boolean =>
   (family === 'equality' || family === 'list') && negative === true;
 
-/** Sargable: a range of the "C" order, which holds exactly the texts with that prefix, rechecked by the function. */
+/**
+ * Sargable: a range of the "C" order, which holds exactly the strings with that prefix, rechecked
+ * by the function.
+ */
 function startsWith({ left, right, negated, render, successor }: SqlSides): Sql {
   const test = sql`starts_with(${render(left)}, ${render(right)})`;
   if (negated || left.kind !== 'column' || right.kind === 'column') return not(negated, test);

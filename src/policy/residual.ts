@@ -1,6 +1,7 @@
 /**
- * What requests leave of a policy. A shape is a residual without its values; requests of one
- * signature share it, so that a known shape costs no more than binding the values.
+ * Residuals: what remains of a policy once a request is known. A shape is a residual without its
+ * values; requests of one signature share it, so that a known shape costs no more than binding the
+ * values.
  */
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
@@ -12,7 +13,7 @@ import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';
 
 /**
- * Of all policies together, beyond the latest of each: some 3 KiB a shape. A client that hits every
+ * For all policies together, beyond the latest shape of each; about 3 KiB a shape. A client that hits every
  * shape pays a few µs of lowering each time.
  */
 const KNOWN_SHAPES = 1024;
@@ -26,7 +27,7 @@ interface Known {
   readonly owner: Map<BindingSignature, Known>;
 }
 
-/** The shapes that were used last, of every policy that shares this memory; the least recently used one goes first. */
+/** The most recently used shapes of every policy that shares this memory; evicts the least recently used. */
 export class ShapeMemory {
   readonly #limit: number;
   readonly #recent = new Set<Known>();
@@ -45,7 +46,7 @@ export class ShapeMemory {
   }
 }
 
-/** The memory of the process: what bounds it is the process's memory, not a service's. */
+/** One memory for the process, because it is the process's memory that it bounds. */
 export const PROCESS_MEMORY = new ShapeMemory();
 
 /** The shapes of one policy, by signature: always the latest, and those that the memory still holds. */
@@ -81,9 +82,9 @@ interface ShapeParts {
   readonly cond: Condition;
   readonly plan: Plan;
   readonly predicate: Predicate;
-  /** The policy names `@next`, and that is not the record itself. */
+  /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
-  /** The same of the written record. */
+  /** The same for the written record. */
   readonly written: () => Shape;
 }
 
@@ -110,7 +111,7 @@ export class Shape {
     this.#makeWritten = written;
   }
 
-  /** Lowered when first asked for: lists and deletes never are. */
+  /** Lowered on first use: lists and deletes never use it. */
   get written(): Shape {
     invariant(!this.needsNext, 'a policy that names @next is asked once, of both records');
     this.#written ??= this.#makeWritten();
@@ -131,7 +132,7 @@ export class Shape {
     const key = `${alias}|${next}|${inUnion}`;
     let known = this.#wheres.get(key);
     if (known === undefined) {
-      // Aliases are the callers' own and few; a caller that makes them up must not fill the memory.
+      // Callers choose the aliases, normally few; one that invents many must not fill the memory.
       if (this.#wheres.size >= 8) this.#wheres.clear();
       known = whereOf(this.cond, printing);
       this.#wheres.set(key, known);
@@ -176,7 +177,7 @@ class BoundResidual implements Residual {
     return this.#shape.where(printing).fill(this.#values());
   }
 
-  /** Bound when first asked for: a list decides many records with it, and a search none. */
+  /** Bound on first use: a list decides many records with it, a search none. */
   get test(): Decision {
     this.#decision ??= this.#bound();
     return this.#decision;

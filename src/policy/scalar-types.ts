@@ -1,4 +1,4 @@
-/** The types of fields, as policies see them: all that the compiler knows of a type by name is its entry here. */
+/** The types of fields, as policies see them. The compiler knows a type only by its entry here. */
 import type { SqlType } from '../sql.ts';
 import {
   parseBool,
@@ -12,11 +12,11 @@ import {
   type Scalar,
 } from './values.ts';
 
-/** Every reader is strict and total: `undefined` is a value that is not of the type. */
+/** Every reader is strict and total: `undefined` if the value is not of the type. */
 export interface ScalarKind {
   /** In messages: the schema's own word. */
   readonly label: string;
-  /** The type of a parameter that meets a column of this type. */
+  /** The type of a parameter that is compared with a column of this type. */
   readonly sqlType: SqlType;
   /** Whether `<`, `<=`, `>` and `>=` compare it. */
   readonly ordered: boolean;
@@ -27,11 +27,11 @@ export interface ScalarKind {
   readText(text: string): Scalar | undefined;
   /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
   readJson(value: unknown): Scalar | undefined;
-  /** Given where policies write its literals as strings. */
+  /** Given if policies write its literals as strings. */
   readonly literal?: LiteralForm;
 }
 export interface LiteralForm {
-  /** Of the error for a string that cannot be read. */
+  /** The code of the error for a string that cannot be read. */
   readonly code: string;
   readonly expected: string;
   /** What a malformed literal probably means. */

@@ -11,7 +11,7 @@ export type { ScalarType, ValueType };
 export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
 export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
 
-/** What a policy may know of the schema. The schema room's model satisfies it. */
+/** What a policy may know about the schema. The model of schema/ satisfies it. */
 export interface Catalog {
   readonly collections: ReadonlyMap<string, CatalogCollection>;
   readonly roles: ReadonlyMap<string, unknown>;
@@ -24,7 +24,7 @@ export interface NamedCondition {
   readonly parameters: readonly Parameter[];
   /** Every span in it names its text. */
   readonly expr: Expr;
-  /** With all that it calls. */
+  /** Including all conditions that it calls. */
   readonly size: Size;
 }
 export interface Parameter {
@@ -65,7 +65,7 @@ export interface BelongsTo {
   /** `<name>_id` */
   readonly column: string;
 }
-/** The unique belongs_to `via` of the other collection points here. */
+/** The unique belongs_to `via` of the other collection references this one. */
 export interface HasOne {
   readonly kind: 'has_one';
   readonly name: string;
@@ -112,7 +112,7 @@ export interface ToOneStep {
 /** A value. `nullable`: may be absent for some record or request. */
 export type CheckedOperand = ColumnOperand | RequestOperand | LiteralOperand | NowOperand | CountOperand;
 
-/** A scalar field, an `id`, or a to-one relation's id, behind zero or more to-one steps. */
+/** A scalar field, an `id`, or a to-one relation's id, after zero or more to-one steps. */
 export interface ColumnOperand {
   readonly kind: 'column';
   readonly scope: Scope;
@@ -165,7 +165,7 @@ interface NowOperand {
   readonly span: Span;
 }
 
-/** How many elements of a to-many relation meet the condition definitely. Absent behind an absent step. */
+/** How many elements of a to-many relation meet the condition definitely. Null after a null step. */
 export interface CountOperand {
   readonly kind: 'count';
   readonly path: ToManyPath;
@@ -176,7 +176,7 @@ export interface CountOperand {
   readonly span: Span;
 }
 
-/** A to-many relation behind zero or more to-one steps. */
+/** A to-many relation after zero or more to-one steps. */
 export interface ToManyPath {
   readonly scope: Scope;
   readonly collection: string;
@@ -208,7 +208,7 @@ export interface CheckedCompare {
   readonly op: CompareOp;
   readonly left: CheckedOperand;
   readonly right: CheckedOperand;
-  /** Made by the checker, so that its left side is not in the text. */
+  /** Created by the checker: its left side is not in the text. */
   readonly synthetic?: true;
   readonly span: Span;
 }
@@ -246,7 +246,10 @@ export interface CheckContext {
   readonly action: Action;
   /** The text that the spans point into. */
   readonly text: string;
-  /** Of the named condition whose body is checked: it may name these and the request, no record. */
+  /**
+   * Parameters of the named condition whose body is checked: it may name these and the request, but
+   * no record.
+   */
   readonly parameters?: readonly Parameter[];
 }
 
@@ -276,12 +279,14 @@ export interface PolicyRequest {
 }
 
 /**
- * Rows that a predicate walks to, as the database has them before the write. Answers only for what
- * `needs` declared.
+ * Rows that a predicate walks to, as they are before the write. Returns only what `needs` declared.
  */
 export interface Related {
   one(collection: string, id: string): Row | undefined;
-  /** The element rows of a to-many, or the at most one row of a has_one, of the record `id` of `collection`. */
+  /**
+   * The element rows of a to-many, or the at most one row of a has_one, of the record `id` of
+   * `collection`.
+   */
   many(collection: string, relation: string, id: string): readonly Row[];
 }
 export const NO_RELATED: Related = { one: () => undefined, many: () => [] };
@@ -307,7 +312,10 @@ export interface NeedsBy<By> {
 }
 export type Needs = NeedsBy<{ readonly id: string }>;
 
-/** What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean "definitely true". */
+/**
+ * What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean
+ * "definitely true".
+ */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
   /**
@@ -322,8 +330,8 @@ export interface Residual {
   test(record: Row, related: Related, next?: Row): boolean;
   readonly needs: Needs;
   /**
-   * The same question to the record as a write makes it: the second half of an update rule that
-   * does not name `@next`.
+   * The same rule for the record that a write produces: the second half of an update rule that does
+   * not name `@next`.
    */
   readonly written: Residual;
 }

@@ -1,7 +1,6 @@
 /**
- * Strict, total parsers for values of a request. A value that they cannot parse is null
- * (`undefined`): no value of a request ever reaches a cast of the database. Datetimes are RFC 3339
- * with an offset; all else is in language.md, "Meaning".
+ * Strict, total parsers for values of a request. A value that they cannot parse is `undefined`, so
+ * no value of a request ever reaches a cast in the database. Datetimes are RFC 3339 with an offset.
  */
 import { JSON_NUMBER } from '../../grammar/tokens.ts';
 
@@ -36,7 +35,7 @@ export function parseBool(text: string): boolean | undefined {
   return text === 'false' ? false : undefined;
 }
 
-/** In any letter case, with dashes; the answer is lower case. */
+/** Takes any letter case, with dashes; returns lower case. */
 export function parseUuid(text: string): string | undefined {
   return text.length === 36 && UUID.test(text) ? text.toLowerCase() : undefined;
 }
@@ -105,7 +104,7 @@ function offsetSeconds(sign: string | undefined, hours = '0', minutes = '0'): nu
   return sign === '-' ? -seconds : seconds;
 }
 
-/** Of canonical text. Total: what would leave the years 0001 to 9999 stops at their end. */
+/** Takes canonical text. Total: clamps to the years 0001 to 9999. */
 export function addSeconds(canonical: string, seconds: number): string {
   if (seconds === 0) return canonical;
   const sum = Date.parse(`${canonical.slice(0, 19)}Z`) / 1000 + seconds;

@@ -50,7 +50,10 @@ const OWNER: Relation = {
   readOnly: true,
 };
 
-/** Names that a schema file cannot use. `roles` and `disabled` are columns; `password` would be mistaken for one. */
+/**
+ * Names that a schema file cannot use. `roles` and `disabled` are columns; `password` would be
+ * mistaken for one.
+ */
 const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
   plain: [],
   users: ['roles', 'password', 'disabled'],

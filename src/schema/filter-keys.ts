@@ -1,4 +1,7 @@
-/** What a list can be filtered by. The route, the OpenAPI document and the generated types all read this list. */
+/**
+ * What a list can be filtered by. The route, the OpenAPI document and the generated types all read
+ * this list.
+ */
 import type { Collection, Field, Relation } from './model.ts';
 
 export type FilterKey =

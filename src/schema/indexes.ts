@@ -50,7 +50,10 @@ interface Guarded {
   readonly fields: ReadonlyMap<string, Field>;
 }
 
-/** The columns that are indexed without a declaration: compared for equality, and never too long for an index. */
+/**
+ * The columns that are indexed without a declaration: compared for equality, and never too long for
+ * an index.
+ */
 function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
   const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
   const equal = new Set(equalities(checked));

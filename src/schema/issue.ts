@@ -10,9 +10,9 @@ export interface Region {
 }
 
 /**
- * `code` is lower snake case and never changes; `message` is lower case, without a full stop, and names what was found,
- * what was expected and the nearest name. `path` is, for example, `collections.posts.access.list[1].when`. `fix`
- * replaces a region of the file.
+ * `code` is lower snake case and never changes; `message` is lower case, without a full stop, and
+ * names what was found, what was expected and the nearest name. `path` is, for example,
+ * `collections.posts.access.list[1].when`. `fix` replaces a region of the file.
  */
 export interface SchemaIssue extends Region {
   readonly code: string;

@@ -1,4 +1,7 @@
-/** The text of a schema file → the schema, or every fault of the file at once, each at its place. Runs without Node. */
+/**
+ * The text of a schema file → the schema, or every fault of the file at once, each at its place.
+ * Runs without Node.
+ */
 import type { Catalog } from '../policy/types.ts';
 import { declareCollections } from './collections.ts';
 import { readConditions } from './conditions.ts';
@@ -66,7 +69,10 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
 }
 
-/** The names that policies may use, without looking at the policies. `catalog` is given where no issue is an error. */
+/**
+ * The names that policies may use, without looking at the policies. `catalog` is given where no
+ * issue is an error.
+ */
 export function readSchemaCatalog(
   text: string,
   file = 'bylaw.yaml',

@@ -1,4 +1,7 @@
-/** The schema as the program knows it: checked, with every default filled in. Satisfies the policy room's `Catalog`. */
+/**
+ * The schema as the program knows it: checked, with every default filled in. Satisfies the policy
+ * room's `Catalog`.
+ */
 import type {
   Action,
   BelongsTo as CatalogBelongsTo,

@@ -1,4 +1,7 @@
-/** Policies that trust a field of the caller which that caller may set: users could grant themselves what it gives. */
+/**
+ * Policies that trust a field of the caller which that caller may set: users could grant themselves
+ * what it gives.
+ */
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
 import { operandsOf, partsOf } from '../policy/visit.ts';
 import type { Path } from './issue.ts';
@@ -42,7 +45,10 @@ function report(name: string, { source, path }: RulePlace): void {
   });
 }
 
-/** Some update rule of `users` lets a user without a certain role set it, and does not check the new value. */
+/**
+ * Some update rule of `users` lets a user without a certain role set it, and does not check the new
+ * value.
+ */
 function isSelfChosen(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;

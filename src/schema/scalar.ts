@@ -53,8 +53,9 @@ function contentRange(source: string, node: Scalar): { readonly start: number; r
 }
 
 /**
- * One offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space and escapes only, so
- * the other characters are in the same order in the file, and both are walked side by side.
+ * One offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space
+ * and escapes only, so the other characters are in the same order in the file, and both are walked
+ * side by side.
  */
 export function offsetsOf(source: string, node: Scalar): readonly number[] {
   const value = String(node.value);
@@ -94,7 +95,10 @@ export const singleQuoted = (text: string): string => `'${text.replaceAll("'", "
 
 const UNSAFE_IN_PLAIN = /[:#,[\]{}]|^[\s\-?&*!|>'"%@`]|^$|\s$|^(?:true|false|null|~|[-+.\d].*)$/i;
 
-/** `text` as it is written inside a scalar of that style; `undefined` if the whole scalar must be quoted anew. */
+/**
+ * `text` as it is written inside a scalar of that style; `undefined` if the whole scalar must be
+ * quoted anew.
+ */
 export function writtenIn(style: Scalar['type'], text: string): string | undefined {
   switch (style) {
     case Scalar.QUOTE_SINGLE:

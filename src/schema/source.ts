@@ -227,7 +227,10 @@ export class SchemaSource {
     this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
   }
 
-  /** From `start` to the end of the value as the author meant it: the line, or up to the brace of a flow mapping. */
+  /**
+   * From `start` to the end of the value as the author meant it: the line, or up to the brace of a
+   * flow mapping.
+   */
   #quoteLine(start: number, finding: Finding): Range {
     const lineEnd = this.text.indexOf('\n', start);
     const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();

@@ -1,6 +1,7 @@
 /**
- * What strangers may do to a record through relations that point at it: take a place that only one record can have,
- * or keep the record from being deleted. A stranger is anyone who has no other roles than those of registration.
+ * What strangers may do to a record through relations that point at it: take a place that only one
+ * record can have, or keep the record from being deleted. A stranger is anyone who has no other
+ * roles than those of registration.
  */
 import type { Action, BelongsTo as CatalogBelongsTo, Checked, CheckedOperand, Policy } from '../policy/types.ts';
 import type { Path } from './issue.ts';

@@ -1,6 +1,6 @@
 /**
- * The raw value of a schema file → a value of the shape. Every fault is reported, and what is faulty is left out, so
- * that the rest can be checked too.
+ * The raw value of a schema file → a value of the shape. Every fault is reported, and what is
+ * faulty is left out, so that the rest can be checked too.
  */
 import { nearest } from '../../grammar/suggest.ts';
 import { foreignType } from './fields/foreign-types.ts';
@@ -87,7 +87,8 @@ function take(value: unknown, path: Path): void {
   const parentPath = path.slice(0, -1);
   const parent = valueAt(value, parentPath);
   if (Array.isArray(parent) && typeof key === 'number') {
-    // The positions of the other elements must stay: a rule becomes one that is always valid, a name an empty one.
+    // The positions of the other elements must stay: a rule becomes one that is always valid, a
+    // name an empty one.
     if (parentPath.includes('access')) parent[key] = parentPath.at(-1) === 'roles' ? '' : { when: true };
     else if (parent.every((item, i) => i === key || typeof item === 'string') && parentPath.at(-1) !== 'enum')
       parent[key] = '';

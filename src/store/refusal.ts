@@ -1,4 +1,7 @@
-/** Why the store declined a read or a write. It knows no HTTP: the error door in http/ maps each code to a problem. */
+/**
+ * Why the store declined a read or a write. It knows no HTTP: the error door in http/ maps each
+ * code to a problem.
+ */
 import type { Fault } from '../problem.ts';
 
 export type RefusalCode =

@@ -8,7 +8,10 @@ export const jsonWriter: RecordWriter = {
   tail: (count) => (count === 0 ? ']\n' : '\n]\n'),
 };
 
-/** Cuts the list into its elements, so that a file of any size streams; each element is then read by JSON.parse. */
+/**
+ * Cuts the list into its elements, so that a file of any size streams; each element is then read by
+ * JSON.parse.
+ */
 export async function* jsonReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
   const scanner = new ListScanner();
   for await (const chunk of chunks) yield* scanner.push(chunk);

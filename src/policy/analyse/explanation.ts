@@ -1,6 +1,6 @@
 /**
  * Explains the decision of a policy on one record: the value of every clause, and what was null in
- * an unknown one. It evaluates the checked tree with three values by itself, so that the
+ * an unknown one. Evaluates the checked tree with three values by itself, so that the
  * explanation does not depend on the lowering that it explains.
  */
 
@@ -34,7 +34,7 @@ export interface Clause {
   readonly text: string;
   readonly value: ThreeValued;
   readonly absent?: string;
-  /** An element of a to-many relation that this clause was asked of. */
+  /** The element of a to-many relation that this clause was evaluated for. */
   readonly element?: string;
   /** `not` and `none`: the value is the opposite of its parts. */
   readonly inverts?: true;
@@ -44,7 +44,10 @@ export interface Situation {
   readonly policy: Policy;
   readonly request: PolicyRequest;
   readonly record: Row;
-  /** `record` is the result of a create or an update, and holds the ids of its partners and members itself. */
+  /**
+   * `record` is the result of a create or an update, and holds the ids of its partners and members
+   * itself.
+   */
   readonly isWritten?: boolean;
   /** The result of an update, for a rule that names `@next`. */
   readonly next?: Row;
@@ -278,7 +281,7 @@ class Evaluation {
     }
   }
 
-  /** The record whose id the request holds; what refers to it is found by the id alone. */
+  /** The record whose id the request holds; rows that reference it are found by the id alone. */
   #requestedRow(operand: RequestOperand): FoundRow {
     const found = this.#requestValue(operand);
     if ('absent' in found) return found;

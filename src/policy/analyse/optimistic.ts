@@ -20,7 +20,7 @@ export function optimistic(policy: Policy, catalog: Catalog): Policy {
 const assumeBody = ({ text, checked }: Policy, catalog: Catalog): Policy =>
   compileChecked({ text, checked: assume(checked, true), catalog });
 
-/** Every test of the body counts as `wanted`; under a `not`, and in `none`, the opposite is wanted. */
+/** Replaces every test of the body by `wanted`; under a `not`, and in `none`, by its opposite. */
 function assume(checked: Checked, wanted: boolean): Checked {
   switch (checked.kind) {
     case 'and':

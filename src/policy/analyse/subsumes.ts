@@ -1,19 +1,19 @@
-/** Whether one rule of a union makes another one idle. */
+/** Whether one rule of a union makes another one redundant. */
 import { isMember, isNonMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
 
 /**
- * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it could not be proved.
- * Beside each other in a union, `b` then changes nothing.
+ * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it
+ * could not be proved. In a union with `a`, `b` is then redundant.
  */
 export function subsumes(a: Checked, b: Checked): boolean {
-  // A rule without `@next` is held to the resulting record as well, which `b` with `@next` may not be.
+  // A rule without `@next` must also hold for the resulting record; `b` with `@next` need not.
   if (readsNext(b) && !readsNext(a)) return false;
   return new ImplicationProof().implies(comparable(b), comparable(a));
 }
 
-/** Without spans, and with the variables named by their depth, so that equal conditions are equal texts. */
+/** Without spans, and with the variables named by their depth, so that equal conditions print equally. */
 function comparable(checked: Checked): Checked {
   const renamed = rename(checked, new Map());
   return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
@@ -84,11 +84,11 @@ class ImplicationProof {
 
   #quantified(b: CheckedQuantified, a: CheckedQuantified): boolean {
     if (a.quantifier !== b.quantifier || this.#key(a.path) !== this.#key(b.path)) return false;
-    // `none` turns the implication round, and what is not true may be unknown.
+    // `none` reverses the implication, and what is not true may be unknown.
     return a.quantifier !== 'none' && this.implies(b.condition, a.condition);
   }
 
-  /** A comparison that is true has both sides, but for the list tests that an empty list settles. */
+  /** A true comparison has two present sides, except for list tests that an empty list settles. */
   #isPresent({ op }: CheckedCompare, side: object, operand: object): boolean {
     const { family, negative } = OPERATORS[op];
     return !(family === 'list' && negative) && this.#key(side) === this.#key(operand);
@@ -125,7 +125,7 @@ function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
 function ordered(b: CheckedCompare, a: CheckedCompare): boolean {
   if (b.right.kind !== 'literal' || a.right.kind !== 'literal') return false;
   const [low, high] = [a.right.value, b.right.value];
-  // Texts are ordered by code point, which JavaScript's own order is not.
+  // Strings are ordered by code point; JavaScript's own order is different.
   if (typeof low !== 'number' || typeof high !== 'number') return false;
   const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
   if (wide.direction === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Whether what a policy leaves to the database reads the whole table for want of an index, and
- * which index would help.
+ * Whether a policy's condition makes the database read the whole table because an index is missing,
+ * and which index would help.
  */
 import { ident } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
@@ -21,7 +21,10 @@ type Access = 'free' | 'served' | readonly CatalogField[];
 
 const HOPELESS: Access = [];
 
-/** `undefined` where an index serves the policy, or none would. `collection` is the one that the policy guards. */
+/**
+ * `undefined` where an index serves the policy, or none would. `collection` is the one that the
+ * policy guards.
+ */
 export function unindexed(checked: Checked, catalog: Catalog, collection: string): Unindexed | undefined {
   const table = catalog.collections.get(collection)?.table;
   const access = accessOf(checked);

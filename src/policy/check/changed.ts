@@ -1,4 +1,4 @@
-/** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they are about. */
+/** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they name. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
@@ -7,7 +7,7 @@ import { findRelation } from './resolve.ts';
 
 const CHANGED = 'changed';
 const CHANGED_ONLY = 'changed_only';
-/** No write of a caller sets these. */
+/** A caller's write never sets these. */
 const STAMPS: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
 
 export const isChange = ({ name }: Call): boolean => name.name === CHANGED || name.name === CHANGED_ONLY;

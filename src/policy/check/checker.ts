@@ -93,7 +93,7 @@ class Checker {
     return this.expr(expr, new Map(parameters.map((parameter) => [parameter.name, unboundParameter(parameter)])));
   }
 
-  /** `undefined` where something in it is reported. */
+  /** `undefined` if an error in it was reported. */
   expr(expr: Expr, variables: Variables): Checked | undefined {
     switch (expr.kind) {
       case 'and':
@@ -124,7 +124,7 @@ class Checker {
     return { catalog, collection, action, variables, isBody, fault: (fault) => this.#fault(fault) };
   }
 
-  /** A fault of an expanded body is reported at the call, with the part of the body that it is about. */
+  /** An error in an expanded body is reported at the call, with the part of the body that causes it. */
   #fault(fault: CheckIssue): undefined {
     const { source } = fault.span;
     if (source === undefined || this.#calling === undefined) {
@@ -267,7 +267,7 @@ class Checker {
     const taken = variables.has(variable.name);
     if (taken) this.#fault(shadowing(variable, variables));
     const relation = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
-    // Without the relation the names behind the variable cannot be judged.
+    // Without the relation, the names after the variable cannot be checked.
     if (relation === undefined || taken) return undefined;
     const unique = this.#unique(variable.name);
     const bound = { kind: 'variable', unique, collection: relation.relation.collection } as const;
@@ -311,7 +311,7 @@ class Checker {
     return undefined;
   }
 
-  /** Two quantifiers beside each other may use one name; behind the checker every one has its own. */
+  /** Sibling quantifiers may use one name; in the checked tree each has its own. */
   #unique(name: string): string {
     let unique = name;
     for (let i = 2; this.#names.has(unique); i++) unique = `${name}_${i}`;
@@ -351,7 +351,7 @@ function shadowing({ name, span }: Name, variables: Variables): CheckIssue {
 
 // ---------------------------------------------------------------- fixes
 
-/** Trying a fix costs a parse and a check, and a text with many errors must be answered as fast as one with few. */
+/** Trying a fix costs a parse and a check; a text with many errors must not take longer than one with few. */
 const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
 
 /**

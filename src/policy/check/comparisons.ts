@@ -38,7 +38,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
 
 const isCount = (side: Side): boolean => side.kind === 'fixed' && side.operand.kind === 'count';
 
-/** A count meets literals, what the request says, and ints of records. */
+/** A count may be compared with literals, values of the request, and int fields. */
 function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
   if (isCount(other)) {
     const message = 'a count is compared with a number, a value of the request or an int, not with another count';
@@ -83,7 +83,7 @@ function ownType(side: ScalarSide): ValueType | undefined {
   }
 }
 
-/** The side as an operand that is compared with something of type `against`. */
+/** The side as an operand of a comparison with type `against`. */
 function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOperand | undefined {
   switch (side.kind) {
     case 'query':
@@ -109,7 +109,10 @@ function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOpe
   }
 }
 
-/** The type both sides are read as: that of a path before that of a literal, since only literals are converted. */
+/**
+ * The type both sides are read as: that of a path before that of a literal, since only literals are
+ * converted.
+ */
 function pivotOf(left: ScalarSide, right: ScalarSide): ValueType {
   const fixed = left.kind === 'fixed' ? left : right.kind === 'fixed' ? right : undefined;
   return ownType(fixed ?? left) ?? ownType(right) ?? 'string';
@@ -129,7 +132,7 @@ function scalars(pair: Pair): Checked | undefined {
   return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
 }
 
-/** A part of a text is looked for in texts only: an identifier is not one. */
+/** Substrings are searched in strings only; an id is not a string. */
 function texts(pair: Pair, left: ScalarSide, right: ScalarSide): Checked | undefined {
   return finish(pair, settleText(left, pair.at), settleText(right, pair.at));
 }

@@ -1,6 +1,6 @@
 /**
- * Literals in the type of their other side. A number is never rounded; a text becomes a datetime or
- * an identifier, nothing else.
+ * Reads literals as the type of the other side. A number is never rounded; a string may become a
+ * datetime or an id, nothing else.
  */
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
 import { describeType, isNumeric, type LiteralForm, SCALARS, type ScalarType } from '../scalar-types.ts';
@@ -31,7 +31,7 @@ function withoutTrailingZeros(digits: string): string {
   return digits.slice(0, end);
 }
 
-/** A fraction is the double nearest to it, as in every float column; a whole number is itself or `exact`. */
+/** A fraction is the nearest double, as in every float column; an integer is itself or `exact`. */
 function isHeld(source: string, value: number): boolean {
   if (!Number.isFinite(value)) return false;
   return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
@@ -142,8 +142,8 @@ export function readList(list: List, against?: ValueType): ReadList {
 }
 
 function listOperand(list: List, items: readonly LiteralRead[], type: ValueType): LiteralOperand {
-  // No stored number equals one that no double holds; only a list of nothing else must keep them,
-  // since it is not the empty list.
+  // A number that no double holds equals no stored number. A list of only such numbers keeps them,
+  // because it is not the empty list.
   const held = items.filter((item) => item.exact === undefined);
   const kept = held.length > 0 ? held : items;
   const exact = held.length === 0 && items.length > 0 ? { exact: items.map((item) => item.exact!) } : {};

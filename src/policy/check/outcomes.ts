@@ -67,7 +67,7 @@ function ofCompare(compare: CheckedCompare): Outcomes {
 const literalValues = (literal: LiteralOperand): readonly (string | number | boolean)[] =>
   Array.isArray(literal.value) ? literal.value : [literal.value as string | number | boolean];
 
-/** The outcomes for sides that are there. */
+/** The outcomes if both sides are present. */
 function present({ op, left, right }: CheckedCompare): Outcomes {
   if (left.kind === 'literal' && right.kind === 'literal') return ofLiterals(op, left, right);
   const operator = OPERATORS[op];

@@ -1,4 +1,4 @@
-/** Where a path stands, and what it may name there. */
+/** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Span } from '../../../grammar/syntax.ts';
 import type { Action, Catalog, CheckedOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
@@ -16,12 +16,12 @@ export interface BoundParameter {
   readonly kind: 'parameter';
   /** The argument itself. */
   readonly operand: CheckedOperand;
-  /** The record that paths go on from, where the parameter is a record. */
+  /** The record that paths continue from, if the parameter is a record. */
   readonly record?: RecordStart;
   /** How many names the argument has. */
   readonly names: number;
 }
-/** A record behind zero or more to-one steps, from which a path goes on. */
+/** A record after zero or more to-one steps, from which a path continues. */
 export interface RecordStart {
   readonly scope: Scope;
   /** The collection of the scope's record. */
@@ -53,6 +53,6 @@ export type Named = CheckedOperand | QueryName | ToMany;
 export interface ToMany {
   readonly kind: 'to many';
   readonly path: ToManyPath;
-  /** How many of the steps lead to the relation; fewer than all where the path goes on behind it. */
+  /** How many of the steps lead to the relation; fewer than all if the path continues after it. */
   readonly used: number;
 }

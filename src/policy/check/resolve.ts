@@ -1,6 +1,6 @@
 /**
- * From a path to what it names in the catalog. Every name that does not exist is reported with the
- * nearest that does.
+ * Resolves a path to what it names in the catalog. An unknown name is reported with the nearest
+ * known one.
  */
 
 import { overNames } from '../../../grammar/limits.ts';
@@ -66,7 +66,7 @@ function parameterPath(bound: BoundParameter, path: Path, place: Place): Named |
     const message = `the parameter \`${name}\` is a value and has no parts; nothing may follow it`;
     return place.fault({ code: 'path_not_walked', message, span: path.span });
   }
-  // The id that the request holds is at hand, without a look at the record.
+  // The request holds the id, so the record is not read.
   if (bound.record.scope.kind === 'request' && path.steps.length === 1 && first.name === 'id')
     return { ...bound.operand, span: path.span };
   const excess = overNames(bound.names + path.steps.length, path.span);
@@ -230,7 +230,7 @@ class PathResolver {
     this.#nullable = start.nullable;
   }
 
-  /** What the path names, `failed`, or `undefined` while it goes on. */
+  /** What the path names, `failed`, or `undefined` while it continues. */
   take(step: Name, index: number): ColumnOperand | ToMany | 'failed' | undefined {
     const collection = this.#place.catalog.collections.get(this.#at);
     if (collection === undefined) return 'failed';
@@ -299,6 +299,6 @@ class PathResolver {
   }
 }
 
-/** Whether the relation itself may be absent: a step on the way is. */
+/** Whether the relation itself may be null, because a step on the way may be. */
 export const mayBeAbsent = (path: ToManyPath): boolean =>
   path.scope.kind === 'request' || path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);

@@ -10,7 +10,10 @@ export interface RolesCondition {
 
 const CALLER_ROLES = '@request.auth.roles';
 
-/** True for a caller who has any of these roles. `start` is added to every span. INVARIANT: there is at least one. */
+/**
+ * True for a caller who has any of these roles. `start` is added to every span. INVARIANT: there is
+ * at least one.
+ */
 export function hasAnyRole(roles: readonly string[], start = 0): RolesCondition {
   let text = '';
   const items = roles.map((role, i): Checked => {

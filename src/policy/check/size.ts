@@ -39,7 +39,7 @@ const together = (a: Size, b: Size): Size => ({
   levels: Math.max(a.levels, b.levels),
 });
 
-/** What an expanded expression has too much of. */
+/** The limit that an expanded expression exceeds. */
 export function excessOf({
   comparisons,
   elements,

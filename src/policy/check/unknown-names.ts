@@ -1,4 +1,4 @@
-/** Names that do not exist, each reported with the nearest that does. */
+/** Reports unknown names, each with the nearest known one. */
 import type { Fix } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Path, Span } from '../../../grammar/syntax.ts';
@@ -28,7 +28,7 @@ export function reportUnknownName({ name, where, names, code = 'name_unknown' }:
   return place.fault({ code, message, span: name.span, suggestion: near, fix });
 }
 
-/** Both names of every belongs_to, so that a slip in `owner_id` is answered by `owner_id`. */
+/** Both names of every belongs_to, so that a misspelt `owner_id` gets the suggestion `owner_id`. */
 export function relationNames(relations: Iterable<CatalogRelation>): string[] {
   return [...relations].flatMap((relation) =>
     relation.kind === 'belongs_to' ? [relation.name, `${relation.name}_id`] : [relation.name],
@@ -51,7 +51,7 @@ const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
   ['data', '@request.data'],
 ]);
 
-/** A bare word is a variable, a field without `@record.`, a root without `@`, or a text without quotes. */
+/** A bare word is a variable, a field without `@record.`, a root without `@`, or a string without quotes. */
 export function unknownVariable(path: Path, place: Place): undefined {
   const { name, span } = path.variable!;
   const root = ROOT_WORDS.get(name);

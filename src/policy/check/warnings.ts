@@ -22,15 +22,15 @@ import { mayBeAbsent } from './resolve.ts';
 type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
 type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
 
-/** What the surroundings of a clause have settled. */
+/** What the surrounding clauses have settled. */
 interface Surroundings {
   /** Under an odd number of `not` and `none`. */
   readonly negated: boolean;
-  /** Operands whose absence a clause beside this one speaks of. */
+  /** Operands that a sibling clause tests for null. */
   readonly nullTested: ReadonlySet<string>;
-  /** Relations that an `any` beside this one asks for. */
+  /** Relations for which a sibling clause requires an element (`any`). */
   readonly inhabited: ReadonlySet<string>;
-  /** Needles that are compared with the empty text beside this clause. */
+  /** Needles that a sibling clause compares with the empty string. */
   readonly filled: ReadonlySet<string>;
   /** The `not` directly around the clause. */
   readonly not?: Span;
@@ -164,7 +164,7 @@ class Review {
       written === undefined
         ? ''
         : `; \`${written}\` also allows what is absent, \`${path} is not null and …\` makes the denial explicit`;
-    // The fix keeps what the rule allows; the other reading would open it.
+    // The fix keeps what the rule allows; the other reading would allow more.
     const narrow = clause === undefined ? undefined : `(${path} is not null and ${this.#slice(clause)})`;
     const fix = narrow !== undefined && absent.kind === 'column' ? { span: clause!, replacement: narrow } : undefined;
     this.#warn({ code: 'negation_of_nullable', message: message + hint, span: absent.span, ...(fix && { fix }) });
@@ -245,19 +245,18 @@ class Review {
   }
 }
 
-// ---------------------------------------------------------------- what is asked of the tree
+// ---------------------------------------------------------------- questions about the tree
 
 const ALWAYS_KNOWN = new Set(['id', 'email', 'email_verified', 'roles']);
 /**
- * The name, email and roles of a caller are always there; a list is never left out where it is the
- * list side of a test.
+ * The name, email and roles of a caller are never null; nor is a list on the list side of a test.
  */
 function canSurprise(side: CheckedOperand): boolean {
   if (side.kind === 'request') return side.source === 'auth' ? !ALWAYS_KNOWN.has(side.name) : true;
   return side.kind === 'column' && side.nullable;
 }
 
-/** `q != ""` is written to refuse what is empty, and refuses what is left out as well. */
+/** `q != ""` is meant to reject an empty parameter; it also rejects a missing one. */
 const isNotEqual = ({ op }: CheckedCompare): boolean => OPERATORS[op].family === 'equality' && !isMember(OPERATORS[op]);
 const asksForText = (compare: CheckedCompare): boolean => isNotEqual(compare) && isEmptyText(compare);
 const isEmptyText = ({ right }: CheckedCompare): boolean => right.kind === 'literal' && right.value === '';

@@ -122,7 +122,7 @@ function testClosure(test: Test): Closure {
   };
 }
 
-// The commonest tests in one function each, without a look at the operator.
+// The most common tests, each as one function that does not look up the operator.
 
 type ColumnComparison = Pick<Test, 'op'> & { readonly left: ColumnRef };
 
@@ -149,7 +149,7 @@ type NumberReader = (frame: Frame) => number | null | undefined;
 type RightReader = (frame: Frame) => number;
 type Ordering = (a: NumberReader, b: RightReader) => Closure;
 
-/** Numbers and datetimes, which JavaScript orders as the language does; strings it does not. */
+/** Numbers and datetimes, which JavaScript orders as the language does; it does not for strings. */
 function orderedTest(
   { direction, strict }: Operator,
   left: ConditionOperand,

@@ -1,6 +1,7 @@
 /**
- * Prints the SQL of a lowered condition: once per residual shape, with holes that each request fills with its values.
- * Every column is qualified, relations are semi-joins, and a NULL leaf counts as false wherever one is printed.
+ * Prints the SQL of a lowered condition: once per residual shape, with holes that each request
+ * fills with its values. Every column is qualified, relations are semi-joins, and a NULL leaf
+ * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
 import { empty, ident, join, Param, param, raw, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
@@ -22,7 +23,7 @@ import { isMember, OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 
-/** A place in a printed condition, filled from the values of a request. */
+/** A hole in a printed condition, filled from the values of a request. */
 class Hole {
   readonly read: (values: readonly unknown[]) => unknown;
   constructor(read: Hole['read']) {
@@ -130,14 +131,17 @@ class Printer {
     return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
   }
 
-  /** Under an `or` no semi-join can be planned; the keys, found once, let an index serve this branch as the others. */
+  /**
+   * Under an `or` no semi-join can be planned; the keys, found once, let an index serve this branch
+   * as the others.
+   */
   #hoisted(exists: Exists): Sql {
     const { from, link } = this.#rowsOf(exists);
     const where = join(this.#conditions(exists), ' AND ');
     return sql`${this.#key(exists)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
   }
 
-  /** No further than it matters. */
+  /** Stops where further counting cannot change the result. */
   #count({ exists, limit }: CountRef): Sql {
     const { from, link } = this.#rowsOf(exists);
     const key = this.#key(exists);
@@ -153,8 +157,8 @@ class Printer {
   }
 
   /**
-   * What refers to a record of the request, and equals a column outside: one list of keys, which an
-   * index on that column serves.
+   * The rows that reference a record of the request, matched with an outer column: one list of keys,
+   * which an index on that column serves.
    */
   #keyList(exists: Exists, { own, outer, rest }: KeyList): Sql {
     const { from, link } = this.#rowsOf(exists);
@@ -195,7 +199,7 @@ class Printer {
         const link = ident(pair, relation.sourceColumn);
         const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
         this.#naming.set(source.id, (column) => (column === 'id' ? targetId : columns(column)));
-        // A row of the link table holds the element's identifier, so the element is visited for its other columns only.
+        // A row of the link table holds the element's id, so the element is read for its other columns only.
         if (!readsMoreThanId(condition, source)) return { from: pairs, link };
         return { from: sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}`, link };
       }
@@ -250,7 +254,7 @@ function successorPlace(operand: ConditionOperand): Sql | undefined {
   return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;
 }
 
-// Stored whole numbers lie within ±(2^53−1): this one equals none of them and lies above (below) them all.
+// Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.
 const BEYOND = 2 ** 53;
 const clamped = (value: number): number => Math.max(-BEYOND, Math.min(BEYOND, value));
 

@@ -1,6 +1,6 @@
 /**
- * Leaves of the lowered form: a column against a value of the policy or of the request, and what it
- * takes for a leaf not to be so.
+ * Leaves of the lowered form: a column against a value of the policy or of the request, and the
+ * negation of a leaf.
  */
 import { invariant } from '../../invariant.ts';
 import {
@@ -87,8 +87,8 @@ const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition
 });
 
 /**
- * Casts the value to the column's type, so that the column is never cast. The exception is an id compared with a string
- * that may not be an id.
+ * Casts the value to the column's type, so that the column is never cast. The exception is an id
+ * compared with a string that may not be an id.
  */
 export function valueFor(operand: PlannedOperand, { column, states }: Meeting): ConditionOperand {
   invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
@@ -113,7 +113,7 @@ export function complementOf(cond: Condition): Condition {
     case 'null':
       return { ...cond, negated: !cond.negated };
     case 'exists':
-      // The row is there for certain, so the question goes to it, and what was a semi-join stays one.
+      // The row is certain to exist, so the condition inside is negated, and the semi-join stays one.
       if (isCertain(cond)) return existsOf({ ...cond, condition: complementOf(cond.condition) });
       return { ...cond, negated: !cond.negated };
     case 'test':
@@ -132,7 +132,7 @@ function complementTest(test: Test): Condition {
 const isAbsent = (operand: ConditionOperand): Condition =>
   operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
 
-/** The elements that a column of whole numbers, or of doubles, can equal. */
+/** The elements that an int column, or a float column, can equal. */
 function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {
   const { value, exact } = literal;
   return (value as readonly number[]).filter((element, i) => canEqual(type, { value: element, exact: exact?.[i] }));

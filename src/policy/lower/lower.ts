@@ -1,8 +1,7 @@
 /**
  * Lowering to T/F form. `T(e)` is "e is definitely true", `F(e)` "e is definitely false"; what the
- * request left unknown is neither. `not` swaps them, the operators' complements take it in, and a
- * quantifier's `F` needs `N(c)`, "c is not definitely so", which is two-valued and ends the need
- * for a third.
+ * request left unknown is neither. `not` swaps them, operators have complements, and a quantifier's
+ * `F` uses `N(c)`, "c is not definitely true", which is two-valued: the third value ends there.
  */
 
 import { invariant } from '../../invariant.ts';
@@ -169,7 +168,7 @@ class Lowering {
     return wrap(exists(this.#element(node, place, source), false));
   }
 
-  /** No element that is not definitely so. Behind an absent step nothing is known of the elements. */
+  /** No element for which it is not definitely true. After a null step, nothing is known of the elements. */
   #everyElement(node: Quantified, place: LoweringPlace): Condition {
     const { wrap, source, exists, key } = this.#elements(node.path, place);
     const exception = complementOf(this.#element(node, place, source));
@@ -184,7 +183,7 @@ class Lowering {
     const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();
-    // A foreign key leads to a stored record, also when a written record holds it.
+    // A foreign key references a stored record, even if a written record holds it.
     const isStored = path.steps.length > 0 || key.kind === 'slot';
     const owner: ExistsKey = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
     const rows = (condition: Condition): Exists => ({
@@ -251,7 +250,7 @@ class Lowering {
     return { wrap: (condition) => wrap(find(condition)), source };
   }
 
-  /** Where the id is absent, nothing is definitely so. */
+  /** If the id is absent, nothing is definitely true. */
   #requestedId({ operand, slot }: RequestScope): { readonly wrap: Wrap; readonly key: SlotValue } {
     invariant(slot !== undefined, 'the plan numbers the ids that a request holds');
     const isAbsent = this.#signature.states[slot] === ABSENT;
@@ -266,8 +265,8 @@ class Lowering {
   }
 
   /**
-   * The row behind the steps, each of them a semi-join around what is asked of it: an absent step
-   * makes it false, in `T` as in `F`.
+   * The row after the steps, each of them a semi-join around the condition on it: a null step makes
+   * it false, in `T` and in `F`.
    */
   #walk(root: Walked, steps: readonly ToOneStep[]): Walked {
     let at = root.source;
@@ -295,8 +294,8 @@ class Lowering {
   }
 
   /**
-   * The identifier of the record behind the steps. A belongs_to holds it in its foreign key, so its
-   * record is not visited.
+   * The id of the record after the steps. A belongs_to holds it in its foreign key, so its record is
+   * not read.
    */
   #identifier(
     path: Pick<ColumnOperand, 'scope' | 'collection' | 'steps'>,
@@ -322,7 +321,7 @@ class Lowering {
 
   // -------------------------------------------------------------- leaves
 
-  /** `polarity` true asks whether the value is there. */
+  /** `polarity` true asks whether the value is present. */
   #isNull(operand: ColumnOperand, place: LoweringPlace): Condition {
     const { wrap, column } = this.#reach(operand, place);
     const present = wrap(isPresent(column));
@@ -363,7 +362,7 @@ class Lowering {
     return from === undefined ? wrapped : from.wrap(wrapped);
   }
 
-  /** Behind an absent step nothing is known of the count. */
+  /** After a null step, nothing is known of the count. */
   #countTest({ op, right }: Pick<PlannedTest, 'op' | 'right'>, count: PlannedCount, place: LoweringPlace): Condition {
     const { wrap, source, rows, key } = this.#elements(count.path, place);
     const variables = new Map(place.variables).set(count.variable, source);
@@ -386,7 +385,7 @@ class Lowering {
     return this.#stateOf(operand) === ABSENT;
   }
 
-  /** Nothing is in an empty list, an absent value included. */
+  /** An empty list contains nothing, not even an absent value. */
   #settledByRequest(op: Test['op'], operand: PlannedOperand): boolean | undefined {
     const isEmpty =
       operand.kind === 'literal'

@@ -32,7 +32,10 @@ export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
   return column.kind === 'column' && column.nullable ? { kind: 'null', negated: true, column } : TRUE;
 }
 
-/** A belongs_to whose record is only asked to be there is its foreign key; constants leave no semi-join. */
+/**
+ * A belongs_to that is only tested for existence becomes a test of its foreign key; a constant
+ * needs no semi-join.
+ */
 export function existsOf(exists: Exists): Condition {
   const { negated, condition, relation, key } = exists;
   if (condition.kind !== 'const') return exists;
@@ -54,7 +57,7 @@ function junction(kind: Kind, given: readonly Condition[]): Condition {
   if (items.length === 1) return items[0]!;
   const smaller = combine(kind, items);
   if (smaller !== undefined) return junction(kind, smaller);
-  // What costs no visit to another table comes first.
+  // Conditions that read no other table come first.
   return { kind, items: items.toSorted((a, b) => costOf(a) - costOf(b)) };
 }
 
@@ -86,7 +89,7 @@ function isAbsorbed(kind: Kind, item: Condition, known: ReadonlySet<string>): bo
 const isToOneExists = (item: Condition): item is Exists =>
   item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
 
-/** There is at most one row behind a to-one step, so all questions to it are one. */
+/** There is at most one row after a to-one step, so all conditions on it are merged. */
 function withSharedWalks(kind: Kind, items: readonly Condition[]): readonly Condition[] {
   const walks = new Map<string, Exists[]>();
   for (const item of items) {
@@ -176,7 +179,8 @@ function mergeNull(kind: Kind, a: NullTest, b: Condition): Condition | undefined
   }
   const implied = b.kind === 'test' ? [b.left, b.right] : b.kind === 'exists' && !b.negated ? [b.key] : [];
   if (!implied.some((side) => side.kind === 'column' && isSameColumn(side, a.column))) return undefined;
-  // A test that holds has both sides present, so "is present" beside it is redundant in `and`, and implied in `or`.
+  // A test that holds has both sides present, so "is present" beside it is redundant in `and`, and
+  // implied in `or`.
   if (a.negated) return kind === 'and' ? b : a;
   return kind === 'and' ? FALSE : undefined;
 }
@@ -207,7 +211,7 @@ const elementsOf = ({ right }: Test): readonly Scalar[] => {
 };
 
 /**
- * `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` refuse is one
+ * `or`: the alternatives of `=` and `in` are one list. `and`: what `!=` and `not in` exclude is one
  * list, what `=` and `in` both allow is another.
  */
 function mergeLists(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
@@ -228,7 +232,7 @@ export interface ListTest {
   readonly member: boolean;
 }
 
-/** In (not in) the literals that are left of a list that was not empty: an absent column is neither. */
+/** In (not in) the remaining literals of a non-empty list: a null column is neither. */
 export function listTest({ column, type, elements: given, member }: ListTest): Condition {
   const elements = [...new Set(given)];
   const [first] = elements;

@@ -28,7 +28,7 @@ import { isList } from '../visit.ts';
 
 /**
  * How a request value turned out. A list that is absent, or holds nothing but absent elements, is
- * ABSENT: nothing can be known by it.
+ * ABSENT: it decides nothing.
  */
 export const ABSENT = 0;
 const PRESENT = 1;
@@ -36,7 +36,7 @@ const PRESENT = 1;
 export const EMPTY = 2;
 /** A list with present and absent elements. */
 export const PARTIAL = 3;
-/** A text that no text follows which does not start with it. */
+/** A string whose only successors start with it. */
 export const WITHOUT_SUCCESSOR = 4;
 const STATES = 5;
 
@@ -215,13 +215,13 @@ class Planner {
       if (list !== undefined && list.state(binding) === EMPTY) return !member;
       if (!left.present(binding) || !right.present(binding)) return undefined;
       const answer = holds(left.value(binding), right.value(binding));
-      // Kleene's `or` over the elements: an absent one leaves open what no present one has settled.
+      // Kleene's `or` over the elements: unless a present one settles it, an absent one makes it unknown.
       return list !== undefined && list.state(binding) === PARTIAL && answer !== member ? undefined : answer;
     };
   }
 }
 
-/** Only the database, or the record, has it. */
+/** Only the record, in memory or in the database, has it. */
 const isStored = (operand: CheckedOperand): operand is ColumnOperand | CountOperand =>
   operand.kind === 'column' || operand.kind === 'count';
 
@@ -241,7 +241,7 @@ const writtenOf = (operand: CheckedOperand): string | undefined =>
     ? (exactOf(operand) ?? String(operand.value))
     : undefined;
 
-/** For present sides. Doubles settle all but a numeral that no double holds. */
+/** For present sides. Doubles decide everything except numerals that no double holds. */
 export function holdsOf({ op, left, right }: CheckedCompare): Holds {
   const { holds, mirror } = OPERATORS[op];
   const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
@@ -255,7 +255,7 @@ export function holdsOf({ op, left, right }: CheckedCompare): Holds {
   return (a, b) => holdsForNumber(mirror!, b as number, { value: a as number, exact: exactLeft });
 }
 
-/** No element that was read is such a numeral; one that was written beside it may be. */
+/** No element of a request is such a numeral; a literal beside it may be. */
 function holdsInList({ op, left, right }: Pick<CheckedCompare, 'op' | 'left' | 'right'>, numeral: string): boolean {
   const list = isList(right) ? right : left;
   const written = list.kind === 'literal' && Array.isArray(list.exact) ? list.exact : [];
@@ -271,7 +271,10 @@ export function literalElements({ value, exact }: LiteralOperand): readonly Scal
   });
 }
 
-/** The column on the left where the operator has a mirror image; `list contains column` is `column in list`. */
+/**
+ * The column on the left where the operator has a mirror image; `list contains column` is
+ * `column in list`.
+ */
 function columnFirst(node: PlannedCompare): PlannedCompare {
   if (node.left.kind === 'count') return node;
   if (node.right.kind === 'count')
@@ -320,7 +323,7 @@ interface SlotReading {
 }
 
 function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotReading): number {
-  // Adding to `@now` costs more than all the rest; most requests of most policies never look at it.
+  // Adding to `@now` costs more than all the rest, and most requests never read it.
   if (operand.kind === 'now') return PRESENT;
   if (operand.list) return readListSlot(operand, { request, values, index });
   const value = readScalar(operand, request);
@@ -332,7 +335,7 @@ function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotR
 function readScalar({ source, name, type }: RequestOperand, request: PolicyRequest): Scalar | undefined {
   if (source !== 'query') return readJson(type, own(source === 'auth' ? request.auth : request.data, name));
   const text = own(request.query, name);
-  // A repeated key names no one value.
+  // A repeated key has no single value.
   return typeof text === 'string' ? readText(type, text) : undefined;
 }
 

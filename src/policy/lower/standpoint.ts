@@ -1,6 +1,6 @@
 /**
- * From where a tree is lowered, and where its paths have led: rows and columns, with the semi-joins
- * around what is asked of them.
+ * What lowering starts from, and what its paths have reached: rows and columns, with the semi-joins
+ * around the conditions on them.
  */
 import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
 import type { Catalog, Scope } from '../types.ts';
@@ -24,7 +24,7 @@ export interface LoweringPlace {
 }
 export type Wrap = (inner: Condition) => Condition;
 export const itself: Wrap = (inner) => inner;
-/** A row, and the semi-joins around what is asked of it. */
+/** A row, and the semi-joins around conditions on it. */
 export interface Walked {
   readonly wrap: Wrap;
   readonly source: Source;

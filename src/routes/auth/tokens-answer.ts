@@ -37,7 +37,8 @@ export function setCookie(ctx: Context, app: App, cookie: Cookie): void {
 }
 
 function siteFlags(ctx: Context, app: App): readonly string[] {
-  // A browser keeps a Lax cookie from a page of another name. It takes a Secure one over http from this machine.
+  // A browser keeps a Lax cookie from a page of another name. It takes a Secure one over http from
+  // this machine.
   if (isOtherLoopbackName(ctx, app)) return ['SameSite=None', 'Secure'];
   return ['SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
 }

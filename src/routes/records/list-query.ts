@@ -47,8 +47,8 @@ export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].ma
 }));
 
 /**
- * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`, `filter_duplicate_key`:
- * all faults at once, under the code of the first.
+ * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
+ * `filter_duplicate_key`: all faults at once, under the code of the first.
  */
 export function readListQuery(pairs: readonly QueryPair[], collection: Collection): ListQuery {
   const faults: Fault[] = [];

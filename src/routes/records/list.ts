@@ -44,7 +44,10 @@ export const listRecords = route({
   },
 });
 
-/** RFC 7240: commas separate preferences, and the first of a name counts. Split, not matched: linear in the header. */
+/**
+ * RFC 7240: commas separate preferences, and the first of a name counts. Split, not matched: linear
+ * in the header.
+ */
 function wantsCount(prefer: string): boolean {
   for (const preference of prefer.split(',')) {
     const [pair = ''] = preference.split(';', 1);

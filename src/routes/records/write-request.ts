@@ -1,4 +1,7 @@
-/** What a write asks for: its body `{ "data": … }` and its `expand`, each read and checked once. Not a route. */
+/**
+ * What a write asks for: its body `{ "data": … }` and its `expand`, each read and checked once. Not
+ * a route.
+ */
 import type { Context } from 'koa';
 import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';

@@ -14,8 +14,10 @@ export interface Constraints {
   readonly enum?: readonly (string | number)[];
 }
 
-/** Why a value is rejected. `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`, `too_long`,
- * `not_in_enum`, `unstorable`. `detail` is for people. */
+/**
+ * Why a value is rejected. `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`,
+ * `too_long`, `not_in_enum`, `unstorable`. `detail` is for people.
+ */
 interface Rejection {
   readonly code: string;
   readonly detail: string;

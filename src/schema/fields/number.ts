@@ -1,4 +1,7 @@
-/** The number types differ in range only: their bounds are values, and PostgreSQL prints them as JSON does. */
+/**
+ * The number types differ in range only: their bounds are values, and PostgreSQL prints them as
+ * JSON does.
+ */
 import { SCALARS } from '../../policy/scalar-types.ts';
 import {
   asInPolicies,
@@ -28,8 +31,8 @@ export const numberKind = (type: NumberType): FieldKind => ({
     if (typeof number !== 'number') return reject('wrong_type', `expected ${type.expected}`);
     return outsideBounds(number, constraints) ?? outsideEnum(number, constraints) ?? { value: number };
   },
-  // Of a double, PostgreSQL prints the shortest text that reads back as the same one, and every finite one of those is
-  // a JSON number.
+  // Of a double, PostgreSQL prints the shortest text that reads back as the same one, and every
+  // finite one of those is a JSON number.
   toJson: (cell) => cell,
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),

@@ -1,6 +1,6 @@
 /**
- * A database, as the other rooms see it; the embedded one and PostgreSQL behave alike. Reads outside transactions are
- * pipelined, and rows come as arrays of the text that PostgreSQL sent.
+ * A database, as the other rooms see it; the embedded one and PostgreSQL behave alike. Reads
+ * outside transactions are pipelined, and rows come as arrays of the text that PostgreSQL sent.
  */
 import type { Sql } from '../../sql.ts';
 
@@ -28,8 +28,8 @@ export interface Database extends Queryable {
    */
   write(statement: Sql): Promise<readonly Cells[]>;
   /**
-   * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are
-   * retried up to 3 times. `work` must use the given transaction only.
+   * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures
+   * and deadlocks are retried up to 3 times. `work` must use the given transaction only.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */

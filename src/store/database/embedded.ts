@@ -1,4 +1,7 @@
-/** PostgreSQL inside this process (PGlite): one connection, on which statements and transactions take turns. */
+/**
+ * PostgreSQL inside this process (PGlite): one connection, on which statements and transactions
+ * take turns.
+ */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';

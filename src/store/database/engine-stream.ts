@@ -1,6 +1,7 @@
 /**
- * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the response itself. The
- * engine's own adapter would parse it with a TextDecoder, which drops a U+FEFF at the start of every value.
+ * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the
+ * response itself. The engine's own adapter would parse it with a TextDecoder, which drops a U+FEFF
+ * at the start of every value.
  */
 import { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';
@@ -47,7 +48,8 @@ export class EngineStream extends Duplex {
     const served = messages.filter((message) => message[0] !== TERMINATE);
     if (served.length === 0) return;
     const answers: Buffer[] = [];
-    // Not `execProtocolRaw`: it parses each answer as well, and keeps the messages for as long as the engine lives.
+    // Not `execProtocolRaw`: it parses each answer as well, and keeps the messages for as long as
+    // the engine lives.
     await this.#engine.execProtocolRawStream(Buffer.concat(served), {
       // The engine writes the next part into the same memory.
       onRawData: (part) => answers.push(Buffer.from(part)),

@@ -1,6 +1,7 @@
 /**
- * One process at a time in a data folder: a second one would silently lose rows. A lock file names its holder by
- * process id and start time, so that a killed holder is known to be gone even after its id is reused.
+ * One process at a time in a data folder: a second one would silently lose rows. A lock file names
+ * its holder by process id and start time, so that a killed holder is known to be gone even after
+ * its id is reused.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -132,7 +133,10 @@ async function beats(path: string): Promise<boolean> {
   return (await touched()) !== before;
 }
 
-/** Unique among processes with this id: on Linux the boot id and the start tick. Empty if it cannot be found out. */
+/**
+ * Unique among processes with this id: on Linux the boot id and the start tick. Empty if it cannot
+ * be found out.
+ */
 function processStart(pid: number): string {
   try {
     if (process.platform === 'linux') return linuxStartOf(pid);

@@ -1,4 +1,7 @@
-/** One connection that LISTENs to all channels and reconnects after a loss. A heartbeat detects a silent loss. */
+/**
+ * One connection that LISTENs to all channels and reconnects after a loss. A heartbeat detects a
+ * silent loss.
+ */
 import pg from 'pg';
 import { ident } from '../../sql.ts';
 

@@ -112,7 +112,10 @@ interface Corkable {
   uncork(): void;
 }
 
-/** Statements of one turn of the event loop go out in one write: the call costs as much as the rest of a small read. */
+/**
+ * Statements of one turn of the event loop go out in one write: the call costs as much as the rest
+ * of a small read.
+ */
 function gather(client: pg.Client): void {
   const { stream } = (client as unknown as { readonly connection: { readonly stream: Corkable } }).connection;
   if (stream.writableCorked > 0) return;

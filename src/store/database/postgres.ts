@@ -27,7 +27,10 @@ export interface PostgresOptions {
 const MAX_WAITING = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Settings of every connection, independent of the server's, so that cells have one format. Times in milliseconds. */
+/**
+ * Settings of every connection, independent of the server's, so that cells have one format. Times
+ * in milliseconds.
+ */
 const SESSION: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',
@@ -43,7 +46,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const pool = new pg.Pool({ ...primary, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is the pool's own affair: it is replaced at the next use.
   pool.on('error', () => undefined);
-  // One that breaks in use fails the statement under way or the next; unheard, its event would end the process.
+  // One that breaks in use fails the statement under way or the next; unheard, its event would end
+  // the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   const statements = new Statements(options.preparedStatements);
   const reads = new Pipeline(primary, statements, pipelines);

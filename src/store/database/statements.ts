@@ -1,4 +1,7 @@
-/** Sends statements: prepared under a name if they are sent more than once, parameters as text, cells as they come. */
+/**
+ * Sends statements: prepared under a name if they are sent more than once, parameters as text,
+ * cells as they come.
+ */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
@@ -42,7 +45,10 @@ interface Handlers {
 }
 const DriverQuery = pg.Query as unknown as new (text: string, values: readonly unknown[]) => pg.Query & Handlers;
 
-/** A statement whose cells stay as they came: no row description is read, no type is parsed, nothing is copied. */
+/**
+ * A statement whose cells stay as they came: no row description is read, no type is parsed, nothing
+ * is copied.
+ */
 class CellQuery extends DriverQuery {
   readonly outcome: Promise<Outcome>;
   readonly #rows: Cells[] = [];
@@ -107,7 +113,10 @@ class PreparedNames {
     this.#most = most;
   }
 
-  /** Whether the name is prepared; if not, the next statement must prepare it. Closes the one that it displaces. */
+  /**
+   * Whether the name is prepared; if not, the next statement must prepare it. Closes the one that
+   * it displaces.
+   */
   use(name: string): boolean {
     const isPrepared = this.#names.delete(name);
     this.#names.add(name);

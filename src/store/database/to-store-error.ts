@@ -76,8 +76,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * The connection does not hold a prepared statement as we expect: a migration changed its result, or its first use was
- * cancelled before it was prepared while others were in flight behind it.
+ * The connection does not hold a prepared statement as we expect: a migration changed its result,
+ * or its first use was cancelled before it was prepared while others were in flight behind it.
  */
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error);

@@ -11,7 +11,10 @@ import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
-/** A connection that is this transaction's alone until `release`; `release(true)` throws the connection away. */
+/**
+ * A connection that is this transaction's alone until `release`; `release(true)` throws the
+ * connection away.
+ */
 export interface Lease {
   readonly client: Pick<pg.ClientBase, 'query'>;
   send(statement: Sql): Promise<Outcome>;

@@ -1,4 +1,7 @@
-/** The statements that change the actual tables into the wanted ones, in order. Some lose data or may fail on it. */
+/**
+ * The statements that change the actual tables into the wanted ones, in order. Some lose data or
+ * may fail on it.
+ */
 import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';

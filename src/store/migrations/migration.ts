@@ -18,7 +18,10 @@ export interface Migration {
 }
 export interface MigrateOptions {
   readonly allowDestructive?: boolean;
-  /** Decides about each destructive statement, in the transaction that would run it. Default: none is allowed. */
+  /**
+   * Decides about each destructive statement, in the transaction that would run it. Default: none
+   * is allowed.
+   */
   readonly allows?: (tx: Transaction, step: Step) => Promise<boolean>;
   /** Idempotent statements of other rooms, run after the collections' tables exist. */
   readonly systemTables?: readonly Sql[];

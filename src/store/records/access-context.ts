@@ -56,7 +56,10 @@ interface UserDeletion {
 export interface Hooks {
   /** In the transaction, after a user was changed. Throwing undoes it. */
   readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
-  /** In the transaction, before users are deleted, by themselves or with another record. Throwing prevents it. */
+  /**
+   * In the transaction, before users are deleted, by themselves or with another record. Throwing
+   * prevents it.
+   */
   readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
   /** After the commit of either. Must not throw: what was asked for has happened. */
   readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;

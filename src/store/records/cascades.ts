@@ -1,7 +1,8 @@
 /**
- * Finds the records that a delete takes along. The database's own cascades delete them, but the bytes of files must go
- * too, and records that lose a reference or a member are changed. They are found before the delete, level by level,
- * from locked rows: no row can come to reference a locked row, so these are the rows that the cascades will delete.
+ * Finds the records that a delete takes along. The database's own cascades delete them, but the
+ * bytes of files must go too, and records that lose a reference or a member are changed. They are
+ * found before the delete, level by level, from locked rows: no row can come to reference a locked
+ * row, so these are the rows that the cascades will delete.
  */
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
@@ -22,8 +23,8 @@ interface Rows {
 export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * The ids, by collection, of a record that this transaction has locked and of all that its delete cascades to. Leaves
- * out collections whose deletions have no further effect.
+ * The ids, by collection, of a record that this transaction has locked and of all that its delete
+ * cascades to. Leaves out collections whose deletions have no further effect.
  */
 export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
   const { schema } = reading.store;

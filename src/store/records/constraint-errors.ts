@@ -59,8 +59,8 @@ function lostReference(collection: Collection, violated: Violated | undefined): 
 }
 
 /**
- * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition makes one of its
- * own, and then the reported columns decide.
+ * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition
+ * makes one of its own, and then the reported columns decide.
  */
 function memberOf(collection: Collection, violated: Violated | undefined, suffix: 'key' | 'fkey'): string | undefined {
   if (violated === undefined) return undefined;

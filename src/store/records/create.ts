@@ -1,4 +1,7 @@
-/** Creates a record. The rules judge it as it would be stored, and the statement that decides also writes it. */
+/**
+ * Creates a record. The rules judge it as it would be stored, and the statement that decides also
+ * writes it.
+ */
 import { v7 as uuidv7 } from 'uuid';
 import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED, type Row } from '../../policy/types.ts';

@@ -1,4 +1,7 @@
-/** Related records of a page: one statement per relation, only what the caller may read, at most 100 per record. */
+/**
+ * Related records of a page: one statement per relation, only what the caller may read, at most 100
+ * per record.
+ */
 
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
@@ -6,7 +9,10 @@ import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
 import { recordColumns } from './select.ts';
 
-/** The number of records that a has_many or many_to_many shows; `expand_more` lists the relations that have more. */
+/**
+ * The number of records that a has_many or many_to_many shows; `expand_more` lists the relations
+ * that have more.
+ */
 const MOST_EXPANDED = 100;
 
 interface Page {

@@ -34,7 +34,10 @@ export class GuardedUpdate {
     return this.isOpen || this.#permit.seesBoth;
   }
 
-  /** Whether it is possible by a rule that reads the stored record alone, which the caller then knows to exist. */
+  /**
+   * Whether it is possible by a rule that reads the stored record alone, which the caller then
+   * knows to exist.
+   */
   get isOpen(): boolean {
     return this.#permit.verdict === 'allow' || this.before.holds.some(Boolean);
   }

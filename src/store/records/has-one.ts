@@ -26,7 +26,10 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
 /** For a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
-/** After the record's own write: each partner is a separate operation, judged while unique constraints hold. */
+/**
+ * After the record's own write: each partner is a separate operation, judged while unique
+ * constraints hold.
+ */
 export async function writePartners(reading: Reading, id: string, changes: readonly PartnerChange[]): Promise<void> {
   for (const change of changes) {
     await reading.q.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
@@ -53,7 +56,10 @@ async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Pr
   return row?.[0] ?? undefined;
 }
 
-/** A separate statement after the lock: one that waits for a lock sees other rows as they were before the wait. */
+/**
+ * A separate statement after the lock: one that waits for a lock sees other rows as they were
+ * before the wait.
+ */
 async function isReadable({ store, q, access }: Reading, { collection }: HasOne, id: string): Promise<boolean> {
   const rows = await q.rows(sql`
     SELECT 1

@@ -1,4 +1,7 @@
-/** A row that this transaction has locked: its record, whether the caller may read it, and which rules hold for it. */
+/**
+ * A row that this transaction has locked: its record, whether the caller may read it, and which
+ * rules hold for it.
+ */
 import type { Row } from '../../policy/types.ts';
 import { join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
@@ -28,8 +31,9 @@ export interface Lock extends LockedRowQuery {
 }
 
 /**
- * Locks first and reads afterwards if anything but the row itself is read: a statement that waited for a lock sees
- * the locked row as it is now, but every other row as it was before the wait. Undefined: there is no such row.
+ * Locks first and reads afterwards if anything but the row itself is read: a statement that waited
+ * for a lock sees the locked row as it is now, but every other row as it was before the wait.
+ * Undefined: there is no such row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
   const { store, q } = reading;

@@ -1,4 +1,7 @@
-/** The records of a schema in a database, for the routes. Every call takes an AccessContext and obeys its permits. */
+/**
+ * The records of a schema in a database, for the routes. Every call takes an AccessContext and
+ * obeys its permits.
+ */
 import type { Schema } from '../../schema/model.ts';
 import type { Sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';

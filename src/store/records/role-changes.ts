@@ -1,6 +1,6 @@
 /**
- * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller needs a role that
- * assigns it; update rules play no part.
+ * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller
+ * needs a role that assigns it; update rules play no part.
  */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Row } from '../../policy/types.ts';
@@ -35,7 +35,10 @@ export function readRolesChange(
   return { set: list('set'), add: list('add') ?? [], remove: list('remove') ?? [], pointer };
 }
 
-/** Faults for names that are not roles of the schema. A role that was dropped from the schema can still be removed. */
+/**
+ * Faults for names that are not roles of the schema. A role that was dropped from the schema can
+ * still be removed.
+ */
 export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly Fault[] {
   const faults = (names: readonly string[], key: string) =>
     names.flatMap((name, i) => {

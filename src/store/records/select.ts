@@ -10,7 +10,10 @@ interface Aliased {
   readonly alias: string;
 }
 
-/** The cells that `RecordShape.json` reads: the stored columns, and for each has_one the id of a readable target. */
+/**
+ * The cells that `RecordShape.json` reads: the stored columns, and for each has_one the id of a
+ * readable target.
+ */
 export function recordColumns(store: Store, access: AccessContext, { collection, alias }: Aliased): Sql {
   const shape = store.shape(collection);
   const columns = shape.columns(alias);

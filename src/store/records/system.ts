@@ -11,8 +11,8 @@ import type { ColumnValue } from './input.ts';
 import { VERSION_WIDTH } from './select.ts';
 
 /**
- * By the names of fields and belongs_to relations, each already of its type; also `id` and, for users, `roles`.
- * Omitted ones take their default.
+ * By the names of fields and belongs_to relations, each already of its type; also `id` and, for
+ * users, `roles`. Omitted ones take their default.
  */
 export type SystemValues = Readonly<Record<string, unknown>>;
 

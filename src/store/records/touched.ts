@@ -2,8 +2,9 @@ import { ident, param, type Sql, sql } from '../../sql.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 
 /**
- * What every change of a record sets beside its own columns: the time, which never goes back, and the version that
- * ETags are made from. INVARIANT: each statement that changes a record sets this once.
+ * What every change of a record sets beside its own columns: the time, which never goes back, and
+ * the version that ETags are made from. INVARIANT: each statement that changes a record sets this
+ * once.
  *
  * @param now canonical; the clock of the database without it.
  */

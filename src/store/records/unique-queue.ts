@@ -1,7 +1,8 @@
 /**
- * Concurrent writes of one unique value take turns. Uniqueness is checked at the end of a write, after the rules, so
- * concurrent writers would deadlock; PostgreSQL aborts all but one after `deadlock_timeout` (1 s). The queue avoids
- * that within a process; between processes the aborted write is retried.
+ * Concurrent writes of one unique value take turns. Uniqueness is checked at the end of a write,
+ * after the rules, so concurrent writers would deadlock; PostgreSQL aborts all but one after
+ * `deadlock_timeout` (1 s). The queue avoids that within a process; between processes the aborted
+ * write is retried.
  */
 import type { Collection } from '../../schema/model.ts';
 
@@ -9,7 +10,10 @@ export class UniqueQueue {
   /** The end of the last write in the queue of each value. */
   readonly #last = new Map<string, Promise<void>>();
 
-  /** INVARIANT: never called while holding a connection: the write whose turn it is may be waiting for one. */
+  /**
+   * INVARIANT: never called while holding a connection: the write whose turn it is may be waiting
+   * for one.
+   */
   async run<T>(keys: readonly string[], work: () => Promise<T>): Promise<T> {
     if (keys.length === 0) return work();
     const before = keys.map((key) => this.#last.get(key));

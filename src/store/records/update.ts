@@ -1,4 +1,7 @@
-/** Updates a record in one transaction, on the locked row. The rules decide on the result before it is written. */
+/**
+ * Updates a record in one transaction, on the locked row. The rules decide on the result before it
+ * is written.
+ */
 import type { Fault } from '../../problem.ts';
 import type { Relation } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
@@ -21,7 +24,10 @@ import { type MemberChange, type PartnerChange, updateWhere, type Writing } from
 export interface UpdateRequest {
   readonly id: string;
   readonly data: Data;
-  /** Faults found earlier. They are reported, with the store's own, only to a caller who may update the record. */
+  /**
+   * Faults found earlier. They are reported, with the store's own, only to a caller who may update
+   * the record.
+   */
   readonly faults: readonly Fault[];
   readonly relations: readonly Relation[];
   /** The versions of the record that the caller accepts; undefined: any. */
@@ -31,7 +37,8 @@ export interface UpdateRequest {
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const isUsers = access.collection.kind === 'users';
   const input = readInput(access, { mode: 'update', data: request.data });
-  // These need only the request and related records, so the row is not locked yet; they are reported after the rules.
+  // These need only the request and related records, so the row is not locked yet; they are
+  // reported after the rules.
   const faults = [
     ...request.faults,
     ...input.faults,

@@ -14,7 +14,10 @@ interface Changes {
 export class Versions {
   readonly #key: Buffer;
 
-  /** Keyed, so that a version reveals neither how often a record changed nor anything that its reader may not see. */
+  /**
+   * Keyed, so that a version reveals neither how often a record changed nor anything that its
+   * reader may not see.
+   */
   constructor(key: Buffer) {
     this.#key = key;
   }

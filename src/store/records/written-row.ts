@@ -14,7 +14,10 @@ import type { ColumnValue, HasOneSetting } from './input.ts';
 import { tableOf } from './record-shape.ts';
 import { nextVersion, touchedAt } from './touched.ts';
 
-/** The changes that a write makes to one record. Partners and members that it does not list stay as they are. */
+/**
+ * The changes that a write makes to one record. Partners and members that it does not list stay as
+ * they are.
+ */
 export interface Writing {
   readonly values: readonly ColumnValue[];
   readonly members: readonly MemberChange[];
@@ -67,7 +70,10 @@ export interface RowUpdate {
   readonly now: string;
 }
 
-/** Updates a row that this transaction has locked. False: the condition does not hold, and nothing was written. */
+/**
+ * Updates a row that this transaction has locked. False: the condition does not hold, and nothing
+ * was written.
+ */
 export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
   const { collection } = store.shape(update.collection);
   const columns = [...update.writing.values.map(({ column }) => column), UPDATED_AT];
