@@ -79,12 +79,15 @@ export class Problem extends Error {
   readonly errors: readonly Fault[];
   readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Of a batch: the index of the operation that failed. */
+  readonly operation: number | undefined;
   constructor(
     code: ProblemCode,
     detail: string,
     more: {
       readonly errors?: readonly Fault[];
       readonly headers?: Readonly<Record<string, string>>;
+      readonly operation?: number | undefined;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -95,5 +98,6 @@ export class Problem extends Error {
     this.errors = more.errors?.slice(0, MAX_SHOWN_FAULTS) ?? [];
     this.errorCount = more.errors?.length ?? 0;
     this.headers = more.headers ?? {};
+    this.operation = more.operation;
   }
 }

@@ -15,6 +15,7 @@ export interface ProblemDocument {
   readonly detail?: string;
   readonly code: string;
   readonly request_id?: string;
+  readonly operation?: number;
   readonly errors?: readonly Fault[];
 }
 
@@ -24,6 +25,8 @@ export class BylawError extends Error {
   readonly code: string;
   readonly errors: readonly Fault[];
   readonly requestId: string | undefined;
+  /** Of a batch: the index of the operation that failed. */
+  readonly operation: number | undefined;
   /** Seconds to wait before trying again, if the service sent `Retry-After`. */
   readonly retryAfter: number | undefined;
 
@@ -34,6 +37,7 @@ export class BylawError extends Error {
     this.code = problem.code;
     this.errors = problem.errors ?? [];
     this.requestId = problem.request_id;
+    this.operation = problem.operation;
     this.retryAfter = retryAfter;
   }
 

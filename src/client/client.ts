@@ -2,11 +2,13 @@
  * The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types
  * come from `bylaw types`.
  */
-import { Collection, type CollectionTypes } from './collection.ts';
+import type { Operation, OperationResult } from './batch.ts';
+import { type CallOptions, Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
+export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type Fault, type ProblemDocument } from './bylaw-error.ts';
 export {
   Collection,
@@ -92,6 +94,21 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
 
   async me(): Promise<RecordOf<C, 'users'>> {
     return (await this.#transport.json<{ readonly user: RecordOf<C, 'users'> }>('/api/auth/me')).user;
+  }
+
+  /**
+   * Up to 100 writes in one transaction: all of them, or none. Retried safely, as `create` is. The error of the first
+   * that failed has its index as `operation`.
+   */
+  async batch(operations: readonly Operation<C>[], { signal }: CallOptions = {}): Promise<readonly OperationResult[]> {
+    const { data } = await this.#transport.json<{ readonly data: readonly OperationResult[] }>('/api/batch', {
+      method: 'POST',
+      body: { operations },
+      headers: { 'idempotency-key': crypto.randomUUID() },
+      repeatable: true,
+      signal,
+    });
+    return data;
   }
 
   async upload(file: Blob, options: UploadOptions = {}): Promise<RecordOf<C, 'files'>> {

@@ -76,6 +76,7 @@ export const PROBLEM_SCHEMA: Json = {
     detail: { type: 'string', description: 'For people; it can change.' },
     code: { type: 'string', enum: CODES, description: 'Stable; switch on it.' },
     request_id: { type: 'string' },
+    operation: { type: 'integer', description: 'Of a batch: the index of the operation that failed.' },
     errors: {
       type: 'array',
       maxItems: MAX_SHOWN_FAULTS,

@@ -60,6 +60,8 @@ export const OTHER_TYPES: readonly string[] = [
   'IdOnly',
   'DateTime',
   'MemberChange',
+  'BatchOperation',
+  'BatchResult',
   'Page',
   'Role',
   'Collections',

@@ -57,7 +57,8 @@ function writeProblem(ctx: Context, problem: Problem): void {
 }
 
 /** The response body. */
-export function detailsOf({ code, status, message, errors, errorCount }: Problem, requestId: string): string {
+export function detailsOf(problem: Problem, requestId: string): string {
+  const { code, status, message, errors, errorCount, operation } = problem;
   return JSON.stringify({
     type: `urn:bylaw:${code}`,
     title: PROBLEMS[code].title,
@@ -65,6 +66,7 @@ export function detailsOf({ code, status, message, errors, errorCount }: Problem
     detail: message,
     code,
     request_id: requestId,
+    operation,
     errors,
     ...(errorCount > errors.length ? { error_count: errorCount } : {}),
   });

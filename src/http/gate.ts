@@ -1,7 +1,7 @@
 /**
  * The one gate. Every request enters through it: who is asking, whether the address exists, and
  * whether the rules can allow it at all. The store does nothing without an `AccessContext`, and
- * only `admissionOf(ctx)`, which only this gate sets, gives one to a handler. The order: 401 ·
+ * only an admission, which only this gate makes, gives one to a handler. The order: 401 ·
  * unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is
  * read.
  */
@@ -55,12 +55,21 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFound();
-    const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
-    const { action } = route.door;
-    const origin = () => clientOf(ctx, app);
-    ctx.state.admission = new Admission(app.schema, { caller, collection, action, request, origin });
+    ctx.state.admission = admitterOf(ctx, app, caller)(collection, route.door.action);
   }
   return route;
+}
+
+/** Admits one request to an action of a collection, or throws `forbidden`. */
+export type Admit = (collection: Collection, action: Action) => Admission;
+
+/** For a route whose body names collections and actions: each is admitted like a request of its own, all at one instant. */
+export const admitOf = (ctx: Context, app: App): Admit => admitterOf(ctx, app, callerOf(ctx));
+
+function admitterOf(ctx: Context, app: App, caller: Caller): Admit {
+  const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
+  const origin = () => clientOf(ctx, app);
+  return (collection, action) => new Admission(app.schema, { caller, collection, action, request, origin });
 }
 
 /** Of a route whose door names an action. */

@@ -3,6 +3,7 @@
  * the methods of all that match the path.
  */
 import Router from '@koa/router';
+import { RESERVED_COLLECTIONS } from '../schema/model.ts';
 import type { Route } from './route.ts';
 
 export interface Match {
@@ -74,9 +75,11 @@ function entryOf(route: Route): Entry {
   const namesCollection = route.path.startsWith('/api/:collection');
   return {
     route,
-    matches: fixed ? (path) => path === route.path : (path) => layer.match(path) && !(namesCollection && isAuth(path)),
+    matches: fixed
+      ? (path) => path === route.path
+      : (path) => layer.match(path) && !(namesCollection && isReserved(path)),
     params: (path) => layer.params(path, layer.captures(path)),
   };
 }
 
-const isAuth = (path: string): boolean => path === '/api/auth' || path.startsWith('/api/auth/');
+const isReserved = (path: string): boolean => RESERVED_COLLECTIONS.includes(path.split('/', 3)[2] ?? '');

@@ -12,10 +12,11 @@ import { Refusal } from '../store/refusal.ts';
 import type { App } from './app.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, limitArrivals, MAX_REQUEST_MS } from './arrival.ts';
 import { errorDoor } from './errors.ts';
-import { authorize, forbidden, notFound } from './gate.ts';
+import { authorize, notFound } from './gate.ts';
 import { logRequests } from './log.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 import { answerOrigins } from './origins.ts';
+import { problemOf } from './problem-of.ts';
 import { protect } from './protective-headers.ts';
 import { giveRequestId } from './request-id.ts';
 import type { Route } from './route.ts';
@@ -169,22 +170,4 @@ function translate(error: unknown): Problem | undefined {
   }
   if (error instanceof URIError) return notFound();
   return undefined;
-}
-
-function problemOf({ code, message, errors }: Refusal): Problem {
-  switch (code) {
-    case 'not_found':
-      return notFound();
-    case 'forbidden':
-      return forbidden();
-    case 'idempotency_lost':
-      return new Problem('unavailable', message);
-    case 'validation_failed':
-    case 'unique_violation':
-    case 'still_referenced':
-    case 'changed':
-    case 'last_admin':
-    case 'idempotency_mismatch':
-      return new Problem(code, message, { errors });
-  }
 }

@@ -2,6 +2,7 @@
 
 import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
+import { batchRecords } from './batch/batch.ts';
 import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
 import { createRecord } from './records/create.ts';
@@ -24,6 +25,7 @@ export const routes: readonly DescribedRoute[] = [
   readRecord,
   updateRecord,
   removeRecord,
+  batchRecords,
   healthz,
   readyz,
   metrics,

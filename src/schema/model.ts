@@ -125,5 +125,8 @@ export const RESERVED_NAMES: readonly string[] = [
   'expand_more',
   'limit',
   'offset',
+  'can',
 ];
+/** Routes of the service under `/api`. */
+export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'keys'];
 export const BUILT_IN: readonly string[] = ['users', 'files'];

@@ -1,5 +1,5 @@
 /** Names of tables, columns and indexes. */
-import { RESERVED_NAMES } from './model.ts';
+import { RESERVED_COLLECTIONS, RESERVED_NAMES } from './model.ts';
 import { NAME } from './shape.ts';
 
 /** The system columns of every PostgreSQL table. */
@@ -43,11 +43,12 @@ export function memberNameFault(name: string): NameFault | undefined {
 }
 
 export function collectionNameFault(name: string): NameFault | undefined {
-  if (name === 'auth')
+  if (RESERVED_COLLECTIONS.includes(name)) {
     return {
       code: 'reserved_name',
-      message: '`auth` is reserved: `/api/auth` is a route of the service; choose another name',
+      message: `\`${name}\` is reserved: \`/api/${name}\` is a route of the service; choose another name`,
     };
+  }
   if (name.toLowerCase().startsWith('bylaw_')) {
     return {
       code: 'reserved_name',

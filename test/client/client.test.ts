@@ -231,6 +231,38 @@ describeOnBoth('the client with cookies', (service) => {
   });
 });
 
+describeOnBoth('a batch of the client', (service) => {
+  test('is one request, sent again under one key where its answer was lost', async () => {
+    let sends = 0;
+    const keys = new Set<string | null>();
+    const losing: Fetch = async (input, init) => {
+      if (!String(input).endsWith('/api/batch')) return fetch(input, init);
+      keys.add(new Headers(init?.headers).get('idempotency-key'));
+      const answer = await fetch(input, init);
+      if (sends++ === 0) throw new TypeError('the connection was lost');
+      return answer;
+    };
+    const { client } = await signedIn(service, { fetch: losing });
+    const results = await client.batch([
+      { op: 'create', collection: 'documents', data: { title: 'In a batch' }, as: 'd' },
+      { op: 'update', collection: 'documents', id: { $ref: 'd' }, data: { status: 'published' } },
+    ]);
+    expect([sends, keys.size, results.map(({ status }) => status)]).toEqual([2, 1, [201, 200]]);
+    const listed = await client.collection('documents').list({ title: 'In a batch' });
+    expect(listed.data.map(({ status }) => status)).toEqual(['published']);
+  });
+
+  test('names the operation that failed', async () => {
+    const { client } = await signedIn(service);
+    const failing = client.batch([
+      { op: 'create', collection: 'documents', data: { title: 'Undone' } },
+      { op: 'delete', collection: 'documents', id: '01900000-0000-7000-8000-000000000000' },
+    ]);
+    await expect(failing).rejects.toMatchObject({ code: 'not_found', operation: 1 });
+    expect((await client.collection('documents').list({ title: 'Undone' })).data).toEqual([]);
+  });
+});
+
 /** Spoils the access token, as time does. */
 function expire(storage: MemoryStorage, change: object = {}): void {
   const key = storage.keys()[0]!;

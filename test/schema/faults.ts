@@ -121,6 +121,9 @@ export const FAULTS: readonly FaultCase[] = [
   },
   // Names
   { about: 'a collection called auth', text: 'collections:\n  ⟦auth: {}\n', codes: ['reserved_name'] },
+  { about: 'a collection called batch', text: 'collections:\n  ⟦batch: {}\n', codes: ['reserved_name'] },
+  { about: 'a collection called keys', text: 'collections:\n  ⟦keys: {}\n', codes: ['reserved_name'] },
+  { about: 'a field called can', text: 'collections:\n  a:\n    fields: { ⟦can: bool }\n', codes: ['reserved_name'] },
   {
     about: 'a collection with the service’s prefix',
     text: 'collections:\n  ⟦bylaw_jobs: {}\n',

@@ -1,4 +1,4 @@
-/** Creating once under an Idempotency-Key. Not a route. */
+/** Writing once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
@@ -14,13 +14,16 @@ export function withIdempotencyKey(
   key: IdempotencyKey,
   create: (tx: Transaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return db.transaction(async (tx) => {
-    const kept = await claimKey(tx, key);
-    if (kept !== undefined) return JSON.parse(kept) as Answer;
-    const answer = await create(tx);
-    await keepAnswer(tx, key, JSON.stringify(answer));
-    return answer;
-  });
+  return db.transaction((tx) => onceUnderKey(tx, key, () => create(tx)));
+}
+
+/** The answer that was kept under the key, or that of `work`, which is kept. */
+export async function onceUnderKey(tx: Transaction, key: IdempotencyKey, work: () => Promise<Answer>): Promise<Answer> {
+  const kept = await claimKey(tx, key);
+  if (kept !== undefined) return JSON.parse(kept) as Answer;
+  const answer = await work();
+  await keepAnswer(tx, key, JSON.stringify(answer));
+  return answer;
 }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;

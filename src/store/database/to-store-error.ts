@@ -3,7 +3,9 @@
  * that reads SQLSTATE.
  */
 
+import { Problem } from '../../problem.ts';
 import { reasonOf } from '../../thrown.ts';
+import { Refusal } from '../refusal.ts';
 import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
@@ -65,7 +67,7 @@ function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
 /** The connection is gone, or never was: the outcome of a statement in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   if (isServerError(error)) return UNAVAILABLE.test(error.code);
-  if (!(error instanceof Error)) return false;
+  if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
 

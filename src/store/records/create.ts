@@ -32,26 +32,45 @@ export interface CreateRequest {
 /** Only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
 
-export async function create(
-  store: Store,
-  access: AccessContext,
-  { data, relations, given = {}, tx }: CreateRequest,
-): Promise<Written> {
-  const permit = access.permit(access.collection.name, 'create');
-  const input = readInput(access, { mode: 'create', data, given });
-  const references = await unreadableReferences({ store, q: tx ?? store.db, access }, input.references);
-  const faults = [...input.faults, ...references];
-  if (faults.length > 0) throw invalid(faults);
-  const id = typeof given.id === 'string' ? given.id : uuidv7();
-  const creation = { id, store, access, permit, input, relations };
+export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
+  const { tx } = request;
+  const creation = await creationOf({ store, q: tx ?? store.db, access }, request);
   try {
     if (tx) return await writeIn(tx, creation);
-    return await store.uniqueQueue.run(uniqueKeys(access.collection, input.values), () =>
+    return await store.uniqueQueue.run(uniqueKeys(access.collection, creation.input.values), () =>
       isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
     );
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
+}
+
+/** As one of several writes of a transaction, between which unique constraints hold. */
+export async function createWithin(
+  store: Store,
+  access: AccessContext,
+  { tx, ...request }: CreateRequest & { readonly tx: Transaction },
+): Promise<Written> {
+  const creation = await creationOf({ store, q: tx, access }, request);
+  try {
+    // Without related rows, nothing comes between the decision and the constraint.
+    if (isPlain(creation)) return await writeAtOnce(creation, tx);
+    await tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
+    return await writeIn(tx, creation);
+  } catch (error) {
+    throw toRefusal(error, access.collection);
+  }
+}
+
+/** Throws `validation_failed`. */
+async function creationOf(reading: Reading, { data, relations, given = {} }: CreateRequest): Promise<Creation> {
+  const { store, access } = reading;
+  const permit = access.permit(access.collection.name, 'create');
+  const input = readInput(access, { mode: 'create', data, given });
+  const faults = [...input.faults, ...(await unreadableReferences(reading, input.references))];
+  if (faults.length > 0) throw invalid(faults);
+  const id = typeof given.id === 'string' ? given.id : uuidv7();
+  return { id, store, access, permit, input, relations };
 }
 
 interface Creation {
@@ -69,18 +88,18 @@ function isPlain({ access, permit, input, relations }: Creation): boolean {
   return !hasMore && !permit.consultsOthers && !access.permit(access.collection.name, 'read').consultsOthers;
 }
 
-async function writeAtOnce({ id, store, access, permit, input }: Creation): Promise<Written> {
+async function writeAtOnce({ id, store, access, permit, input }: Creation, tx?: Transaction): Promise<Written> {
   const values = withStamps(id, access.now, input.values);
   if (!permit.test(proposedRow(access, values), NO_RELATED)) throw forbidden();
   const cells = await insert(store, {
-    write: (statement) => store.db.write(statement),
+    write: (statement) => (tx === undefined ? store.db.write(statement) : tx.rows(statement)),
     collection: access.collection,
     values,
   });
   const read = access.permit(access.collection.name, 'read');
   const shape = store.shape(access.collection.name);
   if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
-  return { id, ...(await answerOf({ store, q: store.db, access }, cells, [])) };
+  return { id, ...(await answerOf({ store, q: tx ?? store.db, access }, cells, [])) };
 }
 
 async function writeIn(tx: Transaction, { id, store, access, permit, input, relations }: Creation): Promise<Written> {

@@ -6,6 +6,7 @@ import type { Schema } from '../../schema/model.ts';
 import type { Sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
+import { type Batch, batch, type UniqueValues } from './batch.ts';
 import { type CreateRequest, create, type Written } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
 import { type Answer, type ReadRequest, read } from './read.ts';
@@ -22,6 +23,8 @@ export interface Records {
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
+  /** Several writes in one transaction; `wanted` are the values that they set. */
+  batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
   insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
   /** `where` names the table `t`. */
   findSystem(q: Queryable, collection: string, where: Sql): Promise<readonly SystemRecord[]>;
@@ -35,6 +38,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     create: (access, request) => create(store, access, request),
     update: (access, request) => update(store, access, request),
     remove: (access, request) => remove(store, access, request),
+    batch: (wanted, work) => batch(store, wanted, work),
     insertSystem: (tx, collection, values) => insertSystem(store, tx, { collection, values }),
     findSystem: (q, collection, where) => findSystem(store, q, { collection, where }),
   };

@@ -17,25 +17,36 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
-  const gone = await removed(store, access, request);
+  const gone = await referenceFaults(() =>
+    store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request)),
+  );
   const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
   if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
 }
 
-const idsOf = (records: RecordsByCollection, collection: string): readonly string[] => [
+/** As one of several writes of a transaction. Returns what was deleted: the caller runs the hooks after the commit. */
+export function removeWithin(
+  store: Store,
+  access: AccessContext,
+  { tx, ...request }: RemoveRequest & { readonly tx: Transaction },
+): Promise<RecordsByCollection> {
+  return referenceFaults(() => removeIn({ store, q: tx, access }, tx, request));
+}
+
+export const idsOf = (records: RecordsByCollection, collection: string): readonly string[] => [
   ...(records.get(collection) ?? []),
 ];
 
-/** What was deleted. */
-async function removed(store: Store, access: AccessContext, request: RemoveRequest): Promise<RecordsByCollection> {
+async function referenceFaults<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request));
+    return await work();
   } catch (error) {
     throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
   }
 }
 
+/** Returns what was deleted. */
 async function removeIn(
   reading: Reading,
   tx: Transaction,

@@ -35,19 +35,9 @@ export interface UpdateRequest {
 }
 
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
-  const isUsers = access.collection.kind === 'users';
-  const input = readInput(access, { mode: 'update', data: request.data });
-  // These need only the request and related records, so the row is not locked yet; they are
-  // reported after the rules.
-  const faults = [
-    ...request.faults,
-    ...input.faults,
-    ...(await unreadableReferences({ store, q: store.db, access }, input.references)),
-    ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
-  ];
-  const change: Change = { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
+  const change = await changeOf({ store, q: store.db, access }, request);
   try {
-    const written = await store.uniqueQueue.run(uniqueKeys(access.collection, input.values), () =>
+    const written = await store.uniqueQueue.run(uniqueKeys(access.collection, change.input.values), () =>
       store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)),
     );
     if (access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
@@ -55,6 +45,36 @@ export async function update(store: Store, access: AccessContext, request: Updat
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
+}
+
+/** As one of several writes of a transaction. The caller runs `afterUsersChanged` after the commit. */
+export async function updateWithin(
+  store: Store,
+  access: AccessContext,
+  { tx, ...request }: UpdateRequest & { readonly tx: Transaction },
+): Promise<Written> {
+  const reading = { store, q: tx, access };
+  const change = await changeOf(reading, request);
+  try {
+    return await updateIn(reading, tx, change);
+  } catch (error) {
+    throw toRefusal(error, access.collection);
+  }
+}
+
+async function changeOf(reading: Reading, request: UpdateRequest): Promise<Change> {
+  const { store, access } = reading;
+  const isUsers = access.collection.kind === 'users';
+  const input = readInput(access, { mode: 'update', data: request.data });
+  // These need only the request and related records, so the row is not locked yet; they are
+  // reported after the rules.
+  const faults = [
+    ...request.faults,
+    ...input.faults,
+    ...(await unreadableReferences(reading, input.references)),
+    ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
+  ];
+  return { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
 }
 
 interface Change extends UpdateRequest {

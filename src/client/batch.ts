@@ -1,0 +1,41 @@
+import type { CollectionTypes } from './collection.ts';
+
+/** The id of the record that an earlier create of the batch names by `as`. */
+export interface Ref {
+  readonly $ref: string;
+}
+type WithRefs<T> = { readonly [K in keyof T]: T[K] | Ref };
+
+interface Create<K extends string, T extends CollectionTypes> {
+  readonly op: 'create';
+  readonly collection: K;
+  readonly data: WithRefs<T['create']>;
+  /** A name for `{ $ref }` in later operations. */
+  readonly as?: string;
+}
+interface Update<K extends string, T extends CollectionTypes> {
+  readonly op: 'update';
+  readonly collection: K;
+  readonly id: string | Ref;
+  readonly data: WithRefs<T['update']>;
+  /** An ETag. */
+  readonly if_match?: string;
+}
+interface Delete<K extends string> {
+  readonly op: 'delete';
+  readonly collection: K;
+  readonly id: string | Ref;
+  readonly if_match?: string;
+}
+
+/** One of up to 100 writes of a batch. */
+export type Operation<C extends { readonly [name in keyof C]: CollectionTypes }> = {
+  [K in keyof C & string]: Create<K, C[K]> | Update<K, C[K]> | Delete<K>;
+}[keyof C & string];
+
+export interface OperationResult {
+  readonly status: 200 | 201 | 204;
+  /** The record, or only its id where its writer may not read it. None of a delete. */
+  // biome-ignore lint/suspicious/noExplicitAny: the records of a batch are of several collections.
+  readonly data?: any;
+}

@@ -1,0 +1,232 @@
+/** The operations of a batch, checked in shape before the first runs: every fault at once, each at its place. Not a route. */
+import { v7 as uuidv7 } from 'uuid';
+import { pointerPart } from '../../http/body.ts';
+import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import type { Collection, Relation, Schema } from '../../schema/model.ts';
+import type { Data } from '../../store/records/input.ts';
+
+export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
+
+interface Named {
+  /** As sent: it may not exist. */
+  readonly collection: string;
+}
+interface CreateOperation extends Named {
+  readonly op: 'create';
+  /** Of the new record. */
+  readonly id: string;
+  readonly data: Data;
+}
+interface UpdateOperation extends Named {
+  readonly op: 'update';
+  /** As sent, or that of the record which a `$ref` names. */
+  readonly id: string;
+  readonly data: Data;
+  readonly ifMatch: string | undefined;
+}
+interface DeleteOperation extends Named {
+  readonly op: 'delete';
+  readonly id: string;
+  readonly ifMatch: string | undefined;
+}
+
+const MAX_OPERATIONS = 100;
+const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const KEYS: ReadonlySet<string> = new Set(['op', 'collection', 'id', 'data', 'if_match', 'as']);
+const UNKNOWN_KEY = `unknown key; expected ${[...KEYS].map((key) => `\`${key}\``).join(', ')}`;
+const KINDS: readonly unknown[] = ['create', 'update', 'delete'] satisfies readonly Operation['op'][];
+
+/** Throws `validation_failed`. */
+export function readOperations(body: unknown, schema: Schema): readonly Operation[] {
+  return new OperationReader(schema).read(body);
+}
+
+/** The record of an earlier create. */
+interface Alias {
+  readonly index: number;
+  readonly id: string;
+}
+
+class OperationReader {
+  readonly #schema: Schema;
+  readonly #faults: Fault[] = [];
+  readonly #aliases = new Map<string, Alias>();
+  #firstFaulty: number | undefined;
+  /** The operation that is being read. */
+  #index = 0;
+
+  constructor(schema: Schema) {
+    this.#schema = schema;
+  }
+
+  read(body: unknown): readonly Operation[] {
+    const items = this.#itemsOf(body);
+    // First all names, so that a reference to a later operation is told from one to nothing.
+    for (const [index, item] of items.entries()) this.#declare(item, index);
+    const operations = items.flatMap((item, index) => {
+      this.#index = index;
+      return this.#operation(item) ?? [];
+    });
+    if (this.#faults.length === 0) return operations;
+    const detail = 'the body is not `{ "operations": [ … ] }`, or an operation in it is not well formed';
+    throw new Problem('validation_failed', detail, { errors: this.#faults, operation: this.#firstFaulty });
+  }
+
+  #itemsOf(body: unknown): readonly unknown[] {
+    const detail = `expected a list of 1 to ${MAX_OPERATIONS} operations`;
+    if (!isObject(body)) {
+      this.#fault('', 'not_an_object', 'expected an object with the key `operations`');
+      return [];
+    }
+    for (const key of Object.keys(body)) {
+      if (key !== 'operations')
+        this.#fault(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `operations`');
+    }
+    const items = Object.hasOwn(body, 'operations') ? body.operations : undefined;
+    if (items === undefined) this.#fault('/operations', 'required', detail);
+    else if (!Array.isArray(items)) this.#fault('/operations', 'wrong_type', detail);
+    else if (items.length === 0) this.#fault('/operations', 'too_few', detail);
+    else if (items.length > MAX_OPERATIONS) this.#fault('/operations', 'too_many', detail);
+    else return items;
+    return [];
+  }
+
+  #declare(item: unknown, index: number): void {
+    if (!isObject(item) || item.op !== 'create' || typeof item.as !== 'string' || !ALIAS.test(item.as)) return;
+    if (!this.#aliases.has(item.as)) this.#aliases.set(item.as, { index, id: uuidv7() });
+  }
+
+  #operation(item: unknown): Operation | undefined {
+    if (!isObject(item)) {
+      const detail = 'expected an object with `op`, `collection` and what the operation needs';
+      return this.#faultHere('', 'not_an_object', detail);
+    }
+    for (const key of Object.keys(item)) {
+      if (!KEYS.has(key)) this.#faultHere(`/${pointerPart(key)}`, 'unknown_key', UNKNOWN_KEY);
+    }
+    const collection = this.#collectionOf(item);
+    const { op } = item;
+    if (!KINDS.includes(op)) {
+      const isMissing = op === undefined;
+      return this.#faultHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
+    }
+    if (op === 'create') return this.#create(item, collection);
+    this.#refuse(item, 'as', 'only a create takes a name');
+    const id = this.#idOf(item);
+    const ifMatch = this.#ifMatchOf(item);
+    if (op === 'update') {
+      const data = this.#dataOf(item, collection);
+      return { op, collection, id, data, ifMatch };
+    }
+    this.#refuse(item, 'data', 'a delete takes no data');
+    return { op: 'delete', collection, id, ifMatch };
+  }
+
+  #create(item: Data, collection: string): CreateOperation {
+    const kind = this.#schema.collections.get(collection)?.kind;
+    if (kind === 'users') this.#faultHere('/op', 'not_created_here', 'users are created by `POST /api/auth/register`');
+    if (kind === 'files') this.#faultHere('/op', 'not_created_here', 'files are created by `POST /api/files`');
+    this.#refuse(item, 'id', 'the server makes the id; name the record by `as` to refer to it');
+    this.#refuse(item, 'if_match', 'a new record has no version to match');
+    const data = this.#dataOf(item, collection);
+    return { op: 'create', collection, id: this.#aliasOf(item) ?? uuidv7(), data };
+  }
+
+  #collectionOf({ collection }: Data): string {
+    if (typeof collection === 'string') return collection;
+    const code = collection === undefined ? 'required' : 'wrong_type';
+    this.#faultHere('/collection', code, 'expected the name of a collection');
+    return '';
+  }
+
+  /** The id of the record that `as` names. */
+  #aliasOf(item: Data): string | undefined {
+    const { as: name } = item;
+    if (!Object.hasOwn(item, 'as')) return undefined;
+    if (typeof name !== 'string') return this.#faultHere('/as', 'wrong_type', 'expected a name');
+    const alias = this.#aliases.get(name);
+    if (alias === undefined) {
+      return this.#faultHere('/as', 'invalid_value', 'expected a letter or `_`, then letters, digits and `_`');
+    }
+    if (alias.index === this.#index) return alias.id;
+    return this.#faultHere('/as', 'duplicate', `operation ${alias.index} has this name already`);
+  }
+
+  #idOf({ id }: Data): string {
+    const read = isReference(id) ? (this.#resolved(id, '/id') ?? '') : id;
+    if (typeof read === 'string') return read;
+    const code = id === undefined ? 'required' : 'wrong_type';
+    this.#faultHere('/id', code, 'expected the id of a record, or `{ "$ref": … }`');
+    return '';
+  }
+
+  #ifMatchOf(item: Data): string | undefined {
+    const { if_match: ifMatch } = item;
+    if (!Object.hasOwn(item, 'if_match') || typeof ifMatch === 'string') return ifMatch as string | undefined;
+    return this.#faultHere(
+      '/if_match',
+      'wrong_type',
+      'expected an ETag in its quotation marks, several of them, or `*`',
+    );
+  }
+
+  #dataOf(item: Data, collection: string): Data {
+    const { data } = item;
+    if (isObject(data)) return this.#withoutReferences(data, this.#schema.collections.get(collection));
+    const code = data === undefined ? 'required' : 'not_an_object';
+    this.#faultHere('/data', code, 'expected an object with the fields of the record');
+    return {};
+  }
+
+  /** With the ids of new records in place of `$ref`s. */
+  #withoutReferences(data: Data, collection: Collection | undefined): Data {
+    if (collection === undefined) return data;
+    const members = Object.entries(data).map(([key, value]) => {
+      const relation = collection.relations.get(key);
+      const pointer = `/data/${pointerPart(key)}`;
+      return [key, relation === undefined ? value : this.#related(relation, value, pointer)] as const;
+    });
+    return Object.fromEntries(members);
+  }
+
+  #related({ kind }: Relation, value: unknown, pointer: string): unknown {
+    if (kind !== 'many_to_many' || !isObject(value)) return this.#resolved(value, pointer);
+    const lists = Object.entries(value).map(([key, ids]) => {
+      const place = `${pointer}/${pointerPart(key)}`;
+      return [key, Array.isArray(ids) ? ids.map((id, i) => this.#resolved(id, `${place}/${i}`)) : ids] as const;
+    });
+    return Object.fromEntries(lists);
+  }
+
+  /** What is not a `$ref` as it is. */
+  #resolved(value: unknown, pointer: string): unknown {
+    if (!isReference(value)) return value;
+    const { $ref: name } = value;
+    if (typeof name !== 'string' || Object.keys(value).length > 1) {
+      return this.#faultHere(pointer, 'wrong_type', 'expected `{ "$ref": "<as of an earlier create>" }`');
+    }
+    const alias = this.#aliases.get(name);
+    if (alias !== undefined && alias.index < this.#index) return alias.id;
+    if (alias === undefined) return this.#faultHere(pointer, 'unknown_ref', 'no create of the batch has this name');
+    const which = alias.index === this.#index ? 'this operation itself' : `the later operation ${alias.index}`;
+    return this.#faultHere(pointer, 'unknown_ref', `${which} has this name; a \`$ref\` names an earlier create`);
+  }
+
+  #refuse(item: Data, key: string, detail: string): void {
+    if (Object.hasOwn(item, key)) this.#faultHere(`/${key}`, 'unexpected_key', detail);
+  }
+
+  #faultHere(pointer: string, code: string, detail: string): undefined {
+    this.#firstFaulty ??= this.#index;
+    this.#fault(`/operations/${this.#index}${pointer}`, code, detail);
+  }
+
+  #fault(pointer: string, code: string, detail: string): void {
+    this.#faults.push(this.#faults.length < MAX_SHOWN_FAULTS ? { pointer, code, detail } : UNSHOWN_FAULT);
+  }
+}
+
+const isReference = (value: unknown): value is Data => isObject(value) && Object.hasOwn(value, '$ref');
+
+const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
