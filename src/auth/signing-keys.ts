@@ -1,5 +1,5 @@
 /** Signing keys as rows, so that every node signs and verifies with the same ones. */
-import { param, seconds, sql, text } from '../sql.ts';
+import { seconds, sql, text } from '../sql.ts';
 import type { Database, Queryable } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
 import { isWrapped, unwrapKey, wrapKey } from './key-wrapping.ts';
@@ -117,6 +117,6 @@ export class SigningKeys {
   }
 
   #stored({ kid, privateJwk }: NewKey) {
-    return param('text', this.#secret === undefined ? privateJwk : wrapKey(kid, privateJwk, this.#secret));
+    return text(this.#secret === undefined ? privateJwk : wrapKey(kid, privateJwk, this.#secret));
   }
 }

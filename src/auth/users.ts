@@ -119,7 +119,7 @@ export class Users {
 
   async #insertRows(tx: Transaction, { email, emailVerified, roles, passwordHash }: NewUser): Promise<string> {
     const values = { id: v7(), email: normalEmail(email), email_verified: emailVerified, roles };
-    const { id } = await insertSystem(this.#store, tx, { collection: 'users', values });
+    const id = await insertSystem(this.#store, tx, { collection: 'users', values });
     await tx.run(sql`
       INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)
       VALUES (${uuid(id)}, ${text(passwordHash ?? null)}, now())`);

@@ -10,7 +10,7 @@ import { ACTIONS, type Action, type Policy, type PolicyRequest, type Row } from 
 import { parseUuid } from '../policy/values.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Collection } from '../schema/model.ts';
-import { ident, param, type Sql, sql } from '../sql.ts';
+import { ident, type Sql, sql, text, uuid } from '../sql.ts';
 import { Store } from '../store/records/access-context.ts';
 import { heldBy, loadRelated } from '../store/records/related.ts';
 import { findSystem } from '../store/records/system.ts';
@@ -73,22 +73,20 @@ async function callerByEmail(store: Store, email: string | undefined): Promise<R
   if (email === undefined) return null;
   const [found] = await findSystem(store, store.db, {
     collection: 'users',
-    where: sql`t.email = ${param('text', email.toLowerCase())}`,
+    where: sql`t.email = ${text(email.toLowerCase())}`,
   });
   if (found === undefined) throw new ConfigError([`--as: there is no user with the email \`${email}\``]);
-  const own = found.row.roles as readonly string[];
-  return { ...found.row, roles: effectiveRoles(store.schema, own) };
+  const own = found.roles as readonly string[];
+  return { ...found, roles: effectiveRoles(store.schema, own) };
 }
 
 async function recordArgument(store: Store, { name }: Collection, given: string | undefined): Promise<Row | undefined> {
   if (given === undefined) return undefined;
   const id = parseUuid(given);
   const [found] =
-    id === undefined
-      ? []
-      : await findSystem(store, store.db, { collection: name, where: sql`t.id = ${param('uuid', id)}` });
+    id === undefined ? [] : await findSystem(store, store.db, { collection: name, where: sql`t.id = ${uuid(id)}` });
   if (found === undefined) throw new ConfigError([`there is no record \`${given}\` in \`${name}\``]);
-  return found.row;
+  return found;
 }
 
 function queryArgument(pairs: readonly string[]): Record<string, string | string[]> {

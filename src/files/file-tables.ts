@@ -1,7 +1,7 @@
 /** The table of the files room, whose name no collection can have. */
 import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
-import { param, raw, type Sql, sql } from '../sql.ts';
+import { raw, type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
 
@@ -27,7 +27,7 @@ export interface StoreIdentity {
 export async function readIdentity(db: Database): Promise<StoreIdentity> {
   await db.write(sql`
     INSERT INTO "_files_store" (store_id, link_key)
-    VALUES (${param('uuid', uuidv4())}, ${param('text', randomBytes(32).toString('base64url'))})
+    VALUES (${uuid(uuidv4())}, ${text(randomBytes(32).toString('base64url'))})
         ON CONFLICT DO NOTHING
     RETURNING one`);
   const [row] = await db.rows(raw('SELECT store_id, link_key FROM "_files_store"'));

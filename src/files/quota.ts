@@ -1,7 +1,7 @@
 /** How many bytes a user may store: the largest quota of the user's roles. */
 import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
-import { param, sql } from '../sql.ts';
+import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
 
 /** In bytes. Undefined: no limit. */
@@ -21,7 +21,7 @@ async function usedBy(q: Queryable, userId: string): Promise<number> {
   const [row] = await q.rows(sql`
     SELECT coalesce(sum(size), 0)::text
       FROM "files"
-     WHERE owner_id = ${param('uuid', userId)}`);
+     WHERE owner_id = ${uuid(userId)}`);
   return Number(row![0]);
 }
 
@@ -38,7 +38,7 @@ export async function takeQuota(tx: Transaction, claim: Claim): Promise<void> {
   await tx.rows(sql`
     SELECT 1
       FROM "users"
-     WHERE id = ${param('uuid', claim.userId)}
+     WHERE id = ${uuid(claim.userId)}
        FOR NO KEY UPDATE`);
   await checkQuota(tx, claim);
 }

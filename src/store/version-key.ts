@@ -3,7 +3,7 @@
  * every node has the same.
  */
 import { randomBytes } from 'node:crypto';
-import { param, raw, type Sql, sql } from '../sql.ts';
+import { raw, type Sql, sql, text } from '../sql.ts';
 import type { Queryable, Transaction } from './database/contract.ts';
 
 /** At most one row. */
@@ -17,7 +17,7 @@ export async function makeVersionKey(tx: Transaction): Promise<void> {
   const key = randomBytes(32).toString('base64url');
   await tx.run(sql`
     INSERT INTO bylaw_version_key (key)
-    VALUES (${param('text', key)})
+    VALUES (${text(key)})
     ON CONFLICT DO NOTHING`);
 }
 

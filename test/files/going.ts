@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { param, sql } from '../../src/sql.ts';
 import { faults } from '../support/records.ts';
 import type { TestService, User } from '../support/service.ts';
+import { findRecords } from '../support/system-records.ts';
 import { bytesOf, upload } from './sending.ts';
 
 /** What a schema needs for this, beside a width of 16, and a quota of 10 KiB for all but admins. */
@@ -121,7 +122,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
   });
 
   test('also a file that was added while the delete waited', async () => {
-    const { db, records } = service.app;
+    const { db } = service.app;
     // The one that is deleted is not the one that is being written to.
     const outer = await album();
     const busy = await album({ parent: outer });
@@ -139,7 +140,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     const removing = remove('albums', outer);
     setTimeout(goOn.resolve, 100);
     await Promise.all([adding, removing]);
-    expect(await records.findSystem(db, 'files', sql`t.album_id = ${param('uuid', busy)}`)).toEqual([]);
+    expect(await findRecords(service.app, 'files', sql`t.album_id = ${param('uuid', busy)}`)).toEqual([]);
     expect(await kept(early, late)).toEqual([false, false]);
   });
 }

@@ -84,7 +84,7 @@ export interface Stocked {
 }
 
 export async function fill({ doors, schema, db }: Stocked, random: Random): Promise<void> {
-  const records = doors.createRecords(db, schema);
+  const store = new doors.Store(db, schema);
   const names = ['users', ...PLAIN];
   const ids = new Map(
     names.map((name) => [name, Array.from({ length: 3 + random.below(5) }, () => random.uuid())] as const),
@@ -102,7 +102,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random): Prom
         for (const relation of relations.values())
           if (relation.kind === 'belongs_to' && relation.required)
             values[relation.name] = random.pick(ids.get('users')!);
-        await records.insertSystem(tx, name, values);
+        await doors.system.insertSystem(store, tx, { collection: name, values });
       }
     }
     await connect({ doors, schema, db: tx }, ids, random);
@@ -147,15 +147,11 @@ async function connect(
 /** All that the database holds. */
 export async function readAll({ doors, schema, db }: Stocked): Promise<Data> {
   const { sql, ident, raw } = doors.compiler.sql;
-  const records = doors.createRecords(db, schema);
+  const store = new doors.Store(db, schema);
   const rows = new Map<string, readonly Row[]>();
   const links = new Map<string, (readonly [Id, Id])[]>();
   for (const [name, { relations }] of schema.collections) {
-    const found = await records.findSystem(db, name, raw('TRUE'));
-    rows.set(
-      name,
-      found.map(({ row }) => row),
-    );
+    rows.set(name, await doors.system.findSystem(store, db, { collection: name, where: raw('TRUE') }));
     for (const relation of relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const { linkTable, sourceColumn, targetColumn } = relation;

@@ -6,6 +6,8 @@ type LoadModule = typeof import('../../src/schema/load.ts');
 type OpenModule = typeof import('../../src/store/database/open-database.ts');
 type MigrateModule = typeof import('../../src/store/migrations/migration.ts');
 type RecordsModule = typeof import('../../src/store/records/records.ts');
+type ContextModule = typeof import('../../src/store/records/access-context.ts');
+type SystemModule = typeof import('../../src/store/records/system.ts');
 
 /** A store under test: this tree's, or a copy of it with a fault put in. */
 export interface Doors {
@@ -15,6 +17,8 @@ export interface Doors {
   readonly openDatabase: OpenModule['openDatabase'];
   readonly applyMigration: MigrateModule['applyMigration'];
   readonly createRecords: RecordsModule['createRecords'];
+  readonly Store: ContextModule['Store'];
+  readonly system: SystemModule;
 }
 
 export async function loadDoors(root: URL = ROOT): Promise<Doors> {
@@ -24,5 +28,8 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { openDatabase } = await load<OpenModule>('src/store/database/open-database.ts');
   const { applyMigration } = await load<MigrateModule>('src/store/migrations/migration.ts');
   const { createRecords } = await load<RecordsModule>('src/store/records/records.ts');
-  return { compiler: await loadCompiler(root), decide, parseSchema, openDatabase, applyMigration, createRecords };
+  const { Store } = await load<ContextModule>('src/store/records/access-context.ts');
+  const system = await load<SystemModule>('src/store/records/system.ts');
+  const compiler = await loadCompiler(root);
+  return { compiler, decide, parseSchema, openDatabase, applyMigration, createRecords, Store, system };
 }

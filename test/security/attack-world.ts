@@ -5,6 +5,7 @@ import { upload } from '../files/sending.ts';
 import type { Answer } from '../support/client.ts';
 import { makeTag } from '../support/records.ts';
 import { makePeople, ROUTES_SCHEMA, type TestService, type User } from '../support/service.ts';
+import { insertRecord } from '../support/system-records.ts';
 
 export const ATTACKED_SCHEMA = `${ROUTES_SCHEMA}\n${readFileSync(join(import.meta.dirname, 'attacks.yaml'), 'utf8')}`;
 
@@ -70,8 +71,5 @@ export async function makeAttackWorld(service: TestService): Promise<AttackWorld
 /** A first chief, whom no rule was asked about. */
 async function seat({ app }: TestService, room: string, user: User): Promise<string> {
   const at = '2026-01-01T00:00:00.000000Z';
-  const made = await app.db.transaction((tx) =>
-    app.records.insertSystem(tx, 'seats', { kind: 'chief', room, user: user.id, created_at: at, updated_at: at }),
-  );
-  return made.id;
+  return insertRecord(app, 'seats', { kind: 'chief', room, user: user.id, created_at: at, updated_at: at });
 }

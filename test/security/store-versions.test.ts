@@ -5,6 +5,7 @@ import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { applyMigration } from '../../src/store/migrations/migration.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../store/world.ts';
+import { insertRecord } from '../support/system-records.ts';
 
 const OPEN = '{ list: true, read: true, create: true, update: true, delete: true }';
 const SCHEMA = `
@@ -225,9 +226,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
       const id = '01900000-0000-7000-8000-00000000abcd';
       const at = '2026-01-01T00:00:00.000000Z';
       for (const each of [world, elsewhere]) {
-        await each.db.transaction((tx) =>
-          each.records.insertSystem(tx, 'documents', { id, title: 'same', created_at: at, updated_at: at }),
-        );
+        await insertRecord(each, 'documents', { id, title: 'same', created_at: at, updated_at: at });
       }
       expect(await bob.read('documents', id)).toEqual(await ann.read('documents', id));
       const [here, there] = [await ann.version('documents', id), await bob.version('documents', id)];

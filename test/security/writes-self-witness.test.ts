@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { faults } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
+import { insertRecord } from '../support/system-records.ts';
 
 const CHIEF = 's.user = @request.auth.id and s.kind = "chief"';
 const CHIEF_SITS = `any(@record.room.seats as s, ${CHIEF})`;
@@ -86,8 +87,7 @@ describeOnBoth(
     const seated = async (user: User, roomId: string, kind = 'chief', collection = 'seats'): Promise<string> => {
       const at = '2026-01-01T00:00:00.000000Z';
       const values = { kind, room: roomId, user: user.id, created_at: at, updated_at: at };
-      const { id } = await service.app.db.transaction((tx) => service.app.records.insertSystem(tx, collection, values));
-      return id;
+      return insertRecord(service.app, collection, values);
     };
 
     describe('create', () => {
@@ -165,9 +165,9 @@ describeOnBoth(
         const [place, other] = [await room(), await room()];
         const at = '2026-01-01T00:00:00.000000Z';
         const values = { holder: 'me', room: place, created_at: at, updated_at: at };
-        const key = await service.app.db.transaction((tx) => service.app.records.insertSystem(tx, 'keys', values));
-        expect(faults(await patch(bob, 'keys', key.id, { room: other }))).toEqual([403, 'forbidden']);
-        expect((await patch(bob, 'keys', key.id, { room: place })).status).toBe(200);
+        const key = await insertRecord(service.app, 'keys', values);
+        expect(faults(await patch(bob, 'keys', key, { room: other }))).toEqual([403, 'forbidden']);
+        expect((await patch(bob, 'keys', key, { room: place })).status).toBe(200);
       });
 
       test('its new members count, and itself among them has its old ones', async () => {

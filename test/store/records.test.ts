@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
+import { findRecords, insertRecord } from '../support/system-records.ts';
 import { type Caller, KINDS, openKind, refusal, World } from './world.ts';
 
 const SCHEMA = `
@@ -511,14 +512,14 @@ describe.each(KINDS)('%s', (kind) => {
 
   it('tells of a file that goes', async () => {
     const values = { name: 'a.txt', content_type: 'text/plain', size: 3, sha256: 'a'.repeat(64), owner: ann.id };
-    const { id, json } = await db.transaction((tx) => world.records.insertSystem(tx, 'files', values));
-    expect(await ann.read('files', id)).toEqual(JSON.parse(json));
+    const id = await insertRecord(world, 'files', values);
+    expect(await ann.read('files', id)).toMatchObject({ id, ...values });
     expect(await refusal(bob.remove('files', id))).toBe('not_found');
     expect(removedFiles).toEqual([]);
     expect(await ann.update('files', id, { name: 'b.txt' })).toMatchObject({ ...values, name: 'b.txt' });
     await ann.remove('files', id);
     expect(removedFiles).toEqual([id]);
-    expect(await world.records.findSystem(db, 'files', sql`t.id = ${param('uuid', id)}`)).toEqual([]);
+    expect(await findRecords(world, 'files', sql`t.id = ${param('uuid', id)}`)).toEqual([]);
   });
 
   describe('list', () => {

@@ -4,12 +4,14 @@ import { decide, type Permit } from '../../src/policy/access.ts';
 import type { Action, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Relation, Schema } from '../../src/schema/model.ts';
+import { sql, uuid } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { applyMigration } from '../../src/store/migrations/migration.ts';
 import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/store/records/records.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
+import { findRecords, insertRecord } from '../support/system-records.ts';
 
 export type Kind = 'embedded' | 'postgres';
 
@@ -56,10 +58,9 @@ export class World {
   }
 
   async user(email: string, roles: readonly string[] = ['member'], more: Row = {}): Promise<Caller> {
-    const { row } = await this.db.transaction((tx) =>
-      this.records.insertSystem(tx, 'users', { email, roles, ...more }),
-    );
-    return new Caller(this, row);
+    const id = await insertRecord(this, 'users', { email, roles, ...more });
+    const [row] = await findRecords(this, 'users', sql`t.id = ${uuid(id)}`);
+    return new Caller(this, row!);
   }
 }
 

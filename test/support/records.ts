@@ -1,6 +1,7 @@
 /** What route suites say of answers, and records made behind the routes' back. */
 import type { Answer } from './client.ts';
 import type { TestService } from './service.ts';
+import { insertRecord } from './system-records.ts';
 
 export const NOBODY = '01900000-0000-7000-8000-000000000000';
 
@@ -29,8 +30,5 @@ export function saidBy({ status, headers, body }: Answer): object {
 /** A tag that no rule was asked about. */
 export async function makeTag({ app }: TestService, { name = 'a tag', hidden = false } = {}): Promise<string> {
   const at = '2026-01-01T00:00:00.000000Z';
-  const made = await app.db.transaction((tx) =>
-    app.records.insertSystem(tx, 'tags', { name, hidden, created_at: at, updated_at: at }),
-  );
-  return made.id;
+  return insertRecord(app, 'tags', { name, hidden, created_at: at, updated_at: at });
 }

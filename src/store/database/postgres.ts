@@ -4,7 +4,7 @@
  * in transaction mode may stand in between.
  */
 import pg from 'pg';
-import { param, raw, type Sql, sql } from '../../sql.ts';
+import { raw, type Sql, sql, text } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
@@ -142,4 +142,4 @@ async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcom
 
 export const PING: Sql = raw('SELECT 1');
 export const notifyStatement = (channel: string, payload: string): Sql =>
-  sql`SELECT pg_notify(${param('text', channel)}, ${param('text', payload)})`;
+  sql`SELECT pg_notify(${text(channel)}, ${text(payload)})`;

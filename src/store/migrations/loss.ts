@@ -1,5 +1,5 @@
 /** Whether a statement that would drop or convert values loses any, for `bylaw dev`. */
-import { ident, param, raw, sql } from '../../sql.ts';
+import { ident, raw, sql, text } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 
 /** The values that a statement drops or converts: of a column, or of a whole table. */
@@ -38,11 +38,11 @@ export async function losesNothing(
   before: Columns,
 ): Promise<boolean> {
   await tx.run(raw(`LOCK TABLE ${ident(table).text} IN ACCESS EXCLUSIVE MODE`));
-  const isPlace = column === undefined ? sql`attnum = 1` : sql`attname = ${param('text', column)}`;
+  const isPlace = column === undefined ? sql`attnum = 1` : sql`attname = ${text(column)}`;
   const [found] = await tx.rows(sql`
     SELECT attrelid || '.' || attnum
       FROM pg_attribute
-     WHERE attrelid = to_regclass(quote_ident(${param('text', table)}))
+     WHERE attrelid = to_regclass(quote_ident(${text(table)}))
        AND ${isPlace}`);
   if (found !== undefined && !before.has(found[0]!)) return true;
   const isFilled = column === undefined ? 'true' : `${ident(column).text} IS NOT NULL`;

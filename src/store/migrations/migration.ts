@@ -130,7 +130,7 @@ async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise
 }
 
 async function tableExists(db: Queryable, name: string): Promise<boolean> {
-  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${param('text', name)})) IS NOT NULL`);
+  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${text(name)})) IS NOT NULL`);
   return row?.[0] === 't';
 }
 

@@ -3,15 +3,13 @@
  * obeys its permits.
  */
 import type { Schema } from '../../schema/model.ts';
-import type { Sql } from '../../sql.ts';
-import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import type { Database } from '../database/contract.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Batch, batch, type UniqueValues } from './batch.ts';
 import { type CreateRequest, create, type Written } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
 import { type Answer, type ReadRequest, read } from './read.ts';
 import { type RemoveRequest, remove } from './remove.ts';
-import { findSystem, insertSystem, type SystemRecord, type SystemValues } from './system.ts';
 import { type UpdateRequest, update } from './update.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
@@ -25,9 +23,6 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** Several writes in one transaction; `wanted` are the values that they set. */
   batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
-  insertSystem(tx: Transaction, collection: string, values: SystemValues): Promise<SystemRecord>;
-  /** `where` names the table `t`. */
-  findSystem(q: Queryable, collection: string, where: Sql): Promise<readonly SystemRecord[]>;
 }
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
@@ -39,7 +34,5 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     update: (access, request) => update(store, access, request),
     remove: (access, request) => remove(store, access, request),
     batch: (wanted, work) => batch(store, wanted, work),
-    insertSystem: (tx, collection, values) => insertSystem(store, tx, { collection, values }),
-    findSystem: (q, collection, where) => findSystem(store, q, { collection, where }),
   };
 }

@@ -1,6 +1,6 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
-import { ident, type Param, param, type Sql, sql } from '../../sql.ts';
+import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
@@ -72,7 +72,7 @@ async function removeIn(
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
-  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${param('uuid', id)}`);
+  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${uuid(id)}`);
   return going;
 }
 

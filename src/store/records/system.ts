@@ -8,7 +8,6 @@ import type { Queryable, Transaction } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
 import { insert } from './create.ts';
 import type { ColumnValue } from './input.ts';
-import { VERSION_WIDTH } from './select.ts';
 
 /**
  * By the names of fields and belongs_to relations, each already of its type; also `id` and, for
@@ -16,31 +15,25 @@ import { VERSION_WIDTH } from './select.ts';
  */
 export type SystemValues = Readonly<Record<string, unknown>>;
 
-export interface SystemRecord {
-  readonly id: string;
-  readonly row: Row;
-  /** The record as the API shows it, without has_one. */
-  readonly json: string;
-}
-
 interface SystemInsert {
   readonly collection: string;
   readonly values: SystemValues;
 }
 
+/** → the id. */
 export async function insertSystem(
   store: Store,
   tx: Transaction,
   { collection: name, values }: SystemInsert,
-): Promise<SystemRecord> {
+): Promise<string> {
   const { collection } = store.shape(name);
   const id = typeof values.id === 'string' ? values.id : uuidv7();
-  const cells = await insert(store, {
+  await insert(store, {
     write: (statement) => tx.rows(statement),
     collection,
     values: [{ column: 'id', type: 'uuid', value: id }, ...systemValues(collection, values)],
   });
-  return systemRecord(store, name, cells.slice(VERSION_WIDTH));
+  return id;
 }
 
 interface SystemQuery {
@@ -53,18 +46,14 @@ export async function findSystem(
   store: Store,
   q: Queryable,
   { collection, where }: SystemQuery,
-): Promise<readonly SystemRecord[]> {
+): Promise<readonly Row[]> {
+  const shape = store.shape(collection);
   const rows = await q.rows(sql`
-    SELECT ${store.shape(collection).columns('t')}
+    SELECT ${shape.columns('t')}
       FROM ${store.from(collection, raw('t'))}
      WHERE ${where}
      ORDER BY t.id`);
-  return rows.map((cells) => systemRecord(store, collection, cells));
-}
-
-function systemRecord(store: Store, name: string, cells: readonly (string | null)[]): SystemRecord {
-  const shape = store.shape(name);
-  return { id: cells[0]!, row: shape.row(cells), json: `${shape.openStored(cells)}}` };
+  return rows.map((cells) => shape.row(cells));
 }
 
 /** There is no caller here, so a default from `@request.auth` gives nothing. */

@@ -1,6 +1,6 @@
 /** Every record of a collection, as JSON text. */
 import type { Collection } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { ident, join, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { RecordShape, tableOf } from '../records/record-shape.ts';
 import { manyToManyOf } from './members.ts';
@@ -19,7 +19,7 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
   const keys = links.map(({ name }) => `,${JSON.stringify(name)}:`);
   let last: string | undefined;
   for (;;) {
-    const after: Sql = last === undefined ? raw('TRUE') : sql`t.id > ${param('uuid', last)}`;
+    const after: Sql = last === undefined ? raw('TRUE') : sql`t.id > ${uuid(last)}`;
     const rows = await q.rows(sql`
       SELECT ${columns}
         FROM ${tableOf(collection)} AS t

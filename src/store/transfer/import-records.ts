@@ -1,6 +1,6 @@
 /** Records of a file into a collection: all or none, with every fault at its line. */
 import type { Collection, Schema } from '../../schema/model.ts';
-import { param, raw, sql } from '../../sql.ts';
+import { param, raw, sql, text } from '../../sql.ts';
 import type { Database, Transaction } from '../database/contract.ts';
 import { type ImportFault, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 import { Staging } from './staging.ts';
@@ -191,7 +191,7 @@ class ImportProgress {
   }
 
   get #where() {
-    return sql`collection = ${param('text', this.#collection)} AND name = ${param('text', this.#name)}`;
+    return sql`collection = ${text(this.#collection)} AND name = ${text(this.#name)}`;
   }
 
   async read(db: Database): Promise<number> {
@@ -202,7 +202,7 @@ class ImportProgress {
   async write(tx: Transaction, records: number): Promise<void> {
     await tx.run(sql`
       INSERT INTO "bylaw_imports" (collection, name, records)
-      VALUES (${param('text', this.#collection)}, ${param('text', this.#name)}, ${param('int8', records)})
+      VALUES (${text(this.#collection)}, ${text(this.#name)}, ${param('int8', records)})
       ON CONFLICT (collection, name) DO UPDATE SET records = excluded.records`);
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { tableOf } from '../records/record-shape.ts';
@@ -198,7 +198,7 @@ export class Staging {
           sql`
           SELECT l.line, l.target::text
             FROM ${LINKS} AS l
-           WHERE l.relation = ${param('text', name)} AND NOT ${this.#exists(collection, raw('l.target'))}`,
+           WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`,
           (id) => `\`${name}\`: there is no record ${id} in \`${collection}\``,
         )),
       );
@@ -238,7 +238,7 @@ export class Staging {
 
   /** What the file leaves out stays. */
   #update(table: Sql, now: string): Promise<number> {
-    const isGiven = (name: string): Sql => sql`${param('text', name)} = ANY(string_to_array(s.given, ','))`;
+    const isGiven = (name: string): Sql => sql`${text(name)} = ANY(string_to_array(s.given, ','))`;
     const set = this.#members
       .filter(({ name }) => name !== 'id')
       .map(({ name, column }) => {
@@ -255,7 +255,7 @@ export class Staging {
 
   async #writeLinks({ name, linkTable, sourceColumn, targetColumn }: ManyToMany): Promise<void> {
     const [table, source, target] = [ident(linkTable), ident(sourceColumn), ident(targetColumn)];
-    const relation = param('text', name);
+    const relation = text(name);
     await this.#tx.run(sql`
       DELETE FROM ${table} AS l
        USING ${STAGE} AS s
