@@ -152,7 +152,7 @@ export class AccessTokens {
   }
 
   async #load(): Promise<void> {
-    const began = Date.now();
+    const began = performance.now();
     const known = new Map(this.#keys.map((key) => [key.kid, key]));
     const rows = await this.#signingKeys.read();
     const outcomes = await Promise.allSettled(
@@ -170,7 +170,7 @@ export class AccessTokens {
   }
 
   async #refresh(maxAge: number): Promise<void> {
-    if (Date.now() - this.#loadedAt > maxAge) await this.#loadOnce();
+    if (performance.now() - this.#loadedAt > maxAge) await this.#loadOnce();
   }
 
   async #publicKey(kid: unknown): Promise<CryptoKey> {

@@ -85,7 +85,8 @@ function limiterClient(db: Database) {
     async query({ text: statementText, values }: LimiterStatement) {
       const statement = toSql(statementText, values);
       if (statementText.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
-      const rows = (await db.rows(statement)).map(([points, expire]) => ({
+      const isRead = statementText.trimStart().startsWith('SELECT');
+      const rows = (await (isRead ? db.urgent.rows(statement) : db.write(statement))).map(([points, expire]) => ({
         points: Number(points),
         expire: Number(expire),
       }));

@@ -175,7 +175,7 @@ export class Authenticator {
 
   #recent(id: string): KnownSession | undefined {
     const entry = this.#known.get(id);
-    return entry !== undefined && Date.now() - entry.at < this.#ttl ? entry : undefined;
+    return entry !== undefined && performance.now() - entry.at < this.#ttl ? entry : undefined;
   }
 
   /** Concurrent requests of one session share a read. */
@@ -189,9 +189,9 @@ export class Authenticator {
   }
 
   async #read(session: SessionKey): Promise<KnownSession | undefined> {
-    const at = Date.now();
+    const at = performance.now();
     const changes = this.#changes;
-    const state = await this.#parts.sessions.stateOf(this.#parts.db, session);
+    const state = await this.#parts.sessions.stateOf(this.#parts.db.urgent, session);
     if (state === undefined) return undefined;
     const entry = this.#toKnown(state, at);
     if (changes === this.#changes) this.#known.set(state.sessionId, entry);

@@ -62,8 +62,8 @@ export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
   }
   let found: { readonly at: number; readonly endpoints: Promise<Endpoints> } | undefined;
   return () => {
-    if (found === undefined || Date.now() - found.at > FRESH_MS) {
-      const asked = { at: Date.now(), endpoints: discover(provider, issuer) };
+    if (found === undefined || performance.now() - found.at > FRESH_MS) {
+      const asked = { at: performance.now(), endpoints: discover(provider, issuer) };
       found = asked;
       asked.endpoints.catch(() => {
         if (found === asked) found = undefined;

@@ -147,7 +147,7 @@ export class OAuth {
   async #takeFlow({ provider, query, cookie }: OAuthCallback): Promise<TakenFlow> {
     const lost = 'this sign-in was not started in this browser, has expired, or was finished before; start again';
     if (cookie === undefined || !isSecret(cookie)) throw failed(lost);
-    const [cells] = await this.#parts.db.rows(sql`
+    const [cells] = await this.#parts.db.write(sql`
       DELETE FROM "_auth_flows"
        WHERE hash = ${text(hashSecret(cookie))}
          AND provider = ${text(provider)}

@@ -41,7 +41,7 @@ export class SigningKeys {
 
   /** Those that verify, oldest first. */
   async read(): Promise<readonly KeyRow[]> {
-    const rows = await this.#db.rows(sql`
+    const rows = await this.#db.urgent.rows(sql`
       SELECT kid, private_jwk, (extract(epoch FROM active_at) * 1000)::int8
         FROM "_auth_keys"
        WHERE retired_at IS NULL

@@ -14,6 +14,7 @@ import { addressReader } from '../http/address.ts';
 import type { App } from '../http/app.ts';
 import type { ArrivalLimits } from '../http/arrival.ts';
 import { jsonBodyReader } from '../http/body.ts';
+import { InFlight } from '../http/in-flight.ts';
 import type { Log } from '../http/log.ts';
 import { createMetrics } from '../http/metrics.ts';
 import { PublicFiles } from '../http/public-files.ts';
@@ -116,6 +117,7 @@ class Apps {
   /** With port 0, the base URL is written into it later. */
   readonly #config: Config;
   readonly #passwords: PasswordPool;
+  readonly #inFlight = new InFlight();
 
   constructor(parts: ServiceParts, config: Config) {
     this.#parts = parts;
@@ -157,6 +159,7 @@ class Apps {
       db,
       records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
       log: log.logger,
+      inFlight: this.#inFlight,
       addressOf: addressReader(schema.proxies),
       document: memoized(() => openapiOf(schema, routes, packageVersion())),
       readJson: jsonBodyReader(schema.limits.body, arrival?.bodyMs),

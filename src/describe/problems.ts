@@ -12,7 +12,7 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'internal',
   'unavailable',
 ];
-const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token'];
+const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token', 'rate_limited'];
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of the route, of its door and of its body. */

@@ -7,6 +7,7 @@ import type { Database } from '../store/database/contract.ts';
 import type { Records } from '../store/records/records.ts';
 import type { AddressReader } from './address.ts';
 import type { BodyReader } from './body.ts';
+import type { InFlight } from './in-flight.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { PublicFiles } from './public-files.ts';
@@ -20,6 +21,7 @@ export interface App {
   readonly auth: Auth;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly inFlight: InFlight;
   /** The client's address; `X-Forwarded-For` counts from configured proxies only. */
   readonly addressOf: AddressReader;
   /** The OpenAPI document of the routes. */

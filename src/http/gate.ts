@@ -49,6 +49,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   const caller = await callerAt(door, exchange);
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
+  if (caller !== undefined) app.inFlight.enter(caller.id, ctx.res);
   // A response is private to its caller, unless the handler sets another header.
   if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');
   const collection = collectionAt(door, exchange);

@@ -7,7 +7,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import Koa, { type Context, type Next } from 'koa';
 import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
-import { StoreError } from '../store/database/contract.ts';
+import { QueueFull, StoreError } from '../store/database/contract.ts';
 import { Refusal } from '../store/refusal.ts';
 import type { App } from './app.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, limitArrivals, MAX_REQUEST_MS } from './arrival.ts';
@@ -162,7 +162,14 @@ async function checkHead(ctx: Context, next: Next): Promise<void> {
 /** Errors of other rooms as problems. */
 function translate(error: unknown): Problem | undefined {
   if (error instanceof Refusal) return problemOf(error);
-  if (error instanceof StoreError && error.kind === 'unavailable') {
+  if (error instanceof QueueFull) {
+    const headers = { 'Retry-After': String(error.retryAfter) };
+    return new Problem('unavailable', `too many requests wait for the database; try again in ${error.retryAfter} s`, {
+      headers,
+      cause: error,
+    });
+  }
+  if (error instanceof StoreError && isOfUnavailable(error)) {
     return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
   }
   if (error instanceof StorageUnavailable) {
@@ -171,3 +178,6 @@ function translate(error: unknown): Problem | undefined {
   if (error instanceof URIError) return notFound();
   return undefined;
 }
+
+/** A time limit that no route turned into an error of its own is one of the service. */
+const isOfUnavailable = ({ kind }: StoreError): boolean => kind === 'unavailable' || kind === 'time_limit';

@@ -124,7 +124,15 @@ describe('problems', () => {
     expect(codesOf('post /api/auth/login', 401)).toEqual(['invalid_credentials']);
     expect(codesOf('post /api/auth/login', 403)).toEqual(['cross_origin']);
     expect(codesOf('delete /api/posts/{id}', 403)).toEqual(['forbidden', 'cross_origin']);
-    expect(Object.keys(operation('get /api/posts').responses)).toEqual(['200', '400', '401', '403', '406', 'default']);
+    expect(Object.keys(operation('get /api/posts').responses)).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '406',
+      '429',
+      'default',
+    ]);
     expect(Object.keys(operation('post /api/posts').responses)).toEqual([
       '201',
       '400',
@@ -134,6 +142,7 @@ describe('problems', () => {
       '413',
       '415',
       '422',
+      '429',
       'default',
     ]);
     // Of its unique email, and of an admin.

@@ -1,7 +1,7 @@
 /** S11: names of prepared statements cannot run out, and what a connection keeps is bounded. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { param, raw, type Sql, sql } from '../../src/sql.ts';
-import type { Database, Queryable } from '../../src/store/database/contract.ts';
+import type { Database, Queryable, Reader } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { KINDS, type Kind, openKind, postgresUrl, World } from '../store/world.ts';
 import { emptySnapshot } from '../support/embedded.ts';
@@ -148,12 +148,17 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
     rows: (statement) => q.rows(seen(statement)),
     run: (statement) => q.run(seen(statement)),
   });
+  const reading = (reader: Reader): Reader => ({
+    ...over(reader),
+    slowRows: (statement, limitMs) => reader.slowRows(seen(statement), limitMs),
+  });
   return {
-    ...over(db),
+    ...reading(db),
     kind: db.kind,
-    replica: over(db),
+    replica: reading(db),
+    urgent: over(db.urgent),
     write: (statement) => db.write(seen(statement)),
-    transaction: (work) => db.transaction((tx) => work({ ...over(tx), inTransaction: true })),
+    transaction: (work, options) => db.transaction((tx) => work({ ...over(tx), inTransaction: true }), options),
     listen: db.listen,
     notify: db.notify,
     ping: db.ping,

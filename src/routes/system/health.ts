@@ -35,9 +35,27 @@ export const readyz = route({
   },
 });
 
+/** Milliseconds. What asks for readiness gives up soon, too. */
+const PATIENCE_MS = 1_000;
+
 async function checkReady({ db, schema }: App): Promise<void> {
-  await db.ping();
-  if (!(await isCurrent(db, schema))) {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new Problem('unavailable', 'the database does not answer', { headers: { 'Retry-After': '5' } })),
+    PATIENCE_MS,
+  );
+  const isReady = isCurrent(db.urgent, schema);
+  // It may fail after the answer.
+  isReady.catch(() => undefined);
+  try {
+    await requireCurrent(Promise.race([isReady, late]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function requireCurrent(isReady: Promise<boolean>): Promise<void> {
+  if (!(await isReady)) {
     throw new Problem('unavailable', 'the database holds the tables of another schema', {
       headers: { 'Retry-After': '5' },
     });

@@ -14,24 +14,44 @@ export interface Queryable {
   run(statement: Sql): Promise<number>;
 }
 
+/** What reads, outside transactions. */
+export interface Reader extends Queryable {
+  /**
+   * For a SELECT that is expected to take long: a few run at once, and none holds up `rows`. With
+   * `limitMs`, a statement that takes longer is cancelled and fails as `time_limit`; the embedded
+   * database cannot cancel.
+   */
+  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]>;
+}
+
+export interface TransactionOptions {
+  /** For what may take hours: no statement has a time limit. */
+  readonly unlimited?: boolean;
+}
+
 export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
 
-export interface Database extends Queryable {
+export interface Database extends Reader {
   readonly kind: 'embedded' | 'postgres';
   /** For reads that may lag behind like a replica does; this database itself if there is none. */
-  readonly replica: Queryable;
+  readonly replica: Reader;
   /**
-   * The rows of one statement that writes, in its own transaction. In `rows`, its wait for a lock
-   * would hold up others.
+   * For SELECTs that every request depends on, such as sessions: connections that nothing else is
+   * sent on.
+   */
+  readonly urgent: Queryable;
+  /**
+   * The rows of one statement that writes, in its own transaction. `rows` takes SELECTs only, which
+   * it may send twice.
    */
   write(statement: Sql): Promise<readonly Cells[]>;
   /**
    * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures
    * and deadlocks are retried up to 3 times. `work` must use the given transaction only.
    */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(
     channel: string,
@@ -51,17 +71,33 @@ export interface Violated {
   readonly columns: readonly string[];
 }
 
+/** `time_limit`: the statement took longer than its caller allows. */
+type StoreErrorKind = 'unique' | 'foreign_key' | 'unavailable' | 'time_limit';
+
 /**
  * A unique constraint or a foreign key was violated, or the database cannot be reached. Mapped from
  * SQLSTATE in one place.
  */
 export class StoreError extends Error {
-  readonly kind: 'unique' | 'foreign_key' | 'unavailable';
+  readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;
-  constructor(kind: 'unique' | 'foreign_key' | 'unavailable', violated?: Violated, cause?: unknown) {
+  constructor(kind: StoreErrorKind, violated?: Violated, cause?: unknown) {
     super(`${kind}${violated === undefined ? '' : ` (${violated.constraint})`}`, { cause });
     this.name = 'StoreError';
     this.kind = kind;
     this.violated = violated;
+  }
+}
+
+/**
+ * The database is reached, but so many statements wait for it that another would be answered too
+ * late.
+ */
+export class QueueFull extends StoreError {
+  /** Seconds until another try is worth it. */
+  readonly retryAfter: number;
+  constructor(waitMs: number) {
+    super('unavailable', undefined, new Error('the queue is full'));
+    this.retryAfter = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 }

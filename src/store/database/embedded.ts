@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
-import { type Database, StoreError } from './contract.ts';
+import type { Database } from './contract.ts';
 import { EngineStream } from './engine-stream.ts';
 import { lockFolder } from './folder-lock.ts';
 import { notifyStatement, PING } from './postgres.ts';
+import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
@@ -19,7 +20,10 @@ export interface EmbeddedOptions {
   /** In memory without it. */
   readonly dataDir?: string;
   readonly searchPath?: string;
-  /** The initial content of one in memory, from `dumpDataDir`: several times faster to read than to make. */
+  /**
+   * The initial content of one in memory, from `dumpDataDir`: several times faster to read than to
+   * make.
+   */
   readonly snapshot?: Blob;
   readonly preparedStatements?: number;
 }
@@ -71,25 +75,33 @@ async function connect(engine: PGlite, searchPath: string | undefined): Promise<
 
 /** First come, first served. */
 class Turns {
+  readonly #estimate = new QueueEstimate(1, MAX_QUEUED);
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
   async take(): Promise<() => void> {
-    if (this.#waiting >= MAX_QUEUED) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
+    this.#estimate.admit(this.#waiting);
     this.#waiting++;
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
     await before;
     this.#waiting--;
-    return resolve;
+    const since = performance.now();
+    return () => {
+      this.#estimate.note(performance.now() - since);
+      resolve();
+    };
   }
 }
 
 function databaseOn(client: pg.Client, statements: Statements, close: () => Promise<void>): Database {
   const turns = new Turns();
   const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement);
-  const lease = async (): Promise<Lease> => ({ client, send, release: await turns.take() });
+  const lease = async (): Promise<Lease> => {
+    const release = await turns.take();
+    return { command: (text) => client.query(text), send, release };
+  };
 
   async function once(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
@@ -110,9 +122,13 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
       return database;
     },
     rows,
+    slowRows: (statement) => rows(statement),
+    get urgent() {
+      return database;
+    },
     run: async (statement) => (await once(statement)).count,
     write: rows,
-    transaction: (work) => transact(lease, work),
+    transaction: (work, options) => transact(lease, work, options),
     listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),
     async notify(channel, payload) {
       await rows(notifyStatement(channel, payload));

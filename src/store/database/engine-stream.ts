@@ -8,7 +8,9 @@ import type { PGlite } from '@electric-sql/pglite';
 
 type Done = (error?: Error | null) => void;
 
-/** AuthenticationOk, ReadyForQuery: the engine is in this process, and there is nothing to agree on. */
+/**
+ * AuthenticationOk, ReadyForQuery: the engine is in this process, and there is nothing to agree on.
+ */
 const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
 const TERMINATE = 0x58;
 

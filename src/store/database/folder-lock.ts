@@ -49,7 +49,8 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     if (last !== undefined && !(await isFree(folder, last))) continue;
     const own = last === undefined ? 0 : last + 1;
     if (!(await createOnce(folder, own, text))) continue;
-    // INVARIANT: a process that was slow to come here sees the later generation, and gives its own up.
+    // INVARIANT: a process that was slow to come here sees the later generation, and gives its own
+    // up.
     if ((await newestGeneration(folder)) === own) return hold(folder, own);
     await rm(pathOf(folder, own), { force: true });
   }

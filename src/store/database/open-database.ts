@@ -15,6 +15,7 @@ export interface OpenOptions {
   readonly searchPath?: string;
   readonly poolSize?: number;
   readonly pipelines?: number;
+  readonly slowReads?: number;
   readonly preparedStatements?: number;
 }
 

@@ -1,131 +1,227 @@
 /**
- * Reads over a few connections on which statements are sent without waiting for the answers before them.
- * Each slot connects at its first use and again after a loss; a SELECT that a loss caught is asked once more.
+ * SELECTs over a few connections on which statements are sent without waiting for the answers
+ * before them. A statement that does not answer soon keeps its connection for itself: another one
+ * takes its place, and what stood behind it is sent again there. A SELECT that a loss caught is
+ * asked once more.
  */
-import pg from 'pg';
+import type pg from 'pg';
+import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
-import { type Cells, StoreError } from './contract.ts';
+import { type Cells, QueueFull, StoreError } from './contract.ts';
+import { type Asked, Line } from './line.ts';
+import type { SlowShapes } from './slow-shapes.ts';
 import type { Statements } from './statements.ts';
-import { isConnectionLoss, isStalePlan, toStoreError } from './to-store-error.ts';
-import { mustNotHoldConnection } from './transaction.ts';
+import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
-/** Above it, an answer would come too late to be of use. */
+/** Statements that wait on one connection. Above it, an answer would come too late to be of use. */
 const MAX_PENDING = 2_000;
+/** Milliseconds that a statement may keep others waiting. */
+const PATIENCE_MS = 20;
+const TICK_MS = 10;
+/** A tick that comes later than this shows that the program was held up, not the database. */
+const LATE_MS = 5;
+/** What a withdrawal counts as in the average of a shape: two in a row make it slow. */
+const WITHDRAWN_MS = 45;
 
-interface PipelineSlot {
-  pending: number;
-  client: pg.Client | undefined;
-  connecting: Promise<pg.Client> | undefined;
+export interface PipelineOptions {
+  readonly connect: () => Promise<pg.Client>;
+  readonly statements: Statements;
+  readonly shapes: SlowShapes;
+  /** Connections that are shared. */
+  readonly size: number;
+  /** Connections that slow statements may keep for themselves besides. */
+  readonly mostPrivate: number;
+  /** Milliseconds after which a connection that does not answer is given up. */
+  readonly deadlineMs: number;
+  /** Takes a slow statement when no more connections may be kept. Without it, the others wait. */
+  readonly overflow?: (statement: Sql) => Promise<readonly Cells[]>;
+}
+
+interface Slot {
+  /** Statements that wait for the connection to be made. */
+  queued: number;
+  line: Line | undefined;
+  connecting: Promise<Line> | undefined;
 }
 
 export class Pipeline {
-  readonly #config: pg.ClientConfig;
-  readonly #statements: Statements;
-  readonly #slots: PipelineSlot[];
+  readonly #options: PipelineOptions;
+  readonly #slots: readonly Slot[];
+  readonly #privates = new Set<Line>();
+  #timer: NodeJS.Timeout | undefined;
+  #nextTick = 0;
   #closed = false;
 
-  constructor(config: pg.ClientConfig, statements: Statements, size: number) {
-    this.#config = config;
-    this.#statements = statements;
-    this.#slots = Array.from({ length: size }, () => ({ pending: 0, client: undefined, connecting: undefined }));
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#slots = Array.from({ length: options.size }, () => ({ queued: 0, line: undefined, connecting: undefined }));
   }
 
-  async rows(statement: Sql): Promise<readonly Cells[]> {
-    mustNotHoldConnection();
-    try {
-      return await this.#ask(statement);
-    } catch (error) {
-      if (this.#closed || !(isConnectionLoss(error) || isStalePlan(error)) || !isSelect(statement)) {
-        throw toStoreError(error);
-      }
-    }
-    try {
-      return await this.#ask(statement);
-    } catch (error) {
-      throw toStoreError(error);
-    }
+  rows(statement: Sql): Promise<readonly Cells[]> {
+    invariant(isSelect(statement), 'only SELECTs can be asked twice');
+    return new Promise((resolve, reject) => {
+      this.#dispatch({
+        statement,
+        lines: 0,
+        losses: 0,
+        isDone: false,
+        resolve: ({ rows }) => resolve(rows),
+        reject,
+      });
+    });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all(
-      this.#slots.map(async (slot) => {
-        const client = slot.client ?? (await slot.connecting?.catch(() => undefined));
-        await client?.end();
-      }),
-    );
+    clearTimeout(this.#timer);
+    const lines = this.#slots.map(async (slot) => slot.line ?? (await slot.connecting?.catch(() => undefined)));
+    await Promise.all([...lines, ...this.#privates].map(async (line) => (await line)?.end()));
   }
 
-  async #ask(statement: Sql): Promise<readonly Cells[]> {
+  #dispatch(asked: Asked): void {
     const slot = this.#leastBusy();
-    if (slot.pending >= MAX_PENDING) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
-    slot.pending++;
-    try {
-      const client = slot.client ?? (await this.#connect(slot));
-      return await this.#query(slot, client, statement);
-    } finally {
-      slot.pending--;
+    if (pendingOf(slot) >= MAX_PENDING) {
+      asked.reject(new QueueFull(1_000));
+      return;
     }
+    this.#watch();
+    asked.lines++;
+    if (slot.line === undefined) void this.#sendOnceConnected(slot, asked);
+    else slot.line.send(asked);
   }
 
-  async #query(slot: PipelineSlot, client: pg.Client, statement: Sql): Promise<readonly Cells[]> {
+  async #sendOnceConnected(slot: Slot, asked: Asked): Promise<void> {
+    slot.queued++;
     try {
-      gather(client);
-      return (await this.#statements.send(client, statement)).rows;
+      const line = await this.#connect(slot);
+      slot.queued--;
+      line.send(asked);
     } catch (error) {
-      if (isConnectionLoss(error) || isStalePlan(error)) discard(slot, client);
-      throw error;
+      slot.queued--;
+      asked.lines--;
+      this.#fail(asked, error);
     }
   }
 
-  #leastBusy(): PipelineSlot {
+  #leastBusy(): Slot {
     let best = this.#slots[0]!;
-    for (const slot of this.#slots) if (slot.pending < best.pending) best = slot;
+    for (const slot of this.#slots) if (pendingOf(slot) < pendingOf(best)) best = slot;
     return best;
   }
 
-  #connect(slot: PipelineSlot): Promise<pg.Client> {
+  #connect(slot: Slot): Promise<Line> {
     slot.connecting ??= this.#open(slot).finally(() => {
       slot.connecting = undefined;
     });
     return slot.connecting;
   }
 
-  async #open(slot: PipelineSlot): Promise<pg.Client> {
+  async #open(slot: Slot): Promise<Line> {
     if (this.#closed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
-    const client = new pg.Client({ ...this.#config, pipeline: true } as pg.ClientConfig);
-    client.on('error', () => discard(slot, client));
-    client.on('end', () => discard(slot, client));
-    await client.connect();
-    slot.client = client;
-    return client;
+    const client = await this.#options.connect();
+    const line = new Line(client, this.#options.statements, {
+      answered: (from, asked, took) => this.#answered(from, asked, took),
+      failed: (from, asked, error) => {
+        if (isConnectionLoss(error) || isStalePlan(error)) this.#discard(from);
+        this.#fail(asked, error);
+      },
+    });
+    client.on('error', () => this.#discard(line));
+    client.on('end', () => this.#discard(line));
+    slot.line = line;
+    return line;
+  }
+
+  #answered(line: Line, asked: Asked, took: number): void {
+    asked.isDone = true;
+    this.#options.shapes.note(asked.statement.text, took);
+    if (line.isPrivate && line.pending === 0) this.#release(line);
+  }
+
+  #fail(asked: Asked, error: unknown): void {
+    // Another line still has it.
+    if (asked.isDone || asked.lines > 0) return;
+    const mayRetry = !this.#closed && asked.losses === 0 && (isConnectionLoss(error) || isTransient(error));
+    if (mayRetry) {
+      asked.losses++;
+      this.#dispatch(asked);
+      return;
+    }
+    asked.isDone = true;
+    asked.reject(toStoreError(error));
+  }
+
+  /** A private line that is idle is shared again where one is missing. */
+  #release(line: Line): void {
+    this.#privates.delete(line);
+    const place = this.#slots.find((slot) => slot.line === undefined && slot.connecting === undefined);
+    if (place === undefined || this.#closed) {
+      line.end().catch(() => undefined);
+      return;
+    }
+    line.isPrivate = false;
+    place.line = line;
+  }
+
+  /** What is under way on it still gets its answer or its error; new statements go elsewhere. */
+  #discard(line: Line): void {
+    this.#privates.delete(line);
+    for (const slot of this.#slots) if (slot.line === line) slot.line = undefined;
+    line.end().catch(() => undefined);
+  }
+
+  // ---------------------------------------------------------------- waiting
+
+  #watch(): void {
+    if (this.#timer !== undefined) return;
+    this.#nextTick = performance.now() + TICK_MS;
+    this.#timer = setTimeout(() => this.#tick(), TICK_MS);
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    const late = now - this.#nextTick;
+    const lines = [...this.#slots.flatMap(({ line }) => line ?? []), ...this.#privates];
+    if (late > LATE_MS) for (const line of lines) line.forgive(late);
+    else for (const line of lines) this.#look(line, now);
+    if (lines.some(({ pending }) => pending > 0) || this.#slots.some(({ queued }) => queued > 0)) this.#watch();
+  }
+
+  #look(line: Line, now: number): void {
+    const age = line.headAge(now);
+    if (age > this.#options.deadlineMs) line.destroy();
+    else if (age > PATIENCE_MS && !line.isPrivate) this.#withdraw(line);
+  }
+
+  /** The first statement keeps the line; what is behind it goes elsewhere. */
+  #withdraw(line: Line): void {
+    const { mostPrivate, overflow, shapes } = this.#options;
+    const isFull = this.#privates.size >= mostPrivate;
+    if (isFull && overflow === undefined) return;
+    for (const slot of this.#slots) if (slot.line === line) slot.line = undefined;
+    const { first, behind } = line.withdraw();
+    shapes.note(first.statement.text, WITHDRAWN_MS);
+    this.#privates.add(line);
+    for (const asked of behind) {
+      if (overflow !== undefined && shapes.isSlow(asked.statement.text)) hand(asked, overflow);
+      else this.#dispatch(asked);
+    }
+    if (!isFull) return;
+    // Too many are kept: the statement starts again where slow ones wait for each other.
+    hand(first, overflow!);
+    line.destroy();
   }
 }
 
-function isSelect(statement: Sql): boolean {
+/** Whatever becomes of it on a line is of no interest any more. */
+function hand(asked: Asked, overflow: NonNullable<PipelineOptions['overflow']>): void {
+  asked.isDone = true;
+  overflow(asked.statement).then((rows) => asked.resolve({ rows, count: rows.length }), asked.reject);
+}
+
+const pendingOf = ({ queued, line }: Slot): number => queued + (line?.pending ?? 0);
+
+export function isSelect(statement: Sql): boolean {
   return /^\s*SELECT\b/i.test(statement.text);
-}
-
-interface Corkable {
-  readonly writableCorked: number;
-  cork(): void;
-  uncork(): void;
-}
-
-/**
- * Statements of one turn of the event loop go out in one write: the call costs as much as the rest
- * of a small read.
- */
-function gather(client: pg.Client): void {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Corkable } }).connection;
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  setImmediate(() => stream.uncork());
-}
-
-/** What is under way on it still gets its answer or its error; new statements go elsewhere. */
-function discard(slot: PipelineSlot, client: pg.Client): void {
-  if (slot.client !== client) return;
-  slot.client = undefined;
-  client.end().catch(() => undefined);
 }

@@ -1,13 +1,17 @@
 /**
- * A PostgreSQL server: a pool for transactions, and a few pipelined connections for reads, on which
- * requests share round trips. Nothing here needs a session to last between statements, so a pooler
+ * A PostgreSQL server: a pool for transactions, and lanes of connections for reads, so that nothing
+ * slow holds up anything else. Nothing here needs a session to last between statements, so a pooler
  * in transaction mode may stand in between.
  */
 import pg from 'pg';
 import { raw, type Sql, sql, text } from '../../sql.ts';
-import { type Database, type Queryable, StoreError } from './contract.ts';
+import { type Database, type Reader, StoreError } from './contract.ts';
+import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
+import { GRACE_MS, Reads } from './reads.ts';
+import { Silence } from './silence.ts';
+import { SlowShapes } from './slow-shapes.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
@@ -17,15 +21,21 @@ export interface PostgresOptions {
   readonly replicaUrl?: string;
   /** The schema that holds the tables; the server's default otherwise. */
   readonly searchPath?: string;
-  /** Connections for transactions (default 10), and for reads (default 4). */
+  /**
+   * Connections for transactions (default 10), for reads (default 4), and for slow reads (default
+   * 4).
+   */
   readonly poolSize?: number;
   readonly pipelines?: number;
+  readonly slowReads?: number;
   /** How many prepared statements a connection keeps (default 256). */
   readonly preparedStatements?: number;
 }
 
-const MAX_WAITING = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Milliseconds of silence after which the kernel asks whether the other end is there. */
+const KEEP_ALIVE_MS = 10_000;
+const TIME_LIMIT_MS = 15_000;
 
 /**
  * Settings of every connection, independent of the server's, so that cells have one format. Times
@@ -36,47 +46,51 @@ const SESSION: Readonly<Record<string, string>> = {
   DateStyle: 'ISO',
   bytea_output: 'hex',
   extra_float_digits: '1',
-  statement_timeout: '15000',
+  statement_timeout: String(TIME_LIMIT_MS),
   idle_in_transaction_session_timeout: '30000',
 };
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const primary = clientConfigOf(options.url, options.searchPath);
-  const pipelines = options.pipelines ?? 4;
-  const pool = new pg.Pool({ ...primary, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 });
-  // An idle connection that breaks is the pool's own affair: it is replaced at the next use.
-  pool.on('error', () => undefined);
-  // One that breaks in use fails the statement under way or the next; unheard, its event would end
-  // the process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
   const statements = new Statements(options.preparedStatements);
-  const reads = new Pipeline(primary, statements, pipelines);
-  const stale = options.replicaUrl
-    ? new Pipeline(clientConfigOf(options.replicaUrl, options.searchPath), statements, pipelines)
-    : undefined;
-  const listener = new Listener(primary);
-  const lease = () => leaseFrom(pool, statements);
+  const primary = new Server(options.url, statements, options);
+  const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, statements, options);
+  const transactions = primary.pool(options.poolSize ?? 10);
+  const urgent = primary.urgent();
+  const listener = new Listener(primary.config);
+  const lease = (unlimited = false) => transactions.lease(unlimited ? undefined : TIME_LIMIT_MS + GRACE_MS);
   const run = async (statement: Sql) => (await retried(() => once(lease, statement))).count;
-  const replica: Queryable | undefined = stale && { rows: (s) => stale.rows(s), run };
+  const replica: Reader | undefined = standby && {
+    rows: (statement) => standby.reads.rows(statement),
+    slowRows: (statement, limitMs) => standby.reads.slowRows(statement, limitMs),
+    run,
+  };
 
   const database: Database = {
     kind: 'postgres',
     get replica() {
       return replica ?? database;
     },
-    rows: (statement) => reads.rows(statement),
+    urgent: {
+      async rows(statement) {
+        mustNotHoldConnection();
+        return urgent.rows(statement);
+      },
+      run,
+    },
+    rows: (statement) => primary.reads.rows(statement),
+    slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
     run,
     write: async (statement) => (await retried(() => once(lease, statement))).rows,
-    transaction: (work) => transact(lease, work),
+    transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
     listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
     async notify(channel, payload) {
-      await reads.rows(notifyStatement(channel, payload));
+      await urgent.rows(notifyStatement(channel, payload));
     },
     async ping() {
-      await reads.rows(PING);
+      await urgent.rows(PING);
     },
     async close() {
-      await Promise.all([pool.end(), reads.close(), stale?.close(), listener.close()]);
+      await Promise.all([transactions.close(), urgent.close(), primary.close(), standby?.close(), listener.close()]);
     },
   };
   try {
@@ -86,6 +100,64 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     throw error;
   }
   return database;
+}
+
+/** The connections to one server. */
+class Server {
+  readonly config: pg.ClientConfig;
+  readonly reads: Reads;
+  readonly #statements: Statements;
+  readonly #silence: Silence;
+  readonly #slowPool: LeasePool;
+
+  constructor(url: string, statements: Statements, { searchPath, pipelines = 4, slowReads = 4 }: PostgresOptions) {
+    this.config = clientConfigOf(url, searchPath);
+    this.#statements = statements;
+    this.#silence = new Silence(this.config);
+    this.#slowPool = this.pool(slowReads);
+    this.reads = new Reads({
+      connect: () => this.#connect(),
+      statements,
+      slowPool: this.#slowPool,
+      size: pipelines,
+      mostPrivate: pipelines,
+      timeLimit: TIME_LIMIT_MS,
+    });
+  }
+
+  pool(size: number): LeasePool {
+    return new LeasePool({
+      config: this.config,
+      size,
+      statements: this.#statements,
+      onConnect: (client) => this.#silence.watch(client),
+    });
+  }
+
+  urgent(): Pipeline {
+    return new Pipeline({
+      connect: () => this.#connect(),
+      statements: this.#statements,
+      shapes: new SlowShapes(),
+      size: 1,
+      mostPrivate: 1,
+      deadlineMs: TIME_LIMIT_MS + GRACE_MS,
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#silence.close();
+    await Promise.all([this.reads.close(), this.#slowPool.close()]);
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client({ ...this.config, pipeline: true } as pg.ClientConfig);
+    // Until the pipeline listens.
+    client.on('error', () => undefined);
+    await client.connect();
+    this.#silence.watch(client);
+    return client;
+  }
 }
 
 function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientConfig {
@@ -101,23 +173,10 @@ function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientC
     connectionString: `${address}${rest}`,
     options,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'bylaw',
   };
-}
-
-async function leaseFrom(pool: pg.Pool, statements: Statements): Promise<Lease> {
-  if (pool.waitingCount >= MAX_WAITING) throw new StoreError('unavailable', undefined, new Error('the queue is full'));
-  try {
-    const client = await pool.connect();
-    return {
-      client,
-      send: (statement) => statements.send(client, statement),
-      release: (destroy) => client.release(destroy),
-    };
-  } catch (error) {
-    throw toStoreError(error);
-  }
 }
 
 /** One statement outside a transaction. What another try may cure keeps its own shape. */

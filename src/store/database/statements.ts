@@ -121,7 +121,8 @@ class PreparedNames {
     const isPrepared = this.#names.delete(name);
     this.#names.add(name);
     if (isPrepared) return true;
-    // A statement that failed may have been prepared all the same; closing an unknown name is not an error.
+    // A statement that failed may have been prepared all the same; closing an unknown name is not
+    // an error.
     this.#close(name);
     if (this.#names.size > this.#most) this.#evict();
     return false;
@@ -138,7 +139,10 @@ class PreparedNames {
     this.#close(oldest!);
   }
 
-  /** Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed transaction too. */
+  /**
+   * Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed
+   * transaction too.
+   */
   #close(name: string): void {
     delete this.#connection.parsedStatements[name];
     delete this.#connection.submittedNamedStatements[name];
@@ -163,7 +167,9 @@ export class Statements {
     return query.outcome;
   }
 
-  /** A text gets a name with its second use, so that shapes which are asked once displace nothing. */
+  /**
+   * A text gets a name with its second use, so that shapes which are asked once displace nothing.
+   */
   nameOf(text: string): string | undefined {
     const isKnown = this.#names.has(text);
     const name = isKnown ? (this.#names.get(text) ?? hashOf(text)) : undefined;

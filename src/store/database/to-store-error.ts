@@ -31,7 +31,7 @@ interface ServerError extends Error {
 }
 
 /** By its shape: the embedded database has a separate error class. */
-function isServerError(error: unknown): error is ServerError {
+export function isServerError(error: unknown): error is ServerError {
   if (!(error instanceof Error) || !('severity' in error)) return false;
   return 'code' in error && typeof error.code === 'string' && error.code.length === 5;
 }
@@ -70,6 +70,9 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
+
+/** By a time limit, or by somebody who may. */
+export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
 
 /** Trying the whole transaction again may succeed. */
 export function isTransient(error: unknown): boolean {

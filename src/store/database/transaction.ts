@@ -2,10 +2,9 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
-import type { Transaction } from './contract.ts';
+import type { Transaction, TransactionOptions } from './contract.ts';
 import type { Outcome } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
@@ -16,7 +15,8 @@ const ATTEMPTS = 4;
  * connection away.
  */
 export interface Lease {
-  readonly client: Pick<pg.ClientBase, 'query'>;
+  /** BEGIN, COMMIT, ROLLBACK and SET. Resolves with what PostgreSQL reports to have done. */
+  command(text: string): Promise<{ readonly command: string }>;
   send(statement: Sql): Promise<Outcome>;
   release(destroy: boolean): void;
 }
@@ -31,12 +31,20 @@ export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }
 
-export async function transact<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+export async function transact<T>(
+  lease: () => Promise<Lease>,
+  work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
   mustNotHoldConnection();
-  return retried(() => attemptOnce(lease, work));
+  const begin = options.unlimited === true ? 'BEGIN; SET LOCAL statement_timeout = 0' : 'BEGIN';
+  return retried(() => attemptOnce(lease, begin, work));
 }
 
-/** Retries errors that a retry can cure; other errors become a StoreError if they are of one of its kinds. */
+/**
+ * Retries errors that a retry can cure; other errors become a StoreError if they are of one of its
+ * kinds.
+ */
 export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
   for (let count = 1; ; count++) {
     try {
@@ -48,20 +56,24 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transaction) => Promise<T>): Promise<T> {
+async function attemptOnce<T>(
+  lease: () => Promise<Lease>,
+  begin: string,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
   const held = await lease();
   const scope = { open: true };
   let clean = false;
   try {
-    await held.client.query('BEGIN');
+    await held.command(begin);
     const result = await inside.run(scope, () => work(transactionOn(held)));
-    const end = await held.client.query('COMMIT');
+    const end = await held.command('COMMIT');
     clean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
     invariant(end.command === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
-    clean = (clean || (await rollBack(held.client))) && !isStalePlan(error);
+    clean = (clean || (await rollBack(held))) && !isStalePlan(error);
     throw error;
   } finally {
     scope.open = false;
@@ -70,9 +82,9 @@ async function attemptOnce<T>(lease: () => Promise<Lease>, work: (tx: Transactio
 }
 
 /** False when the connection cannot be used any more. */
-async function rollBack(client: Lease['client']): Promise<boolean> {
+async function rollBack(held: Lease): Promise<boolean> {
   try {
-    await client.query('ROLLBACK');
+    await held.command('ROLLBACK');
     return true;
   } catch {
     return false;

@@ -59,31 +59,33 @@ export async function planMigration(db: Database, schema: Schema, options: Migra
 /** What was done. Throws MigrationRefused. */
 export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
   const systemTables = options.systemTables ?? [];
-  return db.transaction(async (tx) => {
-    // The timeout of requests does not apply to long changes.
-    await tx.run(raw('SET LOCAL statement_timeout = 0'));
-    if (db.kind === 'postgres') await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
-    const steps = await stepsOf(tx, schema);
-    const missing = await missingSystemTables(tx, systemTables);
-    const migration = migrationOf(steps, missing);
-    if (options.allowDestructive !== true) {
-      const refused = await refusedOf(tx, steps, options.allows);
-      if (refused.length > 0) throw new MigrationRefused({ ...migration, destructive: refused });
-    }
-    for (const step of steps) await tx.run(raw(step.sql));
-    // Only those: a role without rights on the schema can serve a database that is current.
-    for (const statement of missing) await tx.run(statement);
-    await recordSchema(tx, schema);
-    await makeVersionKey(tx);
-    return migration;
-  });
+  return db.transaction(
+    async (tx) => {
+      if (db.kind === 'postgres') await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
+      const steps = await stepsOf(tx, schema);
+      const missing = await missingSystemTables(tx, systemTables);
+      const migration = migrationOf(steps, missing);
+      if (options.allowDestructive !== true) {
+        const refused = await refusedOf(tx, steps, options.allows);
+        if (refused.length > 0) throw new MigrationRefused({ ...migration, destructive: refused });
+      }
+      for (const step of steps) await tx.run(raw(step.sql));
+      // Only those: a role without rights on the schema can serve a database that is current.
+      for (const statement of missing) await tx.run(statement);
+      await recordSchema(tx, schema);
+      await makeVersionKey(tx);
+      return migration;
+      // The time limit of requests does not apply to long changes.
+    },
+    { unlimited: true },
+  );
 }
 
 /** Whether both schemas want the same tables, so that nothing lies to be migrated between them. */
 export const haveSameTables = (a: Schema, b: Schema): boolean => fingerprintOf(a) === fingerprintOf(b);
 
 /** Whether the last migration was to this schema: what readiness asks. */
-export async function isCurrent(db: Database, schema: Schema): Promise<boolean> {
+export async function isCurrent(db: Queryable, schema: Schema): Promise<boolean> {
   if (!(await tableExists(db, 'bylaw_schema'))) return false;
   const [row] = await db.rows(raw('SELECT fingerprint FROM bylaw_schema WHERE id = 1'));
   return row?.[0] === fingerprintOf(schema);

@@ -1,0 +1,61 @@
+/**
+ * A TCP door in front of a server. `silence` makes the connections that are open go dead without a
+ * word, as a lost host does; new ones work.
+ */
+import { createServer, connect as dial, type Socket } from 'node:net';
+
+export class SilentProxy {
+  /** Of the database, through the proxy. */
+  readonly url: string;
+  readonly #close: () => Promise<void>;
+  readonly #pairs: Set<readonly Socket[]>;
+
+  private constructor(url: string, pairs: Set<readonly Socket[]>, close: () => Promise<void>) {
+    this.url = url;
+    this.#pairs = pairs;
+    this.#close = close;
+  }
+
+  static async open(databaseUrl: string): Promise<SilentProxy> {
+    const target = new URL(databaseUrl.replace('@/', '@localhost/'));
+    const folder = target.searchParams.get('host');
+    const port = target.port === '' ? 5432 : Number(target.port);
+    const pairs = new Set<readonly Socket[]>();
+    const server = createServer((client) => {
+      const upstream = folder === null ? dial(port, target.hostname) : dial(`${folder}/.s.PGSQL.${port}`);
+      pairs.add([client, upstream]);
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        from.on('data', (bytes) => to.write(bytes));
+        from.on('error', () => undefined);
+        from.on('close', () => to.destroy());
+      }
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address() as { readonly port: number };
+    target.searchParams.delete('host');
+    target.host = `127.0.0.1:${address.port}`;
+    return new SilentProxy(target.href, pairs, async () => {
+      for (const socket of [...pairs].flat()) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    });
+  }
+
+  /** Returns how many connections went dead. What they were doing on the server ends there. */
+  silence(): number {
+    const count = this.#pairs.size;
+    for (const [client, upstream] of this.#pairs) {
+      for (const socket of [client!, upstream!]) socket.removeAllListeners('data').removeAllListeners('close');
+      client!.resume();
+      upstream!.destroy();
+    }
+    this.#pairs.clear();
+    return count;
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
