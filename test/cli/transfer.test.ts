@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, serve } from '../support/process.ts';
@@ -21,6 +22,7 @@ collections:
       parent: { kind: belongs_to, collection: nodes }
       tags: { kind: many_to_many, collection: tags }
   tags: { fields: { label: string } }
+  lines: { fields: { line: { type: int, unique: true }, given: string, is_stored: bool, size: int } }
 `;
 const id = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const STAMP = '2026-01-02T03:04:05.000006Z';
@@ -109,9 +111,10 @@ describe('export and import (embedded)', () => {
 describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', () => {
   /** A separate database. */
   async function newDatabase() {
-    const bylaw = bylawAt(['--database-url', await isolatedUrl(inject('postgresUrl')), '--data', folder]);
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const bylaw = bylawAt(['--database-url', url, '--data', folder]);
     await fill(bylaw);
-    return { bylaw };
+    return { bylaw, url };
   }
 
   test('what one format exports, every format brings back, circles and all', async () => {
@@ -185,6 +188,34 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       code,
       lines.map((line) => line.slice(join(folder, name).length)).map((line, i) => line.slice(0, expected[i]?.length)),
     ]).toEqual([1, expected]);
+  });
+
+  test('constraints of an adopted table are reported with their lines, of updates too', async () => {
+    const { bylaw, url } = await newDatabase();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('ALTER TABLE lines ADD CHECK (size > line), ADD CHECK (_version > 0)');
+    await client.end();
+    const source = file('lines.csv', 'line,size,given,is_stored\n1,2,x,true\n2,,y,false\n3,4,,\n');
+    expect(await bylaw('import', 'lines', source)).toMatchObject({ code: 0, stdout: '3 created, 0 updated\n' });
+    const changed = file('changed.csv', 'line,size\n1,3\n2,1\n4,5\n6,6\n');
+    expect(await bylaw('import', 'lines', changed, '--upsert', 'line')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: [3, 5]
+        .map((line) => `${changed}:${line}: expected what the constraint \`lines_check\` of the database allows\n`)
+        .concat('2 faults; nothing was stored\n')
+        .join(''),
+    });
+    // A column that the file leaves out keeps its value, which the constraint then judges.
+    const more = file('more.csv', 'line,given\n1,z\n');
+    expect(await bylaw('import', 'lines', more, '--upsert', 'line')).toMatchObject({ code: 0 });
+    const kept = records((await bylaw('export', 'lines')).stdout).map(({ line, size, given }) => [line, size, given]);
+    expect(kept).toEqual([
+      [1, 2, 'z'],
+      [2, null, 'y'],
+      [3, 4, null],
+    ]);
   });
 
   test('a dry run reports the same and stores nothing', async () => {

@@ -184,6 +184,20 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await thing('title, n')).toHaveLength(2);
   });
 
+  it('asks before it drops a constraint that no schema can declare', async () => {
+    await db.run(raw('CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room, place))'));
+    await db.run(raw('CREATE TABLE bookings (id uuid PRIMARY KEY, room bigint, place bigint)'));
+    await db.run(raw('ALTER TABLE bookings ADD FOREIGN KEY (room, place) REFERENCES seats (room, place)'));
+    const fields = '{ fields: { room: int, place: int } }';
+    const schema = FIRST.replace('collections:', `collections:\n  bookings: ${fields}\n  seats: ${fields}`);
+    const lost = (await refusedFor(schema)).filter((why) => why.includes('constraint'));
+    expect(lost).toEqual([
+      'no schema can declare the constraint FOREIGN KEY (room, place) of "bookings"; it would be lost',
+      'no schema can declare the constraint UNIQUE (room, place) of "seats"; it would be lost',
+    ]);
+    await db.run(raw('DROP TABLE bookings, seats'));
+  });
+
   it('leaves tables alone that no schema made, and makes those of other rooms once', async () => {
     await db.run(raw('CREATE TABLE elsewhere (id int)'));
     const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];

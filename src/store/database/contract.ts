@@ -72,12 +72,9 @@ export interface Violated {
 }
 
 /** `time_limit`: the statement took longer than its caller allows. */
-type StoreErrorKind = 'unique' | 'foreign_key' | 'unavailable' | 'time_limit';
+type StoreErrorKind = 'unique' | 'foreign_key' | 'check' | 'unavailable' | 'time_limit';
 
-/**
- * A unique constraint or a foreign key was violated, or the database cannot be reached. Mapped from
- * SQLSTATE in one place.
- */
+/** A constraint was violated, or the database cannot be reached. Mapped from SQLSTATE in one place. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;

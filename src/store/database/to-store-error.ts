@@ -1,6 +1,6 @@
 /**
- * Maps errors of PostgreSQL and the driver to the three kinds that callers act on. The only file
- * that reads SQLSTATE.
+ * Maps errors of PostgreSQL and the driver to the kinds that callers act on. The only file that
+ * reads SQLSTATE.
  */
 
 import { Problem } from '../../problem.ts';
@@ -10,6 +10,9 @@ import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
+/** Only of tables that bylaw did not make: introspection/adopt.ts. */
+const CHECK_VIOLATION = '23514';
+const EXCLUSION_VIOLATION = '23P01';
 // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
 const RESTRICT_VIOLATION = '23001';
 /**
@@ -40,12 +43,17 @@ function sqlState(error: unknown): string | undefined {
   return isServerError(error) ? error.code : undefined;
 }
 
-/** A StoreError where it is one of the three kinds, else the error itself. */
+/** A StoreError where it is one of its kinds, else the error itself. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
   const { code: state } = error;
-  if (state === UNIQUE_VIOLATION) return new StoreError('unique', violatedBy(error), error);
+  if (state === UNIQUE_VIOLATION || state === EXCLUSION_VIOLATION)
+    return new StoreError('unique', violatedBy(error), error);
+  if (state === CHECK_VIOLATION) {
+    // The detail is the whole row.
+    return new StoreError('check', { constraint: error.constraint ?? '', columns: [] }, error);
+  }
   if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
     return new StoreError('foreign_key', violatedBy(error), error);
   }

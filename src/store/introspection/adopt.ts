@@ -142,7 +142,7 @@ function notesOf({ name, constraints, indexes }: ExistingTable): readonly string
     ...(name === 'users' ? ['users sign in by the lower-case form of `email`; passwords are not taken over'] : []),
     ...checks.map(
       ({ definition }) =>
-        `PostgreSQL also holds ${oneLine(definition)}; a write that breaks it is a 500: say it with enum, min or max`,
+        `PostgreSQL also holds ${oneLine(definition)}; a write that breaks it is a 422 \`check_violation\``,
     ),
     ...indexes
       .filter(({ unique, columns }) => unique && columns.length > 1)

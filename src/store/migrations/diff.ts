@@ -182,7 +182,16 @@ class TableDiff {
       if (constraint.kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !constraint.deferred;
       return !this.#table.foreignKeys.some((key) => this.#isKey(key, constraint));
     });
-    return gone.map(({ name }) => ({ sql: `${this.#alter} DROP CONSTRAINT ${quotedName(name)}` }));
+    return gone.map(({ name, kind, columns }) => {
+      const sql = `${this.#alter} DROP CONSTRAINT ${quotedName(name)}`;
+      // Not ours: no schema can declare it, so nothing would bring it back.
+      if (columns.length === 1) return { sql };
+      const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
+      return {
+        sql,
+        destructive: `no schema can declare the constraint ${what} of "${this.#table.name}"; it would be lost`,
+      };
+    });
   }
 
   /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */

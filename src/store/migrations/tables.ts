@@ -147,7 +147,11 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
 }
 
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
-export function nameOf(table: string, columns: readonly string[], suffix: 'key' | 'fkey' | 'pkey' | 'idx'): string {
+export function nameOf(
+  table: string,
+  columns: readonly string[],
+  suffix: 'key' | 'fkey' | 'check' | 'pkey' | 'idx',
+): string {
   const name = [table, ...columns, suffix].join('_');
   if (Buffer.byteLength(name) <= 63) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);

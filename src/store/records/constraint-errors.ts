@@ -40,6 +40,7 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
   if (!(error instanceof StoreError)) return error;
   if (error.kind === 'unique') return uniqueViolation(collection, error.violated);
   if (error.kind === 'foreign_key') return lostReference(collection, error.violated);
+  if (error.kind === 'check') return checkViolation(collection, error.violated);
   return error;
 }
 
@@ -58,11 +59,20 @@ function lostReference(collection: Collection, violated: Violated | undefined): 
   return invalid([{ pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'not_found', detail }]);
 }
 
+/** The name of the constraint is part of the schema of the database, and no value of a record. */
+function checkViolation(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'check');
+  const detail = `expected what the constraint \`${violated?.constraint}\` of the database allows`;
+  return invalid([
+    { pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'check_violation', detail },
+  ]);
+}
+
 /**
  * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition
  * makes one of its own, and then the reported columns decide.
  */
-function memberOf(collection: Collection, violated: Violated | undefined, suffix: 'key' | 'fkey'): string | undefined {
+function memberOf(collection: Collection, violated: Violated | undefined, suffix: Suffix): string | undefined {
   if (violated === undefined) return undefined;
   const members = [...collection.fields.values(), ...collection.relations.values()];
   const named = members
@@ -75,7 +85,10 @@ function memberOf(collection: Collection, violated: Violated | undefined, suffix
   return named?.name ?? members.find((member) => 'column' in member && member.column === column)?.name;
 }
 
-function constraintsOf(collection: Collection, member: Field | Relation, suffix: 'key' | 'fkey'): readonly string[] {
+/** PostgreSQL names a CHECK of one column like ours. */
+type Suffix = 'key' | 'fkey' | 'check';
+
+function constraintsOf(collection: Collection, member: Field | Relation, suffix: Suffix): readonly string[] {
   if ('column' in member) return [nameOf(collection.table, [member.column], suffix)];
   return member.kind === 'many_to_many' ? [nameOf(member.linkTable, [member.targetColumn], suffix)] : [];
 }

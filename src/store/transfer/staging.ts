@@ -14,6 +14,7 @@ import type { ImportFault, StagedRecord } from './read-record.ts';
 const STAGE = raw('"bylaw_import"');
 const LINKS = raw('"bylaw_import_links"');
 const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
+const isGiven = (name: string): Sql => sql`${text(name)} = ANY(string_to_array(s._given, ','))`;
 
 /** The member that finds the record which is there already; `id` among them. */
 export type Upsert = StoredMember;
@@ -40,13 +41,14 @@ export class Staging {
     this.#upsert = upsert;
   }
 
+  /** No field begins with an underscore, so the first columns are no member's. */
   async open(): Promise<void> {
     const columns = this.#members.map(({ column, columnType }) => {
       return sql`${ident(column)} ${raw(columnType === 'text' ? 'text COLLATE "C"' : columnType)}`;
     });
     await this.#tx.run(sql`
       CREATE TEMPORARY TABLE ${STAGE} (
-        line int8 NOT NULL, given text NOT NULL, roles text, is_stored bool NOT NULL DEFAULT false,
+        _line int8 NOT NULL, _given text NOT NULL, _roles text, _is_stored bool NOT NULL DEFAULT false,
         ${comma(columns)}
       ) ON COMMIT DROP`);
     await this.#tx.run(sql`
@@ -57,9 +59,9 @@ export class Staging {
   async add(records: readonly StagedRecord[]): Promise<void> {
     if (records.length === 0) return;
     const all: readonly (readonly [Sql, SqlType, readonly (Scalar | null)[]])[] = [
-      [raw('line'), 'int8[]', records.map(({ line }) => line)],
-      [raw('given'), 'text[]', records.map(({ given }) => [...given].join(','))],
-      [raw('roles'), 'text[]', records.map(({ roles }) => (roles === undefined ? null : roles.join(',')))],
+      [raw('_line'), 'int8[]', records.map(({ line }) => line)],
+      [raw('_given'), 'text[]', records.map(({ given }) => [...given].join(','))],
+      [raw('_roles'), 'text[]', records.map(({ roles }) => (roles === undefined ? null : roles.join(',')))],
       ...this.#members.map(
         ({ name, column, arrayType }) =>
           [ident(column), arrayType, records.map(({ values }) => values.get(name) ?? null)] as const,
@@ -108,6 +110,7 @@ export class Staging {
       await this.#checkUnique(),
       await this.#checkReferences(),
       await this.#checkLinks(),
+      await this.#checkConstraints(),
     ];
     return faults.flat();
   }
@@ -118,15 +121,15 @@ export class Staging {
     if (upsert === undefined) return [];
     const column = ident(upsert.column);
     const absent = await this.#faults(
-      sql`SELECT s.line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
+      sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
       () => `\`${upsert.name}\` must have a value: records are found by it`,
     );
     const other = await this.#faults(
       sql`
-      SELECT s.line, t.id::text
+      SELECT s._line, t.id::text
         FROM ${STAGE} AS s
         JOIN ${table} AS t ON t.${column} = s.${column}
-       WHERE t.id <> s.id AND 'id' = ANY(string_to_array(s.given, ','))`,
+       WHERE t.id <> s.id AND 'id' = ANY(string_to_array(s._given, ','))`,
       (id) => `another record, ${id}, has this \`${upsert.name}\``,
     );
     await this.#tx.run(sql`
@@ -137,7 +140,7 @@ export class Staging {
        WHERE l.source = s.id`);
     await this.#tx.run(sql`
       UPDATE ${STAGE} AS s
-         SET id = t.id, is_stored = true
+         SET id = t.id, _is_stored = true
         FROM ${table} AS t
        WHERE t.${column} = s.${column}`);
     return [...absent, ...other];
@@ -149,22 +152,22 @@ export class Staging {
     // Of another record, which this import does not change.
     const keepsItsValue = sql`
                t.id <> s.id
-           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o.is_stored AND o.id = t.id)`;
+           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id)`;
     for (const { name, column } of this.#members.filter(({ isUnique }) => isUnique)) {
       const value = ident(column);
       const twice = await this.#faults(
         sql`
-        SELECT line, first::text
-          FROM (SELECT line, min(line) OVER (PARTITION BY ${value}) AS first FROM ${STAGE} WHERE ${value} IS NOT NULL) AS s
-         WHERE line > first`,
+        SELECT _line, _first::text
+          FROM (SELECT _line, min(_line) OVER (PARTITION BY ${value}) AS _first FROM ${STAGE} WHERE ${value} IS NOT NULL) AS s
+         WHERE _line > _first`,
         (line) => `\`${name}\` must be unique; line ${line} has the same value`,
       );
       const taken = await this.#faults(
         sql`
-        SELECT s.line, t.id::text
+        SELECT s._line, t.id::text
           FROM ${STAGE} AS s
           JOIN ${table} AS t ON t.${value} = s.${value}
-         WHERE ${name === 'id' ? raw('NOT s.is_stored') : keepsItsValue}`,
+         WHERE ${name === 'id' ? raw('NOT s._is_stored') : keepsItsValue}`,
         (id) =>
           name === 'id'
             ? 'a record with this id exists'
@@ -182,7 +185,7 @@ export class Staging {
       const value = sql`s.${ident(column)}`;
       faults.push(
         ...(await this.#faults(
-          sql`SELECT s.line, ${value}::text FROM ${STAGE} AS s WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
+          sql`SELECT s._line, ${value}::text FROM ${STAGE} AS s WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
           (id) => `\`${name}\`: there is no record ${id} in \`${references}\``,
         )),
       );
@@ -206,6 +209,42 @@ export class Staging {
     return faults;
   }
 
+  /** Those that the owner of an adopted table has given it; the service makes none. */
+  async #checkConstraints(): Promise<readonly ImportFault[]> {
+    const columns = this.#members.map(({ column }) => column);
+    const constraints = await this.#tx.rows(sql`
+      SELECT k.conname, pg_get_expr(k.conbin, k.conrelid)
+        FROM pg_constraint k
+       WHERE k.conrelid = to_regclass(quote_ident(${text(this.#collection.table)}))
+         AND k.contype = 'c'
+         AND NOT EXISTS (
+               SELECT 1
+                 FROM pg_attribute a
+                WHERE a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey) AND a.attname <> ALL(${param('text[]', columns)}))
+       ORDER BY k.conname`);
+    const faults: ImportFault[] = [];
+    for (const [name, condition] of constraints) {
+      // As the database wrote it into its catalogue; its names are those of the columns.
+      const broken = sql`SELECT _line, NULL FROM (${this.#outcome()}) AS r WHERE NOT (${raw(condition!)})`;
+      faults.push(
+        ...(await this.#faults(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
+      );
+    }
+    return faults;
+  }
+
+  /** The rows as they would be stored, each with its line. */
+  #outcome(): Sql {
+    const values = this.#members.map(({ name, column }) => {
+      const [staged, stored] = [sql`s.${ident(column)}`, sql`t.${ident(column)}`];
+      return sql`CASE WHEN t.id IS NULL OR ${isGiven(name)} THEN ${staged} ELSE ${stored} END AS ${ident(column)}`;
+    });
+    return sql`
+      SELECT s._line, ${comma(values)}
+        FROM ${STAGE} AS s
+        LEFT JOIN ${tableOf(this.#collection)} AS t ON s._is_stored AND t.id = s.id`;
+  }
+
   /** In the database, or in the file. */
   #exists(collection: string, id: Sql): Sql {
     const stored = sql`EXISTS (SELECT 1 FROM ${tableOf(this.#schema.collections.get(collection)!)} AS r WHERE r.id = ${id})`;
@@ -223,13 +262,13 @@ export class Staging {
     const table = tableOf(this.#collection);
     const columns = this.#members.map(({ column }) => ident(column));
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
-    const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s.roles, ','), '{}')"));
+    const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
     const created = await this.#tx.run(sql`
       INSERT INTO ${table} (${comma([...columns, ...roles])})
       SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
         FROM ${STAGE} AS s
-       WHERE NOT s.is_stored
-       ORDER BY s.line`);
+       WHERE NOT s._is_stored
+       ORDER BY s._line`);
     const updated = this.#upsert === undefined ? 0 : await this.#update(table, now);
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     await this.#tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
@@ -238,7 +277,6 @@ export class Staging {
 
   /** What the file leaves out stays. */
   #update(table: Sql, now: string): Promise<number> {
-    const isGiven = (name: string): Sql => sql`${text(name)} = ANY(string_to_array(s.given, ','))`;
     const set = this.#members
       .filter(({ name }) => name !== 'id')
       .map(({ name, column }) => {
@@ -250,7 +288,7 @@ export class Staging {
       UPDATE ${table} AS t
          SET ${comma([...set, version])}
         FROM ${STAGE} AS s
-       WHERE s.is_stored AND t.id = s.id`);
+       WHERE s._is_stored AND t.id = s.id`);
   }
 
   async #writeLinks({ name, linkTable, sourceColumn, targetColumn }: ManyToMany): Promise<void> {
@@ -259,7 +297,7 @@ export class Staging {
     await this.#tx.run(sql`
       DELETE FROM ${table} AS l
        USING ${STAGE} AS s
-       WHERE s.is_stored AND l.${source} = s.id AND ${relation} = ANY(string_to_array(s.given, ','))`);
+       WHERE s._is_stored AND l.${source} = s.id AND ${relation} = ANY(string_to_array(s._given, ','))`);
     await this.#tx.run(sql`
       INSERT INTO ${table} (${source}, ${target})
       SELECT l.source, l.target FROM ${LINKS} AS l WHERE l.relation = ${relation}
