@@ -35,7 +35,8 @@ async function run({ positionals: [dir = '.'] }: Arguments, io: Io): Promise<num
     }
   }
   const enter = folder === resolve(io.cwd) ? '' : `cd ${dir} && `;
-  io.stdout.write(`\nNext: ${enter}npx bylaw serve\n`);
+  io.stdout.write(`\nNext: ${enter}npx bylaw dev\n`);
+  io.stdout.write(`${join(dir, 'README.md')} says how to make an administrator and a front end\n`);
   return 0;
 }
 

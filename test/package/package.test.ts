@@ -1,44 +1,106 @@
 /** What is published, installed into an empty folder as a stranger does, on the oldest Node that it promises and on this one. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cpSync, globSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { Browser, describeInBrowser } from '../support/browser.ts';
+import { isolatedUrl } from '../support/postgres.ts';
+import { followTour } from '../support/tour.ts';
 
 // Each test starts whole services from the installed package.
 vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const OLDEST_NODE = '22.12.0';
+const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const OLDEST_NODE = `${/^>=(\d+\.\d+)$/.exec(engines.node)![1]!}.0`;
+const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
 const MIB = 2 ** 20;
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-package-'));
-const bylaw = join(folder, 'node_modules/bylaw/bin/bylaw.js');
-const oldestNode = join(folder, 'oldest/node_modules/node/bin/node');
+const OLDEST_BIN = join(folder, 'node/node_modules', NODE_PACKAGE, 'bin');
 /** What is published. */
-let tarball = '';
-/** The settings of this process are not those of a stranger. */
-const env = { PATH: process.env.PATH, HOME: process.env.HOME };
-const execute = (file: string, args: readonly string[], options: { readonly cwd?: string } = {}) =>
-  promisify(execFile)(file, args, { ...options, env });
-const npm = (args: readonly string[], cwd: string) => execute('npm', [...args, '--no-audit', '--no-fund'], { cwd });
+const tarball = join(folder, 'bylaw.tgz');
+
+/** What npm needs to reach its registry from here. */
+const NETWORK = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) =>
+    /^(?:NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy|npm_config_registry)$/i.test(name),
+  ),
+);
+
+/** → its warnings. */
+async function npmInstall(name: string, options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv }) {
+  const args = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', name];
+  return (await promisify(execFile)('npm', args, options)).stderr;
+}
+
+/** A Node, and the folder into which it has installed the package. */
+class Stranger {
+  readonly home: string;
+  /** The settings of this process are not those of a stranger. */
+  readonly env: NodeJS.ProcessEnv;
+  /** What npm had to say about the installation. */
+  warnings = '';
+
+  constructor(name: string, binFolder: string) {
+    this.home = join(folder, name);
+    this.env = { ...NETWORK, PATH: `${binFolder}:${process.env.PATH}`, HOME: process.env.HOME };
+    mkdirSync(this.home);
+  }
+
+  run(file: string, args: readonly string[], cwd = this.home) {
+    return promisify(execFile)(file, args, { cwd, env: this.env });
+  }
+
+  async install(): Promise<void> {
+    writeFileSync(join(this.home, 'package.json'), '{ "name": "product", "type": "module", "private": true }\n');
+    this.warnings = await npmInstall(tarball, { cwd: this.home, env: this.env });
+  }
+
+  /** `npx bylaw …`, ready. */
+  serve(args: readonly string[], cwd: string): Promise<Server> {
+    const options = { cwd, env: { ...this.env, PORT: '0' }, detached: true, stdio: 'pipe' } as const;
+    const child = spawn('npx', ['bylaw', ...args], options);
+    // npx starts a process of its own: the signal is for all of them.
+    return untilListening(child, () => process.kill(-child.pid!, 'SIGTERM'));
+  }
+}
+
+const oldest = new Stranger('oldest', OLDEST_BIN);
+const current = new Stranger('current', dirname(process.execPath));
+const bylaw = join(current.home, 'node_modules/bylaw/bin/bylaw.js');
 
 beforeAll(async () => {
-  const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], ROOT);
-  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ readonly filename: string }];
-  tarball = join(folder, filename);
-  writeFileSync(join(folder, 'package.json'), '{ "name": "product", "type": "module", "private": true }\n');
-  cpSync(join(folder, 'package.json'), join(folder, 'oldest/package.json'));
-  await npm(['install', '--prefer-offline', `./${filename}`], folder);
-  await npm(['install', '--prefer-offline', `node@${OLDEST_NODE}`], join(folder, 'oldest'));
-  // Its install script, which npm leaves to us, links the binary.
-  await execute(process.execPath, ['installArchSpecificPackage.js'], {
-    cwd: join(folder, 'oldest/node_modules/node'),
-  }).catch(() => undefined);
+  const pack = async (): Promise<void> => {
+    const { stdout } = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', folder], {
+      cwd: ROOT,
+    });
+    const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ readonly filename: string }];
+    renameSync(join(folder, filename), tarball);
+  };
+  await Promise.all([pack(), installNode()]);
+  await Promise.all([oldest.install(), current.install()]);
 }, 300_000);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+
+/** Its package for this machine, without the one that chooses it in an install script. */
+async function installNode(): Promise<void> {
+  mkdirSync(join(folder, 'node'));
+  writeFileSync(join(folder, 'node/package.json'), '{ "private": true }\n');
+  await npmInstall(`${NODE_PACKAGE}@${OLDEST_NODE}`, { cwd: join(folder, 'node') });
+}
 
 /** Bytes of all files below. */
 const sizeOf = (path: string): number =>
@@ -47,16 +109,17 @@ const sizeOf = (path: string): number =>
     .reduce((sum, stats) => sum + (stats.isFile() ? stats.size : 0), 0);
 
 test('it is small, and holds no compiler, no test and no source of ours', () => {
-  expect(sizeOf(join(folder, 'node_modules')) / MIB).toBeLessThan(120);
-  const packages = globSync('{*,@*/*}/package.json', { cwd: join(folder, 'node_modules') });
+  const { home } = current;
+  expect(sizeOf(join(home, 'node_modules')) / MIB).toBeLessThan(120);
+  const packages = globSync('{*,@*/*}/package.json', { cwd: join(home, 'node_modules') });
   expect(packages.length).toBeGreaterThan(50);
   expect(
     packages.filter((name) => /^(?:typescript|vitest|vite|rolldown|@biomejs|node|fast-check)\b/.test(name)),
   ).toEqual([]);
-  const files = globSync('**/*', { cwd: join(folder, 'node_modules/bylaw') });
+  const files = globSync('**/*', { cwd: join(home, 'node_modules/bylaw') });
   expect(files.filter((name) => /(?<!\.d)\.ts$/.test(name) || name.startsWith('test'))).toEqual([]);
   const { scripts, private: isPrivate } = JSON.parse(
-    readFileSync(join(folder, 'node_modules/bylaw/package.json'), 'utf8'),
+    readFileSync(join(home, 'node_modules/bylaw/package.json'), 'utf8'),
   );
   expect([isPrivate, scripts.install, scripts.postinstall, scripts.prepare]).toEqual([
     undefined,
@@ -67,21 +130,44 @@ test('it is small, and holds no compiler, no test and no source of ours', () => 
 });
 
 describe.each([
-  [`Node ${OLDEST_NODE}`, () => oldestNode],
-  ['this Node', () => process.execPath],
-])('on %s', (name, nodeOf) => {
-  const project = join(folder, `demo-${name.replaceAll(/\W/g, '-')}`);
+  [`Node ${OLDEST_NODE}`, oldest, OLDEST_NODE],
+  ['this Node', current, process.versions.node],
+])('in an empty folder on %s', (_, stranger, version) => {
+  test('npm installs it without a warning about the engine or old packages', async () => {
+    expect((await stranger.run('node', ['--version'])).stdout).toBe(`v${version}\n`);
+    expect(stranger.warnings).not.toMatch(/EBADENGINE|deprecated/);
+  });
 
-  test('init makes a project that check accepts and serve serves', async () => {
-    const { stdout } = await execute(nodeOf(), [bylaw, 'init', project], { cwd: folder });
-    expect(stdout).toMatch(
-      /^created {2}\S*bylaw\.yaml\ncreated {2}\S*README\.md\ncreated {2}\S*\.gitignore\n\nNext: cd /,
+  test('`npx bylaw init demo && cd demo && npx bylaw check && npx bylaw serve`', async () => {
+    const { stdout } = await stranger.run('bash', ['-c', 'npx bylaw init demo && cd demo && npx bylaw check --strict']);
+    expect(stdout).toBe(
+      'created  demo/bylaw.yaml\ncreated  demo/README.md\ncreated  demo/.gitignore\n\n' +
+        'Next: cd demo && npx bylaw dev\ndemo/README.md says how to make an administrator and a front end\n' +
+        'no errors, no warnings\n',
     );
-    const checked = await execute(nodeOf(), [bylaw, 'check', '--strict'], { cwd: project });
-    expect(checked.stdout).toBe('no errors, no warnings\n');
-    const server = await serve(nodeOf(), ['--schema', join(project, 'bylaw.yaml')], project);
+    const server = await stranger.serve(['serve'], join(stranger.home, 'demo'));
     try {
-      expect(await tour(server.url)).toEqual({ title: 'Write it down', done: false });
+      expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+      const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
+      expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/lists', '/api/tasks']));
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('the tour of the README', async () => {
+    const tour = join(stranger.home, 'tour');
+    mkdirSync(tour);
+    cpSync(join(ROOT, 'bylaw.yaml'), join(tour, 'bylaw.yaml'));
+    const postgres = inject('postgresUrl');
+    // Each on another database, where there are two.
+    const isEmbedded = stranger === oldest || postgres === '';
+    const server = await stranger.serve(
+      isEmbedded ? ['serve'] : ['serve', '--database-url', await isolatedUrl(postgres)],
+      tour,
+    );
+    try {
+      await followTour(server.url, stranger.env);
     } finally {
       await server.stop();
     }
@@ -94,7 +180,7 @@ describe.each([
       import { createService } from 'bylaw';
       const schema = { collections: { notes: { fields: { text: 'string' }, access: { list: true, read: true, create: true } } } };
       const policy = compile('@record.text = "x"', { schema, collection: 'notes', action: 'list' });
-      const service = await createService({ schema, data: ${JSON.stringify(join(project, 'embedded'))} });
+      const service = await createService({ schema, data: './embedded' });
       const client = createClient(service.url);
       const ada = { email: 'ada@example.com', password: 'lovelace and babbage' };
       await client.register(ada);
@@ -105,10 +191,25 @@ describe.each([
       await service.stop();
       console.log(JSON.stringify([test(policy, { record: data[0] }), where(policy).sql, refused]));
     `;
-    writeFileSync(join(folder, 'script.mjs'), script);
-    const { stdout } = await execute(nodeOf(), [join(folder, 'script.mjs')], { cwd: folder });
+    writeFileSync(join(stranger.home, 'script.mjs'), script);
+    const { stdout } = await stranger.run('node', ['script.mjs']);
     expect(JSON.parse(stdout)).toEqual([true, `"t"."text" = 'x'::text`, 'not_found']);
   });
+});
+
+test('the README of a new project leads to a front end', async () => {
+  const project = join(current.home, 'demo');
+  const readme = readFileSync(join(project, 'README.md'), 'utf8');
+  const [, block, last] = /```sh\n(npm init[\s\S]*?)npx bylaw (.*)\n```/.exec(readme)!;
+  await current.run('bash', ['-euc', block!.replace('install bylaw', `install --prefer-offline ${tarball}`)], project);
+  const server = await current.serve(last!.split(' '), project);
+  try {
+    const page = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('./bylaw/client.js')]);
+    expect((await fetch(`${server.url}/bylaw/client.js`)).status).toBe(200);
+  } finally {
+    await server.stop();
+  }
 });
 
 describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResolution) => {
@@ -136,21 +237,21 @@ describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResol
       module: moduleResolution === 'nodenext' ? 'nodenext' : 'esnext',
       moduleResolution,
     };
-    writeFileSync(join(folder, 'use.ts'), source);
-    const config = join(folder, `tsconfig.${moduleResolution}.json`);
+    const { home } = current;
+    writeFileSync(join(home, 'use.ts'), source);
+    const config = join(home, `tsconfig.${moduleResolution}.json`);
     writeFileSync(config, JSON.stringify({ compilerOptions: options, files: ['use.ts'] }));
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { stdout } = await execute(process.execPath, [tsc, '-p', config]).catch((error: { stdout: string }) => error);
+    const { stdout } = await current.run('node', [tsc, '-p', config]).catch((error: { stdout: string }) => error);
     expect(stdout).toBe('');
   });
 });
 
 test('an older Node reports the required version in one sentence', async () => {
   const script = readFileSync(bylaw, 'utf8').replace('process.versions.node.split', "'20.20.2'.split");
-  writeFileSync(join(folder, 'node_modules/bylaw/bin/old.js'), script);
-  const ended = await execute(process.execPath, [join(folder, 'node_modules/bylaw/bin/old.js')]).catch(
-    (error) => error,
-  );
+  const old = join(dirname(bylaw), 'old.js');
+  writeFileSync(old, script);
+  const ended = await current.run('node', [old]).catch((error) => error);
   expect([ended.code, ended.stderr]).toEqual([
     1,
     expect.stringMatching(/^bylaw: Node 22\.12 or newer is needed, but this is Node .*\n$/),
@@ -158,29 +259,22 @@ test('an older Node reports the required version in one sentence', async () => {
 });
 
 describe('a stranger who follows docs/getting-started.md word by word', () => {
-  const home = mkdtempSync(join(tmpdir(), 'bylaw-stranger-'));
   const page = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
+  const block = (kind: string): string => new RegExp(`^\`\`\`${kind}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands]) => commands!);
-  const start = /^```sh serve\n([\s\S]*?)^```/m.exec(page)![1]!;
+  const stranger = new Stranger('stranger', OLDEST_BIN);
+  const project = join(stranger.home, 'todo');
+  /** `npx bylaw …` of the page. */
+  const start = (kind: string): Promise<Server> => stranger.serve(block(kind).trim().split(' ').slice(2), project);
   let server: Server;
 
   beforeAll(async () => {
     const script = blocks.join('\n').replace('npm install bylaw', `npm install --prefer-offline ${tarball}`);
     expect(script).toContain(tarball);
-    await execute('bash', ['-euc', script], { cwd: home });
-    const child = spawn('bash', ['-c', `exec ${start}`], {
-      cwd: join(home, 'todo'),
-      env: { ...env, PORT: '0' },
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    // npx starts a process of its own: the signal is for all of them.
-    server = await untilListening(child, () => process.kill(-child.pid!, 'SIGTERM'));
+    await stranger.run('bash', ['-euc', script]);
+    server = await start('sh serve');
   }, 300_000);
-  afterAll(async () => {
-    await server?.stop();
-    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-  });
+  afterAll(() => server?.stop());
 
   test('has a service, an administrator and a front end', async () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
@@ -225,22 +319,31 @@ describe('a stranger who follows docs/getting-started.md word by word', () => {
       }
     });
   });
+
+  test('changes the schema while `bylaw dev` serves it', async () => {
+    await server.stop();
+    server = await start('sh dev');
+    const file = join(project, 'bylaw.yaml');
+    const [title] = /^ +title: .*\n/m.exec(readFileSync(file, 'utf8'))!;
+    writeFileSync(file, readFileSync(file, 'utf8').replace(title, `${title}${block('yaml change')}`));
+    await vi.waitFor(() => expect(server.output()).toMatch(/ADD COLUMN \\"note\\" text/), { timeout: 20_000 });
+    const { components } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+      components: { schemas: { Task: { properties: object } } };
+    };
+    expect(Object.keys(components.schemas.Task.properties)).toContain('note');
+  });
 });
 
 interface Server {
   readonly url: string;
+  readonly output: () => string;
   stop(): Promise<void>;
 }
 
-function serve(node: string, args: readonly string[], cwd: string): Promise<Server> {
-  const child = spawn(node, [bylaw, 'serve', '--port', '0', ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  return untilListening(child, () => child.kill('SIGTERM'));
-}
-
 async function untilListening(child: ChildProcess, terminate: () => void): Promise<Server> {
-  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  const ended = new Promise<void>((done) => child.once('close', () => done()));
+  let output = '';
   const url = await new Promise<string>((done, fail) => {
-    let output = '';
     const read = (text: Buffer): void => {
       output += text;
       const found = /http:\/\/127\S+/.exec(output);
@@ -252,28 +355,10 @@ async function untilListening(child: ChildProcess, terminate: () => void): Promi
   });
   return {
     url,
+    output: () => output,
     stop: async () => {
       terminate();
       await ended;
     },
   };
-}
-
-/** Registers, logs in, and writes a task of the project's own schema. */
-async function tour(url: string): Promise<object> {
-  const post = async (path: string, body: object, token?: string) => {
-    const headers = {
-      'content-type': 'application/json',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    };
-    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
-    return (await response.json()) as { data: { id: string; title: string; done: boolean }; access_token: string };
-  };
-  const ada = { email: 'ada@example.com', password: 'lovelace and babbage' };
-  await post('/api/auth/register', ada);
-  const { access_token: token } = await post('/api/auth/login', ada);
-  const list = await post('/api/lists', { data: { name: 'Today' } }, token);
-  const { data } = await post('/api/tasks', { data: { title: 'Write it down', list: list.data.id } }, token);
-  return { title: data.title, done: data.done };
 }
