@@ -137,13 +137,13 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
   const name = typeName(collection.name);
   const isUsers = collection.kind === 'users';
   return {
-    [name]: recordSchema(collection, typeName),
+    [name]: recordJsonSchema(collection, typeName),
     ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection) }),
     [`${name}Update`]: updateSchema(collection),
   };
 }
 
-function recordSchema(collection: Collection, typeName: TypeName): Json {
+function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
   const stored: Json = Object.fromEntries([
     ['id', ID_SCHEMA],
     ...[...collection.fields.values()].map((field) => [

@@ -15,7 +15,7 @@ import { recordColumns } from './select.ts';
  */
 const MOST_EXPANDED = 100;
 
-interface Page {
+interface ExpandedRows {
   readonly rows: readonly Cells[];
   /** Where the record's cells begin. */
   readonly from: number;
@@ -23,7 +23,7 @@ interface Page {
 }
 
 /** The JSON text of each record of the page. */
-export async function toJson(reading: Reading, { rows, from, relations }: Page): Promise<readonly string[]> {
+export async function toJson(reading: Reading, { rows, from, relations }: ExpandedRows): Promise<readonly string[]> {
   const shape = reading.store.shape(reading.access.collection.name);
   if (relations.length === 0) return rows.map((cells) => shape.json(cells, from));
   if (rows.length === 0) return [];
@@ -117,13 +117,13 @@ async function expandToMany(
   };
 }
 
-interface RelatedSource {
+interface JoinedSource {
   readonly source: Sql;
   /** Equals the id of the record that the row is related to. */
   readonly key: Sql;
 }
 
-function relatedBy(relation: HasMany | ManyToMany, target: Sql): RelatedSource {
+function relatedBy(relation: HasMany | ManyToMany, target: Sql): JoinedSource {
   if (relation.kind === 'has_many') return { source: target, key: sql`x.${ident(relation.viaColumn)}` };
   const { linkTable, sourceColumn, targetColumn } = relation;
   return {
