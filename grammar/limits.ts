@@ -1,7 +1,7 @@
 /** The limits of a policy, checked over its tokens before anything recurses. */
 import type { IToken } from 'chevrotain';
 import type { PolicyIssue } from './policy-error.ts';
-import type { Span } from './syntax.ts';
+import type { Dialect, Span } from './syntax.ts';
 import { And, Close, CloseList, Comma, Not, Open, OpenList, Or, spanOf } from './tokens.ts';
 
 export const LIMITS = { bytes: 4096, levels: 64, comparisons: 256, elements: 1000, names: 6 } as const;
@@ -13,11 +13,12 @@ const tooMuch = (code: string, message: string, span: Span): PolicyIssue => ({
   span,
 });
 
-export function overLength(text: string): PolicyIssue | undefined {
+export function overLength(text: string, dialect: Dialect): PolicyIssue | undefined {
   // A UTF-16 unit is at most three bytes of UTF-8.
   if (text.length * 3 <= LIMITS.bytes) return undefined;
   if (text.length <= LIMITS.bytes && new TextEncoder().encode(text).length <= LIMITS.bytes) return undefined;
-  const message = `the policy is longer than ${LIMITS.bytes} bytes; expected a shorter one, or several rules`;
+  const instead = dialect === 'policy' ? 'a shorter one, or several rules' : 'a shorter one';
+  const message = `the ${dialect} is longer than ${LIMITS.bytes} bytes; expected ${instead}`;
   return tooMuch('policy_too_long', message, { start: 0, end: text.length });
 }
 

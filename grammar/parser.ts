@@ -4,18 +4,19 @@ import { overLength, overLimit } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import {
   MOST_ISSUES,
+  type Report,
   readNow,
   readNumeral,
+  readParam,
   readPath,
   readStringToken,
   readVariable,
   readVariableName,
   type Shift,
-  type TokenReport,
 } from './read-tokens.ts';
 import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
-import type { CompareOp, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
+import type { CompareOp, Dialect, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';
 import * as t from './tokens.ts';
 
@@ -42,7 +43,7 @@ function compared(left: Operand, tail: Tail | undefined): Expr {
 // Inside `ACTION`: what uses the result of a subrule, which is a placeholder while chevrotain
 // records the grammar.
 class PolicyParser extends EmbeddedActionsParser {
-  report: TokenReport = { issues: [], broken: new Set() };
+  report: Report = { dialect: 'policy', issues: [], broken: new Set() };
 
   constructor() {
     super([...t.TOKENS], { recoveryEnabled: false, maxLookahead: 1, skipValidations: true });
@@ -141,6 +142,7 @@ class PolicyParser extends EmbeddedActionsParser {
   readonly operand: ParserMethod<[], Operand> = this.RULE('operand', () =>
     this.OR([
       { ALT: () => this.SUBRULE(this.path) },
+      { ALT: () => readParam(this.CONSUME(t.Param), this.report) },
       { ALT: () => this.SUBRULE(this.literal) },
       { ALT: () => this.SUBRULE(this.list) },
       { ALT: () => this.SUBRULE(this.instant) },
@@ -213,7 +215,7 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   /** `undefined` if the tokens are not a policy; `errors` then holds the first syntax error. */
-  read(tokens: readonly IToken[], report: TokenReport): Expr | undefined {
+  read(tokens: readonly IToken[], report: Report): Expr | undefined {
     this.report = report;
     this.input = [...tokens];
     const expr = this.policy();
@@ -238,10 +240,10 @@ export interface Parsed {
 
 const byPlace = (a: PolicyIssue, b: PolicyIssue): number => a.span.start - b.span.start;
 
-export function parse(text: string): Parsed {
-  const report: TokenReport = { issues: [], broken: new Set() };
+export function parse(text: string, dialect: Dialect = 'policy'): Parsed {
+  const report: Report = { dialect, issues: [], broken: new Set() };
   const { issues, broken } = report;
-  const tooLong = overLength(text);
+  const tooLong = overLength(text, dialect);
   if (tooLong !== undefined) return { issues: [tooLong], broken };
   const { tokens, groups, errors } = t.lexer.tokenize(text);
   const excess = overLimit(tokens);
@@ -270,16 +272,16 @@ const MOST_SYNTAX_ERRORS = 5;
  * Reports the place where the parser stopped, and later ones; returns the tree with a placeholder
  * for each unreadable clause.
  */
-function readOn(tokens: readonly IToken[], text: string, report: TokenReport): Expr | undefined {
+function readOn(tokens: readonly IToken[], text: string, report: Report): Expr | undefined {
   let given = tokens;
   for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
     const error = parser.errors[0]!;
-    report.issues.push(syntaxIssue(error, given, text));
+    report.issues.push(syntaxIssue(error, given, { text, dialect: report.dialect }));
     const attempts = repairs(given, indexOfToken(error.token, given), text);
     const stopped = offsetOf(error.token, text);
     let tree: Expr | undefined;
     const isFarther = (repaired: readonly IToken[]): boolean => {
-      const again: TokenReport = { issues: [], broken: report.broken };
+      const again: Report = { ...report, issues: [] };
       tree = parser.read(repaired, again);
       if (tree === undefined && offsetOf(parser.errors[0]!.token, text) <= stopped) return false;
       addNew(again.issues, report.issues);

@@ -48,6 +48,8 @@ function printOperand(operand: Operand): string {
   switch (operand.kind) {
     case 'path':
       return printPath(operand);
+    case 'param':
+      return `$${operand.name}`;
     case 'text':
       return JSON.stringify(operand.value);
     case 'number':

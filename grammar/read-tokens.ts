@@ -3,29 +3,26 @@
  * what was probably meant.
  */
 import type { IToken } from 'chevrotain';
+import { filterFault, ME } from './filter-roots.ts';
 import { overNames } from './limits.ts';
-import type { Fix, PolicyIssue } from './policy-error.ts';
+import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
-import type { Name, Now, Numeral, Operand, Path, Root, Span, Text } from './syntax.ts';
+import type { Dialect, Name, Now, Numeral, Operand, Param, Path, Root, Span, Text } from './syntax.ts';
 import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
 
-export interface TokenReport {
+export interface Report {
+  readonly dialect: Dialect;
   readonly issues: PolicyIssue[];
   /** Operands that have an error already, so that the checker skips them. */
   readonly broken: Set<Operand>;
 }
 
-interface TokenIssue {
-  readonly code: string;
-  readonly message: string;
-  readonly span: Span;
-  readonly fix?: Fix;
-  readonly suggestion?: string;
-}
+type TokenIssue = Omit<PolicyIssue, 'severity'>;
+
 /** More errors than this do not help, and a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
-export function fault(report: TokenReport, given: TokenIssue): undefined {
+export function fault(report: Report, given: TokenIssue): undefined {
   if (report.issues.length >= MOST_ISSUES) return;
   report.issues.push({ severity: 'error', ...given });
 }
@@ -37,7 +34,7 @@ interface Respelling {
 }
 
 /** Misspelt operators: the fix replaces one word by another, and is correct by construction. */
-export function respell(report: TokenReport, found: IToken, { right, code, message }: Respelling): void {
+export function respell(report: Report, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
   fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
 }
@@ -75,7 +72,7 @@ const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@request.input', '@request.data'],
 ]);
 
-function namesInPath(text: string, offset: number): Name[] {
+function namesIn(text: string, offset: number): Name[] {
   const names: Name[] = [];
   let start = 0;
   while (start <= text.length) {
@@ -87,15 +84,16 @@ function namesInPath(text: string, offset: number): Name[] {
   return names;
 }
 
-function broken(report: TokenReport, path: Path): Path {
+function broken(report: Report, path: Path): Path {
   report.broken.add(path);
   return path;
 }
 
 /** `@record…`, `@next…`, `@request.auth…`, … */
-export function readPath(token: IToken, report: TokenReport): Path {
-  const names = namesInPath(token.image, token.startOffset);
+export function readPath(token: IToken, report: Report): Path {
+  const names = namesIn(token.image, token.startOffset);
   const span = spanOf(token);
+  if (report.dialect === 'filter') return readFilterPath(names, span, report);
   const root = ROOTS.get(names[0]!.name);
   if (root !== undefined) return finishPath({ kind: 'path', root, steps: names.slice(1), span }, report);
   const source = names[0]!.name === '@request' && names.length > 1 ? SOURCES.get(names[1]!.name) : undefined;
@@ -104,14 +102,32 @@ export function readPath(token: IToken, report: TokenReport): Path {
   return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
 }
 
+/** `@me` is the only root that a filter has. */
+function readFilterPath(names: readonly Name[], span: Span, report: Report): Path {
+  if (names.length === 1 && names[0]!.name === ME)
+    return { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span };
+  fault(report, filterFault(names, span));
+  return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
+}
+
+/** `$name`. Whether the query has it is the checker's to say. */
+export function readParam(token: IToken, report: Report): Param {
+  const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
+  if (report.dialect === 'filter') return param;
+  const message = `\`${token.image}\` in a policy; only the filters of queries have parameters`;
+  fault(report, { code: 'param_misplaced', message, span: param.span });
+  report.broken.add(param);
+  return param;
+}
+
 /** `m`, `m.user`. The checker decides whether `m` is bound. */
-export function readVariable(token: IToken, report: TokenReport): Path {
-  const [variable, ...steps] = namesInPath(token.image, token.startOffset);
+export function readVariable(token: IToken, report: Report): Path {
+  const [variable, ...steps] = namesIn(token.image, token.startOffset);
   return finishPath({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
 }
 
 /** The name that a quantifier binds. */
-export function readVariableName(token: IToken, report: TokenReport): Name {
+export function readVariableName(token: IToken, report: Report): Name {
   const span = spanOf(token);
   const name = token.image;
   if (name.includes('.'))
@@ -126,7 +142,7 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
   return { name, span };
 }
 
-function finishPath(path: Path, report: TokenReport): Path {
+function finishPath(path: Path, report: Report): Path {
   const empty = path.steps.find((step) => step.name === '');
   if (empty !== undefined) {
     const span = { start: empty.span.start - 1, end: empty.span.end };
@@ -157,7 +173,7 @@ function incomplete({ root, span }: Path): TokenIssue {
 
 const ROOT_TEXTS = ['@record', '@next', '@now', '@request.auth', '@request.query', '@request.data'];
 
-function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
+function unknownRoot(names: readonly Name[], report: Report): undefined {
   const [first, second] = names as readonly [Name, Name?];
   const nested = first.name === '@request' && second !== undefined;
   const found = nested ? `@request.${second.name}` : first.name;
@@ -203,7 +219,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-export function readStringToken(token: IToken, report: TokenReport): Text {
+export function readStringToken(token: IToken, report: Report): Text {
   const { image } = token;
   const quote = image[0];
   const inner = image.slice(1, -1);
@@ -220,7 +236,7 @@ export function readStringToken(token: IToken, report: TokenReport): Text {
   return { kind: 'text', value, span: spanOf(token) };
 }
 
-function unescaped(inner: string, offset: number, report: TokenReport): string {
+function unescaped(inner: string, offset: number, report: Report): string {
   return inner.replaceAll(
     /\\(u[0-9a-fA-F]{4}|[\s\S])|[\u0000-\u001f]/g,
     (whole, code: string | undefined, at: number) => {
@@ -248,7 +264,7 @@ function unescaped(inner: string, offset: number, report: TokenReport): string {
   );
 }
 
-export function readNumeral(token: IToken, report: TokenReport): Numeral {
+export function readNumeral(token: IToken, report: Report): Numeral {
   const source = token.image;
   const span = spanOf(token);
   if (JSON_NUMBER.test(source)) return { kind: 'number', source, span };
@@ -300,7 +316,7 @@ export interface Shift {
   readonly duration: IToken;
 }
 
-export function readNow(token: IToken, shift: Shift | undefined, report: TokenReport): Now {
+export function readNow(token: IToken, shift: Shift | undefined, report: Report): Now {
   const span = spanOf(token);
   if (shift === undefined) return { kind: 'now', seconds: 0, span };
   const { amount, unit } = readDuration(shift.duration, report);
@@ -313,7 +329,7 @@ export function readNow(token: IToken, shift: Shift | undefined, report: TokenRe
   return { kind: 'now', seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
 }
 
-function readDuration(token: IToken, report: TokenReport): { readonly amount: number; readonly unit: Unit } {
+function readDuration(token: IToken, report: Report): { readonly amount: number; readonly unit: Unit } {
   const digits = /^[0-9]*/.exec(token.image)![0];
   const word = token.image.slice(digits.length);
   if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };

@@ -2,9 +2,10 @@
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
 import type { Fix, PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
+import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 
-interface UnexpectedToken {
+interface Found {
   readonly tokens: readonly IToken[];
   readonly text: string;
   /** The place of the first token that does not fit; `tokens.length` at the end. */
@@ -12,8 +13,8 @@ interface UnexpectedToken {
 }
 
 const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
-const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.CloseList, t.Now, t.Duration]);
-const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.OpenList, t.Now]);
+const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.Param, t.CloseList, t.Now, t.Duration]);
+const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.Param, t.OpenList, t.Now]);
 
 /** Names of the operators in other languages. */
 const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
@@ -58,12 +59,22 @@ const withFix = (given: Given, fix: Fix | undefined, suggestion = fix?.replaceme
   ...(suggestion !== undefined && { suggestion }),
 });
 
-export function syntaxIssue(error: IRecognitionException, tokens: readonly IToken[], text: string): PolicyIssue {
+interface Source {
+  readonly text: string;
+  readonly dialect: Dialect;
+}
+
+export function syntaxIssue(
+  error: IRecognitionException,
+  tokens: readonly IToken[],
+  { text, dialect }: Source,
+): PolicyIssue {
   const at = error.token.tokenType === EOF ? tokens.length : tokens.indexOf(error.token);
+  if (tokens.length === 0 && dialect === 'filter') return { severity: 'error', ...emptyFilter(text) };
   return { severity: 'error', ...diagnose({ tokens, text, at }) };
 }
 
-function diagnose(found: UnexpectedToken): Given {
+function diagnose(found: Found): Given {
   const { tokens, at } = found;
   if (tokens.length === 0) return emptyPolicy(found);
   const before = tokens[at - 1];
@@ -84,21 +95,21 @@ function diagnose(found: UnexpectedToken): Given {
 
 // ---------------------------------------------------------------- places
 
-const endOfText = ({ text }: UnexpectedToken) => ({ start: text.length, end: text.length });
+const endOfText = ({ text }: Found) => ({ start: text.length, end: text.length });
 
-function foundSpan(found: UnexpectedToken) {
+function foundSpan(found: Found) {
   const token = found.tokens[found.at];
   return token === undefined ? endOfText(found) : t.spanOf(token);
 }
 
 /** How many parentheses are open before the place. */
-function opens({ tokens, at }: UnexpectedToken): number {
+function opens({ tokens, at }: Found): number {
   let open = 0;
   for (const { tokenType } of tokens.slice(0, at)) open += tokenType === t.Open ? 1 : tokenType === t.Close ? -1 : 0;
   return open;
 }
 
-function lastOpen({ tokens, at }: UnexpectedToken): IToken | undefined {
+function lastOpen({ tokens, at }: Found): IToken | undefined {
   let closed = 0;
   for (const token of tokens.slice(0, at).reverse()) {
     if (token.tokenType === t.Close) closed++;
@@ -107,20 +118,25 @@ function lastOpen({ tokens, at }: UnexpectedToken): IToken | undefined {
   return undefined;
 }
 
-function inList({ tokens, at }: UnexpectedToken): boolean {
+function inList({ tokens, at }: Found): boolean {
   const types = tokens.slice(0, at).map((token) => token.tokenType);
   return types.lastIndexOf(t.OpenList) > types.lastIndexOf(t.CloseList);
 }
 
 // ---------------------------------------------------------------- the errors
 
-function emptyPolicy(found: UnexpectedToken): Given {
+function emptyFilter(text: string): Given {
+  const message = 'an empty filter; expected a condition, such as `status = "open"`, or no `filter` at all';
+  return { code: 'filter_empty', message, span: { start: 0, end: text.length } };
+}
+
+function emptyPolicy(found: Found): Given {
   const message =
     'an empty policy; expected a condition, such as `@record.owner = @request.auth.id`, or `false`, which denies all';
   return { code: 'policy_empty', message, span: { start: 0, end: found.text.length } };
 }
 
-function tooManyCloses(found: UnexpectedToken): Given {
+function tooManyCloses(found: Found): Given {
   const span = foundSpan(found);
   return withFix(
     { code: 'parenthesis_unopened', message: '`)` without a `(` before it', span },
@@ -128,13 +144,13 @@ function tooManyCloses(found: UnexpectedToken): Given {
   );
 }
 
-function unclosed(found: UnexpectedToken, open: IToken): Given {
+function unclosed(found: Found, open: IToken): Given {
   const fix = { span: endOfText(found), replacement: ')' };
   return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: t.spanOf(open) }, fix);
 }
 
 /** `any(<path> as <name>, …)`: the parts before the condition. */
-function quantifierHead(found: UnexpectedToken): Given | undefined {
+function quantifierHead(found: Found): Given | undefined {
   const { tokens, at } = found;
   const span = foundSpan(found);
   const wanted = (what: string): Given => ({
@@ -151,14 +167,14 @@ function quantifierHead(found: UnexpectedToken): Given | undefined {
   return undefined;
 }
 
-function reserved({ tokens, at }: UnexpectedToken): Given | undefined {
+function reserved({ tokens, at }: Found): Given | undefined {
   const token = tokens[at];
   if (token === undefined || !t.RESERVED.has(token.image.toLowerCase())) return undefined;
   const message = `\`${token.image}\` is a word of the language; expected another name`;
   return { code: 'word_reserved', message, span: t.spanOf(token) };
 }
 
-function badList(found: UnexpectedToken): Given {
+function badList(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   const span = foundSpan(found);
@@ -187,7 +203,7 @@ function badList(found: UnexpectedToken): Given {
   };
 }
 
-function badDuration(found: UnexpectedToken): Given {
+function badDuration(found: Found): Given {
   const { tokens, at } = found;
   const [before, token, next] = [tokens[at - 1]!, tokens[at], tokens[at + 1]];
   const code = 'duration_malformed';
@@ -200,7 +216,7 @@ function badDuration(found: UnexpectedToken): Given {
   return withFix({ code, message, span }, { span, replacement: `${token.image}${next.image}` });
 }
 
-function afterCondition(found: UnexpectedToken): Given {
+function afterCondition(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   const before = tokens[at - 1]!;
@@ -219,13 +235,13 @@ function afterCondition(found: UnexpectedToken): Given {
   return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
 }
 
-function groupBefore({ tokens, at }: UnexpectedToken) {
+function groupBefore({ tokens, at }: Found) {
   const end = t.spanOf(tokens[at - 1]!).end;
   const open = lastOpen({ tokens, text: '', at: at - 1 });
   return { start: open?.startOffset ?? tokens[at - 1]!.startOffset, end };
 }
 
-function afterOperand(found: UnexpectedToken): Given {
+function afterOperand(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   if (token === undefined) {
@@ -252,14 +268,14 @@ function afterOperand(found: UnexpectedToken): Given {
 }
 
 /** Whether the operand before the place is the right side of a comparison. */
-function isCompared({ tokens, at }: UnexpectedToken): boolean {
+function isCompared({ tokens, at }: Found): boolean {
   let start = at - 1;
   if (tokens[start]?.tokenType === t.CloseList) while (start > 0 && tokens[start]?.tokenType !== t.OpenList) start--;
   if (tokens[start]?.tokenType === t.Duration) start -= 2;
   return tokens[start - 1]?.tokenType === t.Comparison;
 }
 
-function chained(found: UnexpectedToken): Given {
+function chained(found: Found): Given {
   const { tokens, at } = found;
   const span = t.spanOf(tokens[at]!);
   const before = tokens[at - 1]!;
@@ -269,7 +285,7 @@ function chained(found: UnexpectedToken): Given {
   return withFix({ code: 'comparison_chained', message, span }, fix);
 }
 
-function notInside(found: UnexpectedToken): Given {
+function notInside(found: Found): Given {
   const { tokens, text, at } = found;
   const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
   const message = '`not` goes before a comparison, not inside it; `not in` and `is not null` are the exceptions';
@@ -282,7 +298,7 @@ function notInside(found: UnexpectedToken): Given {
   return withFix(given, { span, replacement: `not (${before.image} ${rest})` });
 }
 
-function wordAsOperator(found: UnexpectedToken): Given {
+function wordAsOperator(found: Found): Given {
   const { tokens, at } = found;
   const token = tokens[at]!;
   const word = token.image.toLowerCase();
@@ -314,7 +330,7 @@ const near = (token: IToken): string | undefined =>
   token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
 
 /** `like "draft%"` is `starts with "draft"`, and so on, if the pattern has no other wildcard. */
-function patternOperator({ tokens, at }: UnexpectedToken): Given {
+function patternOperator({ tokens, at }: Found): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
   const span = t.spanOf(token);
@@ -348,7 +364,7 @@ const VALUES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The name of a function, at `at`, that the language does not have. */
-function call({ tokens }: UnexpectedToken, at: number): Given {
+function call({ tokens }: Found, at: number): Given {
   const name = tokens[at]!;
   const written = name.image.toLowerCase();
   const code = 'function_unknown';
@@ -366,7 +382,7 @@ function call({ tokens }: UnexpectedToken, at: number): Given {
 }
 
 /** Between the parentheses of `name(…)`. */
-function callHead(found: UnexpectedToken): Given | undefined {
+function callHead(found: Found): Given | undefined {
   const { tokens, at } = found;
   const open = lastOpen(found);
   const name = open === undefined ? -1 : tokens.indexOf(open) - 1;
@@ -379,7 +395,7 @@ function callHead(found: UnexpectedToken): Given | undefined {
   return { code: 'arguments_malformed', message, span: t.spanOf(token) };
 }
 
-function missingOperand(found: UnexpectedToken): Given {
+function missingOperand(found: Found): Given {
   const { tokens, at } = found;
   const before = tokens[at - 1];
   const token = tokens[at];

@@ -23,6 +23,12 @@ export type CompareOp =
   | 'starts with'
   | 'ends with';
 
+/**
+ * Where a text stands. A policy names its records by `@record` and the like; in the filter of a query a bare name is a member of the
+ * record, `$name` is one of the query's params, and `@me` is the caller's id.
+ */
+export type Dialect = 'policy' | 'filter';
+
 /** A condition: true, false or unknown for one record and one request. */
 export type Expr = Logic | Not | Compare | IsNull | Quantified | Truth | Call;
 
@@ -73,7 +79,7 @@ export interface Truth {
   readonly span: Span;
 }
 
-export type Operand = Path | Text | Numeral | Bool | Null | List | Now | Count;
+export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count;
 export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
 export interface Name {
   readonly name: string;
@@ -88,6 +94,12 @@ export interface Path {
   readonly root: Root;
   readonly variable?: Name;
   readonly steps: readonly Name[];
+  readonly span: Span;
+}
+/** `$name`: a value that comes with the filter of a query. */
+export interface Param {
+  readonly kind: 'param';
+  readonly name: string;
   readonly span: Span;
 }
 export interface Text {

@@ -82,6 +82,8 @@ export const Word = createToken({
   pattern: /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
   label: 'a name',
 });
+/** `$name`, a value that a query's filter is given. */
+export const Param = createToken({ name: 'Param', pattern: /\$[A-Za-z_][A-Za-z0-9_]*/, label: 'a parameter' });
 export const Text = createToken({
   name: 'Text',
   pattern: /"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[“”„][^“”„"]*[“”„]|[‘’‚][^‘’‚']*[‘’‚]|`[^`]*`/,
@@ -140,6 +142,7 @@ export const TOKENS: readonly TokenType[] = [
   Count,
   CallName,
   Word,
+  Param,
   Text,
   Duration,
   Numeral,

@@ -34,7 +34,9 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
   [
     'AtPath',
     {
-      ebnf: `( "@record" | "@next" | "@request.auth" | "@request.query" | "@request.data" ) ( "." [A-Za-z_] [A-Za-z0-9_]* )+`,
+      ebnf:
+        `( "@record" | "@next" | "@request.auth" | "@request.query" | "@request.data" ) ( "." [A-Za-z_] [A-Za-z0-9_]* )+` +
+        '   /* in filters of queries: "@me" */',
       pattern: new RegExp(`^@(?:record|next|request\\.(?:auth|query|data))(?:\\.${STEP}){1,6}$`),
     },
   ],
@@ -45,6 +47,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
       pattern: new RegExp(`^q${STEP}(?:\\.${STEP}){0,3}$`),
     },
   ],
+  ['Param', { ebnf: '"$" [A-Za-z_] [A-Za-z0-9_]*   /* in filters of queries */', pattern: new RegExp(`^\\$${STEP}$`) }],
   [
     'Text',
     {

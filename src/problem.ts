@@ -10,6 +10,9 @@ export const PROBLEMS = {
   malformed_multipart: { status: 400, title: 'The body is not valid multipart/form-data' },
   filter_unknown_key: { status: 400, title: 'A filter names an unknown key' },
   filter_invalid_value: { status: 400, title: 'The value of a filter does not fit its field' },
+  filter_invalid: { status: 400, title: 'The filter of a query is not valid' },
+  invalid_cursor: { status: 400, title: 'The cursor belongs to another query' },
+  query_too_expensive: { status: 400, title: 'The query is too expensive' },
   filter_duplicate_key: { status: 400, title: 'A filter is given twice' },
   invalid_parameter: { status: 400, title: 'A parameter is not valid' },
   unknown_expand: { status: 400, title: '`expand` names an unknown relation' },
@@ -52,6 +55,11 @@ export interface Fault {
   readonly parameter?: string;
   readonly code: string;
   readonly detail: string;
+  /** In a text: where the fault begins and how long it is, in UTF-16 units. */
+  readonly offset?: number;
+  readonly length?: number;
+  /** A replacement that was itself checked. */
+  readonly fix?: { readonly offset: number; readonly length: number; readonly replacement: string };
 }
 
 /** Entries of `errors` that a response shows; beyond them, `error_count` is the number of all. */
@@ -72,14 +80,6 @@ const MAX_ECHO = 64;
 export const echo = (name: string): string =>
   name.length <= MAX_ECHO ? name : `${name.slice(0, MAX_ECHO).toWellFormed()}…`;
 
-interface ProblemDetails {
-  readonly errors?: readonly Fault[];
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Of a batch: the index of the operation that failed. */
-  readonly operation?: number | undefined;
-  readonly cause?: unknown;
-}
-
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
@@ -87,9 +87,18 @@ export class Problem extends Error {
   readonly errors: readonly Fault[];
   readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Of a batch: the index of the operation that failed. */
   readonly operation: number | undefined;
-
-  constructor(code: ProblemCode, detail: string, more: ProblemDetails = {}) {
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    more: {
+      readonly errors?: readonly Fault[];
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly operation?: number | undefined;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(detail, { cause: more.cause });
     this.name = 'Problem';
     this.code = code;

@@ -8,12 +8,12 @@ import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, obj
 import { referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
-function collectionIn({ collection }: OperationScope): Collection {
+export function collectionIn({ collection }: OperationScope): Collection {
   if (collection === undefined) throw new Error('this route names no collection');
   return collection;
 }
 
-const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
 // ---------------------------------------------------------------- what bodies hold
 
@@ -137,13 +137,19 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
   const name = typeName(collection.name);
   const isUsers = collection.kind === 'users';
   return {
-    [name]: recordJsonSchema(collection, typeName),
+    [name]: recordSchema(collection, typeName),
     ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection) }),
     [`${name}Update`]: updateSchema(collection),
   };
 }
 
-function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
+/** What a query shows of a record: the members that it asked for, and the same of related records. */
+export function selectionSchema(collection: Collection, typeName: TypeName): Json {
+  return { ...recordSchema(collection, (name) => selectionName(typeName(name))), required: ['id'] };
+}
+export const selectionName = (type: string): string => `${type}Selection`;
+
+function recordSchema(collection: Collection, typeName: TypeName): Json {
   const stored: Json = Object.fromEntries([
     ['id', ID_SCHEMA],
     ...[...collection.fields.values()].map((field) => [

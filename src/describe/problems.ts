@@ -46,12 +46,12 @@ export class ProblemResponses {
   }
 
   #reference(codes: readonly ProblemCode[], name = codes.join('.')): Json {
-    this.components[name] ??= problemResponse(codes);
+    this.components[name] ??= responseOf(codes);
     return { $ref: `#/components/responses/${name}` };
   }
 }
 
-function problemResponse(codes: readonly ProblemCode[]): Json {
+function responseOf(codes: readonly ProblemCode[]): Json {
   const schema = {
     allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
   };
@@ -88,6 +88,21 @@ export const PROBLEM_SCHEMA: Json = {
           parameter: { type: 'string', description: 'The query parameter or header.' },
           code: { type: 'string' },
           detail: { type: 'string' },
+          offset: {
+            type: 'integer',
+            description: 'Of a fault in the text of a filter: where it begins, in UTF-16 units.',
+          },
+          length: { type: 'integer' },
+          fix: {
+            type: 'object',
+            description: 'What to write instead of a part of the text.',
+            required: ['offset', 'length', 'replacement'],
+            properties: {
+              offset: { type: 'integer' },
+              length: { type: 'integer' },
+              replacement: { type: 'string' },
+            },
+          },
         },
       },
     },

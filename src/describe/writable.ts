@@ -63,13 +63,15 @@ export const OTHER_TYPES: readonly string[] = [
   'BatchOperation',
   'BatchResult',
   'Page',
+  'QueryExpand',
+  'QueryPage',
   'Role',
   'Collections',
   'Problem',
   'Tokens',
   'Session',
 ];
-const SUFFIXES = ['', 'Create', 'Update', 'Filters'] as const;
+const SUFFIXES = ['', 'Create', 'Update', 'Filters', 'Selection'] as const;
 
 /**
  * Names of the types of records: `team_members` → `TeamMember`. Collections that would share a

@@ -17,6 +17,8 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
     case 'changed':
     case 'last_admin':
     case 'idempotency_mismatch':
+    case 'invalid_cursor':
+    case 'query_too_expensive':
       return new Problem(code, message, { errors });
   }
 }

@@ -14,15 +14,15 @@ export interface Match {
   readonly candidates: readonly Route[];
 }
 
-interface TableEntry {
+interface Entry {
   readonly route: Route;
   readonly matches: (path: string) => boolean;
   readonly params: (path: string) => Record<string, string>;
 }
 
 export class RouteTable {
-  readonly #entries: readonly TableEntry[];
-  readonly #fallback: readonly TableEntry[];
+  readonly #entries: readonly Entry[];
+  readonly #fallback: readonly Entry[];
   /** First segments of the paths that are not the fallback's. */
   readonly #taken: ReadonlySet<string>;
 
@@ -34,7 +34,10 @@ export class RouteTable {
   }
 
   match(method: string, path: string): Match {
-    const found = this.#entries.filter((entry) => entry.matches(path));
+    const matching = this.#entries.filter((entry) => entry.matches(path));
+    // `query` in `/api/posts/query` is not the id of a record, whatever the method.
+    const isWord = matching.some(({ route }) => endsInWord(route));
+    const found = isWord ? matching.filter(({ route }) => endsInWord(route)) : matching;
     return this.#pick(found.length === 0 && !this.#isTaken(path) ? this.#fallback : found, method, path);
   }
 
@@ -47,13 +50,15 @@ export class RouteTable {
     }
   }
 
-  #pick(entries: readonly TableEntry[], method: string, path: string): Match {
+  #pick(entries: readonly Entry[], method: string, path: string): Match {
     const found = entries.find(({ route }) => takes(route, method)) ?? entries[0];
     const candidates = entries.map(({ route }) => route);
     const route = found !== undefined && takes(found.route, method) ? found.route : undefined;
     return { path, params: found?.params(path) ?? {}, route, candidates };
   }
 }
+
+const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
 
 const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
 
@@ -66,7 +71,7 @@ export function allowOf(routes: readonly Route[]): string {
   return [...new Set(methods)].join(', ');
 }
 
-function entryOf(route: Route): TableEntry {
+function entryOf(route: Route): Entry {
   const router = new Router({ sensitive: true, strict: true });
   router.register(route.path, [route.method], () => {});
   const layer = router.stack[0]!;

@@ -51,6 +51,12 @@ export interface ColumnRef {
   readonly nullable: boolean;
   /** Makes an `= ANY(ARRAY(…))` worthwhile: an index finds few rows for a value. */
   readonly selective: boolean;
+  /** It counts only where the caller may read it. Then it is nullable, and not selective. */
+  readonly mask?: MaskedMember;
+}
+interface MaskedMember {
+  readonly collection: string;
+  readonly member: string;
 }
 
 /** How a request's number is rounded before it is compared with an int column. */
@@ -126,6 +132,14 @@ export interface Exists {
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];
   readonly condition: Condition;
+  /** Only the rows that the caller may read count. */
+  readonly guard?: Guard;
+}
+export interface Guard {
+  /** The collection of the rows. */
+  readonly collection: string;
+  /** The belongs_to of theirs by which they were found, where it has rules of its own. */
+  readonly via?: string;
 }
 
 export const TRUE: Const = { kind: 'const', value: true };

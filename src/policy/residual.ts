@@ -21,7 +21,7 @@ const KNOWN_SHAPES = 1024;
 type BindingSignature = Binding['signature'];
 
 interface Known {
-  readonly shape: ResidualShape;
+  readonly shape: Shape;
   readonly signature: BindingSignature;
   /** The cache that finds it. */
   readonly owner: Map<BindingSignature, Known>;
@@ -59,19 +59,19 @@ export class ShapeCache {
     this.#memory = memory;
   }
 
-  get(signature: BindingSignature): ResidualShape | undefined {
+  get(signature: BindingSignature): Shape | undefined {
     if (this.#latest?.signature === signature) return this.#latest.shape;
     const known = this.#known.get(signature);
     return known && this.#use(known);
   }
 
-  add(signature: BindingSignature, shape: ResidualShape): ResidualShape {
+  add(signature: BindingSignature, shape: Shape): Shape {
     const known = { shape, signature, owner: this.#known };
     this.#known.set(signature, known);
     return this.#use(known);
   }
 
-  #use(known: Known): ResidualShape {
+  #use(known: Known): Shape {
     this.#memory.touch(known);
     this.#latest = known;
     return known.shape;
@@ -85,11 +85,11 @@ interface ShapeParts {
   /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
   /** The same for the written record. */
-  readonly written: () => ResidualShape;
+  readonly written: () => Shape;
 }
 
 /** A residual without its values: all that requests of one signature share. */
-export class ResidualShape {
+export class Shape {
   readonly cond: Condition;
   readonly plan: Plan;
   readonly verdict: Residual['verdict'];
@@ -97,8 +97,8 @@ export class ResidualShape {
   readonly predicate: Predicate;
   readonly #constant: Residual | undefined;
   readonly #wheres = new Map<string, Where>();
-  readonly #makeWritten: () => ResidualShape;
-  #written: ResidualShape | undefined;
+  readonly #makeWritten: () => Shape;
+  #written: Shape | undefined;
   #needs: ShapeNeeds | undefined;
 
   constructor({ cond, plan, predicate, needsNext, written }: ShapeParts) {
@@ -112,7 +112,7 @@ export class ResidualShape {
   }
 
   /** Lowered on first use: lists and deletes never use it. */
-  get written(): ResidualShape {
+  get written(): Shape {
     invariant(!this.needsNext, 'a policy that names @next is asked once, of both records');
     this.#written ??= this.#makeWritten();
     return this.#written;
@@ -143,12 +143,12 @@ export class ResidualShape {
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
-  readonly #shape: ResidualShape;
+  readonly #shape: Shape;
   readonly #binding: Binding;
   #isSettled = false;
   #decision: Decision | undefined;
 
-  constructor(shape: ResidualShape, binding: Binding) {
+  constructor(shape: Shape, binding: Binding) {
     this.#shape = shape;
     this.#binding = binding;
   }

@@ -133,10 +133,11 @@ export interface ColumnOperand {
  * `values.ts`; what cannot be read is absent. `list: true` for `@request.auth.roles`, and for a
  * query parameter on the list side of `in` / `contains`. An unknown field of `@request.auth` is an
  * error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
+ * `param`: a `$name` of a filter, read as `@request.data` is.
  */
 export interface RequestOperand {
   readonly kind: 'request';
-  readonly source: 'auth' | 'query' | 'data';
+  readonly source: 'auth' | 'query' | 'data' | 'param';
   readonly name: string;
   readonly type: ValueType;
   readonly list: boolean;
@@ -251,7 +252,10 @@ export interface CheckContext {
    * no record.
    */
   readonly parameters?: readonly Parameter[];
+  /** Of the filter of a query, in which names are members of the record: the params that came with it. */
+  readonly params?: Params;
 }
+export type Params = Readonly<Record<string, unknown>>;
 
 // ---------------------------------------------------------------- values at run time
 
@@ -275,6 +279,8 @@ export interface PolicyRequest {
   readonly auth: Row | null;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Of a filter. */
+  readonly params?: Params;
   readonly now: string;
 }
 

@@ -40,11 +40,9 @@ export function parseUuid(text: string): string | undefined {
   return text.length === 36 && UUID.test(text) ? text.toLowerCase() : undefined;
 }
 
-/** PostgreSQL rejects other strings: those with NUL or a lone surrogate. */
-export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
-
+/** What PostgreSQL can keep: no NUL, no lone surrogate. */
 export function parseString(text: string): string | undefined {
-  return isStorable(text) ? text : undefined;
+  return text.isWellFormed() && !text.includes('\0') ? text : undefined;
 }
 
 const LONG_MONTHS = new Set([1, 3, 5, 7, 8, 10, 12]);

@@ -7,6 +7,7 @@ import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
 import { createRecord } from './records/create.ts';
 import { listRecords } from './records/list.ts';
+import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
@@ -22,6 +23,7 @@ export const routes: readonly DescribedRoute[] = [
   ...fileRoutes,
   createRecord,
   listRecords,
+  queryRecords,
   readRecord,
   updateRecord,
   removeRecord,

@@ -11,6 +11,7 @@ export const DEFAULT_LIMITS = {
   refresh: '600 in 15m',
   reset: '10 in 15m',
   body: '1MiB',
+  query_time: '2s',
 } as const;
 
 export const DEFAULT_UPLOADS = {

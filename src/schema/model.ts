@@ -101,6 +101,8 @@ export interface Limits {
   readonly reset: Rate;
   /** Bytes of a JSON body. */
   readonly body: number;
+  /** Seconds that the statements of a query may take. */
+  readonly queryTime: number;
 }
 export interface Uploads {
   /** Bytes. */

@@ -124,6 +124,7 @@ export function readLimits({ limits }: SchemaFile): Limits {
     refresh: rateOf(given.refresh),
     reset: rateOf(given.reset),
     body: bytesOf(given.body),
+    queryTime: secondsOf(given.query_time),
   };
 }
 

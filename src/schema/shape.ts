@@ -161,6 +161,10 @@ const limits = z.strictObject({
   refresh: attempts('refresh', 'refreshes from one address'),
   reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
   body: key(size, 'the size of a JSON body', { default: DEFAULT_LIMITS.body, examples: ['256KiB'] }),
+  query_time: key(duration, 'how long the database may work on a query; longer ones are `query_too_expensive`', {
+    default: DEFAULT_LIMITS.query_time,
+    examples: ['5s'],
+  }),
 });
 
 const lengths = (description: string) =>

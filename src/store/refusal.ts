@@ -13,6 +13,8 @@ export type RefusalCode =
   | 'changed'
   | 'last_admin'
   | 'idempotency_mismatch'
+  | 'invalid_cursor'
+  | 'query_too_expensive'
   /** The first request under an idempotency key ended without an answer; a retry can succeed. */
   | 'idempotency_lost';
 

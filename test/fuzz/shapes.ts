@@ -1,9 +1,7 @@
-/**
- * What was met: leaves as (operator, operands and their nullability, polarity), and pairs of leaves and of walks beside each other, which a simplifier might
- * make one of. What stays at zero was not tested.
- */
+/** Which leaves were met: (operator, operands and their nullability, polarity). What stays at zero was not tested. */
 import type { Checked, CheckedOperand, ValueType } from '../../src/policy/types.ts';
-import { type Polarity, pairShapes, pairsOf } from './pair-shapes.ts';
+
+type Polarity = '+' | '-';
 
 export class Shapes {
   readonly #seen = new Map<string, number>();
@@ -16,7 +14,6 @@ export class Shapes {
       case 'and':
       case 'or':
         this.#add(`${checked.kind} ${polarity}`);
-        for (const pair of pairsOf(checked, polarity)) this.#add(pair);
         for (const item of checked.items) this.count(item, polarity);
         return;
       case 'not':
@@ -56,7 +53,7 @@ export class Shapes {
     readonly missing: readonly string[];
     readonly others: number;
   } {
-    const known = [...universe(), ...pairShapes()];
+    const known = universe();
     const missing = known.filter((shape) => !this.#seen.has(shape));
     return {
       known: known.length,

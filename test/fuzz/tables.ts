@@ -55,8 +55,7 @@ export async function createTables(
       return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
     });
     await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
-    const keys = columns.filter(({ type }) => type === 'uuid').slice(1);
-    for (const { column } of new Set([...columns.slice(1, 3), ...keys])) {
+    for (const { column } of columns.slice(1, 4)) {
       await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
     }
     for (const relation of collection.relations.values()) {
@@ -72,8 +71,6 @@ export async function createTables(
         sources,
         targets,
       ]);
-      for (const column of [sourceColumn, targetColumn])
-        await database.query(`CREATE INDEX ON ${quoted(linkTable)} (${quoted(column)})`);
     }
   }
 }

@@ -54,6 +54,7 @@ test('every action has a door, and no two routes are one', () => {
     'create',
     'delete',
     'list',
+    'list',
     'read',
     'update',
   ]);

@@ -213,12 +213,10 @@ function order(left: Value, right: Value): number {
 const isNumber = (value: Value): value is number | Written => typeof value === 'number' || typeof value === 'object';
 
 function orderOfTexts(left: string, right: string): number {
-  // Where the first code points differ, their first units are at the same place.
-  for (let i = 0; i < left.length && i < right.length; i++) {
-    const [a, b] = [left.codePointAt(i)!, right.codePointAt(i)!];
-    if (a !== b) return a - b;
-  }
-  return left.length - right.length;
+  const a = Array.from(left, (character) => character.codePointAt(0)!);
+  const b = Array.from(right, (character) => character.codePointAt(0)!);
+  for (let i = 0; i < a.length && i < b.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
 }
 
 function orderOfNumbers(left: number | Written, right: number | Written): number {
@@ -228,9 +226,6 @@ function orderOfNumbers(left: number | Written, right: number | Written): number
   const difference = a.numerator * b.denominator - b.numerator * a.denominator;
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
-
-/** Whether a double is exactly what was written. */
-export const isSameNumber = (value: number, decimal: string): boolean => orderOfNumbers(value, { decimal }) === 0;
 
 /** The exact value as a fraction. */
 function fraction(value: number | Written): { readonly numerator: bigint; readonly denominator: bigint } {
@@ -348,6 +343,8 @@ function requestValue({ source, name, type }: RequestOperand, request: PolicyReq
       return fromJson(own(request.auth, name), type);
     case 'data':
       return fromJson(own(request.data, name), type);
+    case 'param':
+      return fromJson(own(request.params, name), type);
     case 'query': {
       const given = own(request.query, name);
       return typeof given === 'string' ? fromText(given, type) : undefined;
@@ -356,7 +353,10 @@ function requestValue({ source, name, type }: RequestOperand, request: PolicyReq
 }
 
 function requestList({ source, name, type }: RequestOperand, request: PolicyRequest): readonly Maybe[] | undefined {
-  const given = own(source === 'query' ? request.query : source === 'auth' ? request.auth : request.data, name);
+  const given = own(
+    { auth: request.auth, query: request.query, data: request.data, param: request.params }[source],
+    name,
+  );
   if (given === undefined) return undefined;
   // One value of a query parameter is a list of one.
   const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : given;
@@ -377,8 +377,7 @@ function fromJson(value: unknown, type: ValueType): Maybe {
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
-/** The value that a text of the request, or of a literal, stands for; undefined where it is not of the type. */
-export function fromText(text: string, type: ValueType): Maybe {
+function fromText(text: string, type: ValueType): Maybe {
   if (typeof type === 'object') {
     const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
     return isUuid ? text.toLowerCase() : undefined;

@@ -238,7 +238,7 @@ collections:
   it('reads settings in their units', () => {
     const { sessions, limits, uploads, oauth, origins, proxies } = loaded(
       `sessions: { access: 90s, refresh: 2w }
-limits: { register: 5 in 1h, body: 64KiB }
+limits: { register: 5 in 1h, body: 64KiB, query_time: 1m }
 uploads: { max_size: 5MB, types: [image/*], quota: { default: 1GiB }, images: { widths: [100] } }
 origins: ['https://app.example']
 proxies: [10.0.0.0/8, '::1']
@@ -255,6 +255,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         refresh: { points: 600, window: 900 },
         reset: { points: 10, window: 900 },
         body: 65_536,
+        queryTime: 60,
       },
       uploads: {
         maxSize: 5_000_000,

@@ -22,6 +22,7 @@ import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedConditio
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
+import { paramOf, readAsGiven } from './params.ts';
 import type { Bound, CheckIssue, Place } from './place.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
@@ -48,7 +49,7 @@ export function examine(text: string, context: Omit<CheckContext, 'text'>): Chec
 }
 
 function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
-  const { expr, tree, broken, issues } = parse(text);
+  const { expr, tree, broken, issues } = parse(text, context.params === undefined ? 'policy' : 'filter');
   if (tree === undefined) return { issues };
   const result = checkTree(tree, { ...context, text }, broken);
   if (expr !== undefined) return result;
@@ -64,7 +65,7 @@ function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operan
   const walk = new Checker(context, broken);
   const checked = walk.whole(expr);
   if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues.slice(0, MOST_ISSUES) };
-  return { checked, issues: warnings(checked, context) };
+  return { checked, issues: context.params === undefined ? warnings(checked, context) : [] };
 }
 
 type Variables = ReadonlyMap<string, Bound>;
@@ -119,9 +120,9 @@ class Checker {
   }
 
   #place(variables: Variables): Place {
-    const { catalog, collection, action } = this.#context;
+    const { catalog, collection, action, params } = this.#context;
     const isBody = this.#context.parameters !== undefined;
-    return { catalog, collection, action, variables, isBody, fault: (fault) => this.#fault(fault) };
+    return { catalog, collection, action, variables, isBody, params, fault: (fault) => this.#fault(fault) };
   }
 
   /** An error in an expanded body is reported at the call, with the part of the body that causes it. */
@@ -157,6 +158,10 @@ class Checker {
 
   #isNull({ operand, negated, span }: IsNull, variables: Variables): Checked | undefined {
     if (this.#isFull() || this.#broken.has(operand)) return undefined;
+    if (operand.kind === 'param') {
+      const param = paramOf(operand, this.#place(variables));
+      return param && { kind: 'is null', negated, operand: readAsGiven(param), span };
+    }
     const path = this.#pathOnly(operand);
     const named = path && resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
@@ -228,6 +233,12 @@ class Checker {
   #truth({ operand, span }: Truth, variables: Variables): Checked | undefined {
     if (operand.kind === 'bool') return { kind: 'const', value: operand.value, span };
     if (this.#isFull() || this.#broken.has(operand)) return undefined;
+    const truth = { kind: 'bool', value: true, span } as const;
+    if (operand.kind === 'param')
+      return this.#compare(
+        { kind: 'compare', op: equalityOf(true), opSpan: span, left: operand, right: truth, span },
+        variables,
+      );
     if (operand.kind !== 'path') {
       this.#fault({
         code: 'condition_expected',
@@ -236,7 +247,6 @@ class Checker {
       });
       return undefined;
     }
-    const truth = { kind: 'bool', value: true, span } as const;
     const named = resolve(operand, this.#place(variables));
     if (named === undefined) return undefined;
     if (named.kind !== 'query' && named.kind !== 'to many' && named.type === 'bool') {

@@ -4,7 +4,8 @@ import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
-import { isExact, type Literal, readList, readLiteral } from './literals.ts';
+import { type Literal, readList, readLiteral } from './literals.ts';
+import { readAs, typeGiven } from './params.ts';
 import type { CheckIssue } from './place.ts';
 import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
 
@@ -87,15 +88,7 @@ function ownType(side: ScalarSide): ValueType | undefined {
 function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOperand | undefined {
   switch (side.kind) {
     case 'query':
-      return {
-        kind: 'request',
-        source: 'query',
-        name: side.query.name,
-        type: against,
-        list: false,
-        nullable: true,
-        span: side.span,
-      };
+      return readAs(side.query, against, false);
     case 'fixed':
       if (comparable(side.operand.type, against)) return side.operand;
       at.fault(mismatch(side.span, side.operand.type, against));
@@ -115,8 +108,12 @@ function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOpe
  */
 function pivotOf(left: ScalarSide, right: ScalarSide): ValueType {
   const fixed = left.kind === 'fixed' ? left : right.kind === 'fixed' ? right : undefined;
-  return ownType(fixed ?? left) ?? ownType(right) ?? 'string';
+  return ownType(fixed ?? left) ?? ownType(right) ?? givenType(left) ?? givenType(right) ?? 'string';
 }
+
+/** Of a param that no other side gives a type. */
+const givenType = (side: ScalarSide): ValueType | undefined =>
+  side.kind === 'query' ? typeGiven(side.query) : undefined;
 
 // ---------------------------------------------------------------- = != < <= > >=, starts with, ends with
 
@@ -221,21 +218,11 @@ function elementAndList(
       checkRoles(one.kind === 'literal' ? [one.literal] : [], at);
       return given(settleText(one, at), many.operand);
     case 'query': {
-      const type = ownType(one) ?? 'string';
-      const { query } = many;
-      const list = {
-        kind: 'request',
-        source: 'query',
-        name: query.name,
-        type,
-        list: true,
-        nullable: true,
-        span: query.span,
-      } as const;
-      return given(settle(one, type, at), list);
+      const type = ownType(one) ?? givenType(one) ?? 'string';
+      return given(settle(one, type, at), readAs(many.query, type, true));
     }
     case 'list': {
-      const { operand, faults } = readList(many.list, { type: ownType(one), isExact: isExactNumeral(one) });
+      const { operand, faults } = readList(many.list, ownType(one));
       for (const fault of faults) at.fault(fault);
       if (operand === undefined) return {};
       return given(
@@ -247,11 +234,6 @@ function elementAndList(
       return {};
   }
 }
-
-const isExactNumeral = (side: ScalarSide): boolean => {
-  if (side.kind === 'literal') return isExact(side.literal);
-  return side.kind === 'fixed' && side.operand.kind === 'literal' && side.operand.exact !== undefined;
-};
 
 const given = (element: CheckedOperand | undefined, list: CheckedOperand | undefined) => ({
   ...(element && { element }),
@@ -280,14 +262,17 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
 function holding(pair: Pair): Checked | undefined {
   const { left, right } = pair;
   if (!isScalar(right)) return refuse(pair, elementExpected(right));
-  if (left.kind === 'fixed' || left.kind === 'literal') {
-    const type = ownType(left);
+  if (left.kind === 'fixed' || left.kind === 'literal' || isString(left)) {
+    const type = isString(left) ? 'string' : ownType(left);
     if (type !== 'string') return refuse(pair, holderExpected(left, type));
     return texts(pair, left, right);
   }
   const { element, list } = elementAndList(pair, right, left);
   return finish(pair, list, element);
 }
+
+/** A param that is a string has parts, not elements. */
+const isString = (side: Side): side is ScalarSide => side.kind === 'query' && typeof side.query.given === 'string';
 
 function holderExpected({ span }: ScalarSide, type: ValueType | undefined): CheckIssue {
   const found = type === undefined ? 'a value' : describeType(type);

@@ -140,6 +140,8 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
     }
     case 'count':
       return place.fault(unfit(parameter, 'a count', argument));
+    case 'param':
+      return place.fault(unfit(parameter, 'a param', argument));
     case 'list':
     case 'null':
       return place.fault(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));

@@ -1,7 +1,7 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Span } from '../../../grammar/syntax.ts';
-import type { Action, Catalog, CheckedOperand, Scope, ToManyPath, ToOneStep } from '../types.ts';
+import type { Action, Catalog, CheckedOperand, Params, Scope, ToManyPath, ToOneStep } from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
 export type Bound = BoundVariable | BoundParameter;
@@ -39,14 +39,19 @@ export interface Place {
   readonly variables: ReadonlyMap<string, Bound>;
   /** In the body of a named condition, which names no record. */
   readonly isBody: boolean;
+  /** In a filter. */
+  readonly params?: Params | undefined;
   fault(fault: CheckIssue): undefined;
 }
 export type CheckIssue = Omit<PolicyIssue, 'severity'>;
 
-/** A query parameter has no declared type. */
+/** A value of the request without a declared type: a query parameter, or a param of a filter. */
 export interface QueryName {
   readonly kind: 'query';
+  readonly source: 'query' | 'param';
   readonly name: string;
+  /** Of a param, what it was given. */
+  readonly given?: unknown;
   readonly span: Span;
 }
 export type Named = CheckedOperand | QueryName | ToMany;

@@ -20,7 +20,7 @@ import {
   type ValueType,
 } from '../types.ts';
 import type { BoundParameter, CheckIssue, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
-import { namesOf, relationNames, reportUnknownName, unknownVariable } from './unknown-names.ts';
+import { namesOf, relationNames, reportUnknownName, unknownMember, unknownVariable } from './unknown-names.ts';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
 const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boolean }> = new Map([
@@ -44,6 +44,7 @@ export function resolve(path: Path, place: Place): Named | undefined {
       return recordPath(path, place);
     case 'variable': {
       const bound = place.variables.get(path.variable!.name);
+      if (bound === undefined && place.params !== undefined) return memberPath(path, place);
       return bound?.kind === 'parameter' ? parameterPath(bound, path, place) : recordPath(path, place);
     }
   }
@@ -130,7 +131,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
 
 function queryName(path: Path, place: Place): QueryName | undefined {
   const name = oneStep(path, 'a query parameter', place);
-  return name && { kind: 'query', name: name.name, span: path.span };
+  return name && { kind: 'query', source: 'query', name: name.name, span: path.span };
 }
 
 function dataField(path: Path, place: Place): RequestOperand | undefined {
@@ -197,6 +198,23 @@ function variableOf(path: Path, place: Place): RecordStart | undefined {
   unknownVariable(path, place);
   return undefined;
 }
+
+/** In a filter, a name that is not a variable is a member of the record. */
+function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
+  const name = path.variable!;
+  const steps = [name, ...path.steps];
+  const excess = overNames(steps.length, path.span);
+  if (excess !== undefined) return place.fault(excess);
+  const collection = place.catalog.collections.get(place.collection);
+  const isKnown = collection !== undefined && (name.name === 'id' || memberOf(collection, name.name));
+  if (!isKnown) return unknownMember(path, place);
+  const found = recordPath({ kind: 'path', root: 'record', steps, span: path.span }, place);
+  // Of the path's own steps, which begin after the name.
+  return found?.kind === 'to many' ? { ...found, used: found.used - 1 } : found;
+}
+
+const memberOf = (collection: CatalogCollection, name: string): boolean =>
+  collection.fields.has(name) || findRelation(collection, name) !== undefined;
 
 function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
   const start = startOf(path, place);

@@ -1,6 +1,7 @@
 import type { Compare, Count, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import type { CheckedOperand, CountOperand, RequestOperand } from '../types.ts';
 import type { Literal } from './literals.ts';
+import { paramOf } from './params.ts';
 import type { Place, QueryName, ToMany } from './place.ts';
 import { resolve } from './resolve.ts';
 
@@ -48,6 +49,10 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
     }
     case 'path':
       return pathSide(operand, at);
+    case 'param': {
+      const query = paramOf(operand, at);
+      return query && { kind: 'query', query, span };
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import type { Fix } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Path, Span } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation } from '../types.ts';
-import type { Place } from './place.ts';
+import type { CheckIssue, Place } from './place.ts';
 
 interface Unknown {
   readonly name: Name;
@@ -79,14 +79,33 @@ export function unknownVariable(path: Path, place: Place): undefined {
     const message = `unknown name \`${name}\`; a path begins with \`@record\`, \`@next\`, \`@request\` or the variable of a quantifier`;
     return place.fault({ code: 'variable_unknown', message, span });
   }
+  return place.fault(unquoted(path.variable!));
+}
+
+/** The first name of a path in a filter: a variable, or a member of the record. */
+export function unknownMember(path: Path, place: Place): undefined {
+  const { name, span } = path.variable!;
+  const collection = place.catalog.collections.get(place.collection);
+  const names = [...place.variables.keys(), ...(collection === undefined ? [] : namesOf(collection))];
+  const instead = (replacement: string): undefined => {
+    const message = `unknown name \`${name}\`; did you mean \`${replacement}\`?`;
+    return place.fault({ code: 'name_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+  };
+  if (name === 'now' || name === 'me') return instead(`@${name}`);
+  if (place.params !== undefined && Object.hasOwn(place.params, name)) return instead(`$${name}`);
+  const near = nearest(name, names);
+  if (near !== undefined) return instead(near);
+  if (path.steps.length > 0) {
+    reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names }, place);
+    return;
+  }
+  place.fault(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));
+}
+
+function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): CheckIssue {
   const quoted = JSON.stringify(name);
-  return place.fault({
-    code: 'text_unquoted',
-    message: `unknown name \`${name}\`; string literals need quotes: ${quoted}`,
-    span,
-    suggestion: quoted,
-    fix: { span, replacement: quoted },
-  });
+  const message = `${found}; string literals need quotes: ${quoted}`;
+  return { code: 'text_unquoted', message, span, suggestion: quoted, fix: { span, replacement: quoted } };
 }
 
 /** The innermost variable whose record has the name. */

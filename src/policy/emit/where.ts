@@ -12,6 +12,7 @@ import {
   type ConditionOperand,
   type CountRef,
   type Exists,
+  type Guard,
   isTo,
   NEXT,
   RECORD,
@@ -21,6 +22,7 @@ import {
 } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
+import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 
 /** A hole in a printed condition, filled from the values of a request. */
@@ -42,10 +44,12 @@ export interface Printing {
   readonly next?: string | undefined;
   /** The condition will be placed under an `or`. */
   readonly inUnion: boolean;
+  /** Of a filter. */
+  readonly visibility?: Visibility;
 }
 
-export function whereOf(cond: Condition, { alias, next, inUnion }: Printing): Where {
-  const printed = new Printer(alias, next).print(cond, inUnion);
+export function whereOf(cond: Condition, { alias, next, inUnion, visibility }: Printing): Where {
+  const printed = new Printer({ alias, next, visibility }).print(cond, inUnion);
   const { chunks, params } = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
   return {
     fill: (values) =>
@@ -66,12 +70,17 @@ type Naming = (column: string) => Sql;
 class Printer {
   readonly #alias: string;
   readonly #naming = new Map<number, Naming>();
+  readonly #visibility: Visibility | undefined;
+  /** The rows' names in the statement. */
+  readonly #aliases = new Map<number, string>();
   #rows = 0;
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
 
-  constructor(alias: string, next: string | undefined) {
+  constructor({ alias, next, visibility }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
+    this.#visibility = visibility;
+    this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
     if (next !== undefined) this.#naming.set(NEXT.id, (column) => ident(next, column));
   }
@@ -169,22 +178,37 @@ class Printer {
     return sql`${this.#column(outer)} = ANY(ARRAY(SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}))`;
   }
 
-  #conditions({ condition, source }: Exists): readonly Sql[] {
-    if (condition.kind === 'const' && condition.value) return [];
+  #conditions({ condition, source, guard }: Exists): readonly Sql[] {
+    const guards = guard === undefined ? [] : this.#guards(guard, source);
+    if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;
     const items = condition.kind === 'and' ? condition.items : [condition];
     const printed = items.map((item) => this.#part(item, false));
     this.#nearest = around;
-    return printed;
+    return [...guards, ...printed];
+  }
+
+  /** What the caller may read, asked of the row itself. */
+  #guards({ collection, via }: Guard, { id }: Source): readonly Sql[] {
+    const visibility = this.#sight();
+    const alias = this.#aliases.get(id)!;
+    const rules = [visibility.records(collection), via === undefined ? undefined : visibility.member(collection, via)];
+    return rules.flatMap((rule) => (rule?.verdict === 'depends' ? [rule.where(alias)] : []));
+  }
+
+  #sight(): Visibility {
+    invariant(this.#visibility !== undefined, 'what may be hidden is printed for a caller');
+    return this.#visibility;
   }
 
   /** The rows that `exists` ranges over, and the column of theirs that equals its key. */
-  #rowsOf({ source, relation, target, condition, by }: Exists): { readonly from: Sql; readonly link: Sql } {
+  #rowsOf({ source, relation, target, condition, by, guard }: Exists): { readonly from: Sql; readonly link: Sql } {
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
     const from = sql`${ident(target.table)} AS ${ident(row)}`;
     this.#naming.set(source.id, columns);
+    this.#aliases.set(source.id, row);
     if (by !== 'owner') return { from, link: columns('id') };
     switch (relation.kind) {
       case 'belongs_to':
@@ -200,7 +224,7 @@ class Printer {
         const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
         this.#naming.set(source.id, (column) => (column === 'id' ? targetId : columns(column)));
         // A row of the link table holds the element's id, so the element is read for its other columns only.
-        if (!readsMoreThanId(condition, source)) return { from: pairs, link };
+        if (guard === undefined && !readsMoreThanId(condition, source)) return { from: pairs, link };
         return { from: sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}`, link };
       }
     }
@@ -225,10 +249,13 @@ class Printer {
     });
   }
 
-  #column({ source, column }: ColumnRef): Sql {
+  #column({ source, column, mask }: ColumnRef): Sql {
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
-    return naming(column);
+    if (mask === undefined) return naming(column);
+    const rule = this.#sight().member(mask.collection, mask.member);
+    invariant(rule !== undefined, 'a masked member has a rule');
+    return sql`CASE WHEN ${rule.where(this.#aliases.get(source.id)!)} THEN ${naming(column)} END`;
   }
 }
 
@@ -310,7 +337,7 @@ function keyListOf(exists: Exists): KeyList | undefined {
   const within = sourcesIn(exists);
   const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
   for (const [i, item] of items.entries()) {
-    const pair = comparedColumns(item);
+    const pair = equalColumns(item);
     if (pair === undefined) continue;
     const [own, outer] = pair[0].source.id === source.id ? pair : [pair[1], pair[0]];
     const rest = items.toSpliced(i, 1);
@@ -321,7 +348,7 @@ function keyListOf(exists: Exists): KeyList | undefined {
 }
 
 /** The two columns of a test for equality that compares them as they are. */
-function comparedColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
+function equalColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
   if (cond.kind !== 'test' || cond.negated || cond.left.kind !== 'column' || cond.right.kind !== 'column')
     return undefined;
   const operator = OPERATORS[cond.op];

@@ -121,8 +121,8 @@ export function complementOf(cond: Condition): Condition {
   }
 }
 
-const isCertain = ({ relation, key, negated }: Exists): boolean =>
-  relation.kind === 'belongs_to' && key.kind === 'column' && !key.nullable && !negated;
+const isCertain = ({ relation, key, negated, guard }: Exists): boolean =>
+  relation.kind === 'belongs_to' && key.kind === 'column' && !key.nullable && !negated && guard === undefined;
 
 function complementTest(test: Test): Condition {
   const op = OPERATORS[test.op].complement;

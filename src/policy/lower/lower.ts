@@ -6,6 +6,7 @@
 
 import { invariant } from '../../invariant.ts';
 import {
+  type ColumnRef,
   type Condition,
   type CountRef,
   type Exists,
@@ -39,6 +40,7 @@ import {
   sameValue,
 } from './columns.ts';
 import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
+import { Sight } from './sight.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
 import {
   ABSENT,
@@ -62,7 +64,9 @@ import {
   type Wrap,
 } from './standpoint.ts';
 
-type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
+const FOUND = { kind: 'exists', negated: false } as const;
+
+type Quantified = Extract<Planned, { kind: 'quantified' }>;
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
 /** `T` of a planned tree, for all requests of one signature. */
@@ -74,12 +78,14 @@ class Lowering {
   readonly #catalog: Catalog;
   readonly #signature: Signature;
   readonly #roots: Roots;
+  readonly #sight: Sight;
   #sources = 2;
 
-  constructor({ catalog, signature, roots }: Standpoint) {
+  constructor({ catalog, signature, roots, visibility }: Standpoint) {
     this.#catalog = catalog;
     this.#signature = signature;
     this.#roots = roots;
+    this.#sight = new Sight(visibility);
   }
 
   lower(node: Planned, place: LoweringPlace): Condition {
@@ -153,7 +159,7 @@ class Lowering {
 
   // -------------------------------------------------------------- quantifiers
 
-  #quantified(node: PlannedQuantifier, place: LoweringPlace): Condition {
+  #quantified(node: Quantified, place: LoweringPlace): Condition {
     const { quantifier } = node;
     // none is the negation of any; all is settled by one element against it.
     const some = quantifier === 'any' ? place.polarity : !place.polarity;
@@ -163,19 +169,19 @@ class Lowering {
       : this.#everyElement(node, { ...place, polarity: wanted });
   }
 
-  #someElement(node: PlannedQuantifier, place: LoweringPlace): Condition {
+  #someElement(node: Quantified, place: LoweringPlace): Condition {
     const { wrap, source, exists } = this.#elements(node.path, place);
     return wrap(exists(this.#element(node, place, source), false));
   }
 
   /** No element for which it is not definitely true. After a null step, nothing is known of the elements. */
-  #everyElement(node: PlannedQuantifier, place: LoweringPlace): Condition {
+  #everyElement(node: Quantified, place: LoweringPlace): Condition {
     const { wrap, source, exists, key } = this.#elements(node.path, place);
     const exception = complementOf(this.#element(node, place, source));
     return wrap(and([isPresent(key), exists(exception, true)]));
   }
 
-  #element({ variable, condition }: PlannedQuantifier, place: LoweringPlace, source: Source): Condition {
+  #element({ variable, condition }: Quantified, place: LoweringPlace, source: Source): Condition {
     return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
   }
 
@@ -186,17 +192,17 @@ class Lowering {
     // A foreign key references a stored record, even if a written record holds it.
     const isStored = path.steps.length > 0 || key.kind === 'slot';
     const owner: ExistsKey = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
-    const rows = (condition: Condition): Exists => ({
-      kind: 'exists',
-      negated: false,
-      source,
-      from,
-      relation,
-      target: this.#collection(relation.collection),
-      ...owner,
-      walk: [...walk, relation.name],
-      condition,
-    });
+    const rows = (condition: Condition): Exists =>
+      this.#sight.seen({
+        ...FOUND,
+        source,
+        from,
+        relation,
+        target: this.#collection(relation.collection),
+        ...owner,
+        walk: [...walk, relation.name],
+        condition,
+      });
     const exists = (condition: Condition, negated: boolean): Condition => existsOf({ ...rows(condition), negated });
     return { wrap, key, source, rows, exists };
   }
@@ -236,8 +242,7 @@ class Lowering {
     const { id: collection } = key.type as { readonly id: string };
     const find: Wrap = (condition) =>
       existsOf({
-        kind: 'exists',
-        negated: false,
+        ...FOUND,
         source,
         from: collection,
         relation: { kind: 'belongs_to', name: '', collection, required: false, column: '' },
@@ -276,26 +281,33 @@ class Lowering {
       const next = this.#newSource();
       const target = this.#collection(relation.collection);
       wraps.push((condition) =>
-        existsOf({
-          kind: 'exists',
-          negated: false,
-          source: next,
-          from,
-          relation,
-          target,
-          ...found,
-          walk: [relation.name],
-          condition,
-        }),
+        existsOf(
+          this.#sight.seen({
+            ...FOUND,
+            source: next,
+            from,
+            relation,
+            target,
+            ...found,
+            walk: [relation.name],
+            condition,
+          }),
+        ),
       );
       at = next;
     }
     return { wrap: (inner) => wraps.reduceRight((condition, wrap) => wrap(condition), inner), source: at };
   }
 
+  /** A column of the record that `wrap` leads to. */
+  #column(wrap: Wrap, from: string, column: ColumnRef): Reached {
+    const seen = this.#sight.column(from, column);
+    return seen === undefined ? { wrap: () => FALSE, column } : { wrap, column: seen };
+  }
+
   /**
    * The id of the record after the steps. A belongs_to holds it in its foreign key, so its record is
-   * not read.
+   * not read, unless it may be hidden.
    */
   #identifier(
     path: Pick<ColumnOperand, 'scope' | 'collection' | 'steps'>,
@@ -303,7 +315,7 @@ class Lowering {
   ): Reached & { readonly walk: readonly string[] } {
     const last = path.steps.at(-1);
     const root = this.#root(path.scope, place);
-    if (last?.relation.kind === 'belongs_to') {
+    if (last?.relation.kind === 'belongs_to' && !this.#sight.mayHide(last)) {
       const { wrap, source } = this.#walk(root, path.steps.slice(0, -1));
       return { wrap, column: belongsToColumn(last.relation, source), walk: [last.relation.name] };
     }
@@ -312,11 +324,12 @@ class Lowering {
   }
 
   #reach(operand: ColumnOperand, place: LoweringPlace): Reached {
-    const { column } = operand;
+    const { column, steps } = operand;
     if (column.kind === 'id') return this.#identifier(operand, place);
-    const { wrap, source } = this.#walk(this.#root(operand.scope, place), operand.steps);
-    if (column.kind === 'belongs_to') return { wrap, column: belongsToColumn(column.relation, source) };
-    return { wrap, column: fieldColumn(column.field, source) };
+    const { wrap, source } = this.#walk(this.#root(operand.scope, place), steps);
+    const from = steps.at(-1)?.relation.collection ?? operand.collection;
+    if (column.kind === 'belongs_to') return this.#column(wrap, from, belongsToColumn(column.relation, source));
+    return this.#column(wrap, from, fieldColumn(column.field, source));
   }
 
   // -------------------------------------------------------------- leaves

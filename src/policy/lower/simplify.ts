@@ -37,9 +37,10 @@ export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
  * needs no semi-join.
  */
 export function existsOf(exists: Exists): Condition {
-  const { negated, condition, relation, key } = exists;
+  const { negated, condition, relation, key, guard } = exists;
   if (condition.kind !== 'const') return exists;
   if (!condition.value) return negated ? TRUE : FALSE;
+  if (guard !== undefined) return exists;
   if (relation.kind !== 'belongs_to' || key.kind === 'slot') return exists;
   if (key.nullable) return { kind: 'null', negated: !negated, column: key };
   return negated ? FALSE : TRUE;

@@ -332,16 +332,28 @@ function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotR
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
 }
 
+function holderOf(source: RequestOperand['source'], { auth, query, data, params }: PolicyRequest) {
+  switch (source) {
+    case 'auth':
+      return auth;
+    case 'query':
+      return query;
+    case 'data':
+      return data;
+    case 'param':
+      return params;
+  }
+}
+
 function readScalar({ source, name, type }: RequestOperand, request: PolicyRequest): Scalar | undefined {
-  if (source !== 'query') return readJson(type, own(source === 'auth' ? request.auth : request.data, name));
+  if (source !== 'query') return readJson(type, own(holderOf(source, request), name));
   const text = own(request.query, name);
   // A repeated key has no single value.
   return typeof text === 'string' ? readText(type, text) : undefined;
 }
 
 function readListSlot({ source, name, type }: RequestOperand, { request, values, index }: SlotReading): number {
-  const raw =
-    source === 'query' ? own(request.query, name) : own(source === 'auth' ? request.auth : request.data, name);
+  const raw = own(holderOf(source, request), name);
   const given = source === 'query' && typeof raw === 'string' ? [raw] : raw;
   if (!Array.isArray(given)) return ABSENT;
   if (given.length === 0) return EMPTY;

@@ -4,6 +4,7 @@
  */
 import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
 import type { Catalog, Scope } from '../types.ts';
+import type { Visibility } from '../visibility.ts';
 import type { Binding } from './specialise.ts';
 
 export interface Signature {
@@ -15,6 +16,8 @@ export interface Standpoint {
   readonly catalog: Catalog;
   readonly signature: Signature;
   readonly roots: Roots;
+  /** Of a filter, which sees only what its author may read. A policy sees what is stored. */
+  readonly visibility?: Visibility;
 }
 
 export interface LoweringPlace {

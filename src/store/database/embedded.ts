@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
-import type { Database } from './contract.ts';
+import { type Database, type Queryable, StoreError } from './contract.ts';
 import { EngineStream } from './engine-stream.ts';
 import { lockFolder } from './folder-lock.ts';
+import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
@@ -73,6 +74,19 @@ async function connect(engine: PGlite, searchPath: string | undefined): Promise<
   return client;
 }
 
+/**
+ * What one unit of the planner's cost takes at most, in milliseconds. Measured here: a sequential
+ * scan of a million rows costs some 20,000 and takes 300 ms.
+ */
+const MS_OF_COST = 0.02;
+
+/** Nothing can end a statement here, so the planner's estimate decides before it runs. Throws `time_limit`. */
+async function mustBeCheap(rows: Queryable['rows'], statement: Sql, limitMs: number): Promise<void> {
+  const cost = (await planOf({ slowRows: rows }, statement))['Total Cost'];
+  if (cost * MS_OF_COST <= limitMs) return;
+  throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
+}
+
 /** First come, first served. */
 class Turns {
   readonly #estimate = new QueueEstimate(1, MAX_QUEUED);
@@ -122,7 +136,10 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
       return database;
     },
     rows,
-    slowRows: (statement) => rows(statement),
+    async slowRows(statement, limitMs) {
+      if (limitMs !== undefined) await mustBeCheap(rows, statement, limitMs);
+      return rows(statement);
+    },
     get urgent() {
       return database;
     },
@@ -146,19 +163,10 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
   return database;
 }
 
-interface ListenClient {
-  readonly client: pg.Client;
-  readonly once: (statement: Sql) => Promise<unknown>;
-}
-interface ListenHandlers {
-  readonly onMessage: (payload: string) => void;
-  readonly onState: (up: boolean) => void;
-}
-
 async function listenOn(
-  { client, once }: ListenClient,
+  { client, once }: { client: pg.Client; once: (statement: Sql) => Promise<unknown> },
   channel: string,
-  { onMessage, onState }: ListenHandlers,
+  { onMessage, onState }: { onMessage: (payload: string) => void; onState: (up: boolean) => void },
 ): Promise<() => Promise<void>> {
   const deliver = (message: pg.Notification) => {
     if (message.channel === channel) onMessage(message.payload ?? '');

@@ -6,6 +6,7 @@ import type { Collection, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { readVersionKey } from '../version-key.ts';
+import { Cursors } from './cursor.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
 import { UniqueQueue } from './unique-queue.ts';
 import { Versions } from './versions.ts';
@@ -75,6 +76,7 @@ export class Store {
   readonly uniqueQueue = new UniqueQueue();
   readonly #shapes = new Map<string, RecordShape>();
   #versions: Versions | undefined;
+  #cursors: Cursors | undefined;
 
   constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
     this.db = db;
@@ -94,6 +96,11 @@ export class Store {
   async versions(q: Queryable): Promise<Versions> {
     this.#versions ??= new Versions(await readVersionKey(q));
     return this.#versions;
+  }
+
+  async cursors(): Promise<Cursors> {
+    this.#cursors ??= new Cursors(await readVersionKey(this.db));
+    return this.#cursors;
   }
 
   /** The table of a collection under an alias, for FROM. */

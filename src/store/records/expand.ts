@@ -1,43 +1,81 @@
 /**
- * Related records of a page: one statement per relation, only what the caller may read, at most 100
- * per record.
+ * Related records of a page: one statement for each relation of a level, only what
+ * the caller may read, at most 100 per record.
  */
 
+import type { Filter } from '../../policy/filter.ts';
+import type { Readable } from '../../policy/visibility.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { ident, param, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
+import type { Keyset } from './keyset.ts';
+import type { Members } from './record-shape.ts';
+import type { RowBudget } from './row-budget.ts';
 import { recordColumns } from './select.ts';
+import { keysetOf, type Sorting } from './sort.ts';
+import { visibilityOf } from './visibility.ts';
+import { mostOf } from './window.ts';
 
 /**
  * The number of records that a has_many or many_to_many shows; `expand_more` lists the relations
  * that have more.
  */
-const MOST_EXPANDED = 100;
+export const MOST_EXPANDED = 100;
 
-interface ExpandedRows {
+/** A relation whose records come along. */
+export interface Expand {
+  readonly relation: Relation;
+  /** Of the related records; all where it is left out. */
+  readonly members?: Members | undefined;
+  readonly expands: readonly Expand[];
+  /** Of a to-many. */
+  readonly filter?: Filter | undefined;
+  readonly sort?: readonly Sorting[];
+  readonly limit?: number;
+}
+
+/** The records themselves, as GET shows them. */
+export const expandsOf = (relations: readonly Relation[]): readonly Expand[] =>
+  relations.map((relation) => ({ relation, expands: [] }));
+
+export interface Rows {
+  readonly collection: string;
   readonly rows: readonly Cells[];
   /** Where the record's cells begin. */
   readonly from: number;
-  readonly relations: readonly Relation[];
+  /** Those that are shown; all where it is left out. */
+  readonly members?: Members | undefined;
+  readonly expands: readonly Expand[];
 }
 
-/** The JSON text of each record of the page. */
-export async function toJson(reading: Reading, { rows, from, relations }: ExpandedRows): Promise<readonly string[]> {
-  const shape = reading.store.shape(reading.access.collection.name);
-  if (relations.length === 0) return rows.map((cells) => shape.json(cells, from));
+interface Expansion extends Omit<Reading, 'q'> {
+  readonly q: Pick<Reading['q'], 'rows'>;
+  /** How many related records may be read in all. */
+  readonly budget?: RowBudget;
+}
+
+/** The JSON text of each record. */
+export async function toJson(reading: Expansion, given: Rows): Promise<readonly string[]> {
+  const { collection, rows, from, members, expands } = given;
+  const shape = reading.store.shape(collection);
+  if (expands.length === 0) return rows.map((cells) => shape.json(cells, from, members));
   if (rows.length === 0) return [];
   const records = rows.map((cells) => cells.slice(from));
-  const lookups = await Promise.all(relations.map((relation) => expandOne(reading, relation, records)));
+  const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
   return records.map((record) => {
     const found = lookups.map((lookup) => lookup(record));
-    const members = relations.map(({ name }, i) => `${JSON.stringify(name)}:${found[i]!.json}`);
-    const cut = relations.filter((_, i) => found[i]!.isCut).map(({ name }) => name);
+    const shown = expands.map(({ relation }, i) => `${JSON.stringify(relation.name)}:${found[i]!.json}`);
+    const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
     const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
-    return `${shape.open(record)},"expand":{${members.join(',')}}${more}}`;
+    return `${shape.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
   });
 }
 
+interface Owners {
+  readonly collection: string;
+  readonly records: readonly Cells[];
+}
 interface Expanded {
   readonly json: string;
   /** The record has more related records than are shown. */
@@ -45,85 +83,114 @@ interface Expanded {
 }
 /** What a record's relation shows, given the record's cells. */
 type Lookup = (record: Cells) => Expanded;
+type ExpandOf<R> = Expand & { readonly relation: R };
 
-function expandOne(reading: Reading, relation: Relation, records: readonly Cells[]): Promise<Lookup> {
+function expandOne(reading: Expansion, expand: Expand, owners: Owners): Promise<Lookup> {
+  const { relation } = expand;
   switch (relation.kind) {
     case 'belongs_to':
     case 'has_one':
-      return expandToOne(reading, relation, records);
+      return expandToOne(reading, { ...expand, relation }, owners);
     case 'has_many':
     case 'many_to_many':
-      return expandToMany(reading, relation, records);
+      return expandToMany(reading, { ...expand, relation }, owners);
   }
 }
 
-const mayReadNone = ({ access }: Reading, { collection }: Relation): boolean =>
+const mayReadNone = ({ access }: Pick<Reading, 'access'>, { collection }: Relation): boolean =>
   access.permit(collection, 'read').verdict === 'deny';
 
-async function expandToOne(reading: Reading, relation: BelongsTo | HasOne, records: readonly Cells[]): Promise<Lookup> {
-  const { store, q, access } = reading;
-  const own = store.shape(access.collection.name);
-  const place =
-    relation.kind === 'belongs_to'
-      ? own.place(relation.name)
-      : own.width + own.hasOnes.findIndex(({ name }) => name === relation.name);
-  const ids = [...new Set(records.flatMap((record) => record[place] ?? []))];
+/** Whether the caller may read by which reference the related records are found. */
+function isLinkReadable({ access }: Pick<Reading, 'access'>, relation: HasMany | ManyToMany): Readable | undefined {
+  return relation.kind === 'has_many' ? visibilityOf(access).member(relation.collection, relation.via) : undefined;
+}
+
+async function expandToOne(
+  reading: Expansion,
+  { relation, members, expands }: ExpandOf<BelongsTo | HasOne>,
+  owners: Owners,
+): Promise<Lookup> {
+  const { store, q, access, budget } = reading;
+  const own = store.shape(owners.collection);
+  const place = own.place(relation.name);
+  const ids = [...new Set(owners.records.flatMap((record) => record[place] ?? []))];
   if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
   const { collection } = relation;
   const rows = await q.rows(sql`
-    SELECT ${recordColumns(store, access, { collection, alias: 'x' })}
+    SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) })}
       FROM ${store.from(collection, raw('x'))}
      WHERE x.id = ANY(${param('uuid[]', ids)})
        AND ${readable(access, collection, 'x')}`);
-  const shape = store.shape(collection);
-  const byId = new Map(rows.map((cells) => [cells[0], shape.json(cells)]));
+  budget?.take(rows.length);
+  const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
+  const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
   return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
+}
+
+/** The relations that are expanded need the ids that the record holds, shown or not. */
+export function withExpanded(members: Members | undefined, expands: readonly Expand[]): Members | undefined {
+  return members && new Set([...members, ...expands.map(({ relation }) => relation.name)]);
 }
 
 /** Reads one more related row per record than is shown, which reveals whether there are more. */
 async function expandToMany(
-  reading: Reading,
-  relation: HasMany | ManyToMany,
-  records: readonly Cells[],
+  reading: Expansion,
+  expand: ExpandOf<HasMany | ManyToMany>,
+  owners: Owners,
 ): Promise<Lookup> {
-  if (mayReadNone(reading, relation)) return () => ({ json: '[]', isCut: false });
-  const { store, q, access } = reading;
-  const { collection } = relation;
-  const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
-  const rows = await q.rows(sql`
-    SELECT record.id, ${recordColumns(store, access, { collection, alias: 'x' })}
-      FROM unnest(${param(
-        'uuid[]',
-        records.map((record) => record[0]),
-      )}) AS record (id)
-     CROSS JOIN LATERAL (
-           SELECT x.*
-             FROM ${source}
-            WHERE ${key} = record.id
-              AND ${readable(access, collection, 'x')}
-            ORDER BY x.id
-            LIMIT ${typedLiteral('int8', MOST_EXPANDED + 1)}) AS x
-     ORDER BY x.id`);
-  const shape = store.shape(collection);
+  const link = isLinkReadable(reading, expand.relation);
+  if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
+  const { members, expands, limit = MOST_EXPANDED, relation } = expand;
+  const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
+  reading.budget?.take(rows.length);
+  const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
   const byRecord = new Map<string | null, string[]>();
-  for (const cells of rows) {
+  rows.forEach((cells, i) => {
     const group = byRecord.get(cells[0]!);
-    if (group === undefined) byRecord.set(cells[0]!, [shape.json(cells, 1)]);
-    else group.push(shape.json(cells, 1));
-  }
+    if (group === undefined) byRecord.set(cells[0]!, [texts[i]!]);
+    else group.push(texts[i]!);
+  });
   return (record) => {
     const all = byRecord.get(record[0]!) ?? [];
-    return { json: `[${all.slice(0, MOST_EXPANDED).join(',')}]`, isCut: all.length > MOST_EXPANDED };
+    return { json: `[${all.slice(0, limit).join(',')}]`, isCut: all.length > limit };
   };
 }
 
-interface JoinedSource {
+function relatedStatement(
+  reading: Expansion,
+  { relation, members, expands, filter, sort = [], limit = MOST_EXPANDED }: ExpandOf<HasMany | ManyToMany>,
+  { records }: Owners,
+): Sql {
+  const { store, access, budget } = reading;
+  const { collection } = relation;
+  const visibility = visibilityOf(access);
+  const link = isLinkReadable(reading, relation);
+  const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
+  const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
+  const ids = records.map((record) => record[0]);
+  const conditions = [sql`${key} = record.id`, readable(access, collection, 'x')];
+  if (link?.verdict === 'depends') conditions.push(link.where('x'));
+  if (filter !== undefined) conditions.push(filter.where('x', access, visibility));
+  const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
+  return sql`
+    SELECT record.id, ${columns}
+      FROM unnest(${param('uuid[]', ids)}) AS record (id)
+     CROSS JOIN LATERAL (
+           SELECT x.*, ${keyset.columns}
+             FROM ${source}
+            WHERE ${join(conditions, ' AND ')}
+            ORDER BY ${keyset.order}
+            LIMIT ${mostOf(limit + 1)}) AS x
+     ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
+}
+
+interface RelatedSource {
   readonly source: Sql;
   /** Equals the id of the record that the row is related to. */
   readonly key: Sql;
 }
 
-function relatedBy(relation: HasMany | ManyToMany, target: Sql): JoinedSource {
+function relatedBy(relation: HasMany | ManyToMany, target: Sql): RelatedSource {
   if (relation.kind === 'has_many') return { source: target, key: sql`x.${ident(relation.viaColumn)}` };
   const { linkTable, sourceColumn, targetColumn } = relation;
   return {

@@ -2,10 +2,11 @@
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, readable, type Store } from './access-context.ts';
-import { toJson } from './expand.ts';
+import { expandsOf, toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
+import { windowOf } from './window.ts';
 
 /** Each value already has the type of its field. */
 export type Filter =
@@ -42,14 +43,18 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const page = sql`
     SELECT ${columns}
       FROM ${source}${where}
-     ORDER BY t.id ${windowOf(request)}`;
+     ORDER BY t.id ${windowOf(request.limit + 1, request.offset)}`;
   const [rows, total] = await Promise.all([
     request.offset >= DEEP_OFFSET ? q.slowRows(page) : q.rows(page),
     request.count ? q.slowRows(sql`SELECT count(*) FROM ${source}${where}`) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
-  const records = await toJson({ store, q, access }, { rows: shown, from: 0, relations: request.relations });
+  const expands = expandsOf(request.relations);
+  const records = await toJson(
+    { store, q, access },
+    { collection: access.collection.name, rows: shown, from: 0, expands },
+  );
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
 }
 
@@ -57,19 +62,6 @@ const byText = (a: Sql, b: Sql): number => (a.text < b.text ? -1 : a.text === b.
 
 /** PostgreSQL reads and drops what comes before: this many rows take it some milliseconds. */
 const DEEP_OFFSET = 5_000;
-
-const USUAL_LIMITS = [10, 20, 25, 50, 100];
-
-/**
- * One row more than the page shows whether there is a next one. PostgreSQL plans anew for every request
- * where it does not know how few rows are wanted, so the usual page sizes are part of the text.
- */
-function windowOf({ limit, offset }: ListRequest): Sql {
-  const usual = USUAL_LIMITS.find((each) => each === limit);
-  const most =
-    usual === undefined ? sql`LIMIT ${param('int8', limit + 1)}` : sql`LIMIT ${typedLiteral('int8', usual + 1)}`;
-  return offset === 0 ? most : sql`${most} OFFSET ${param('int8', offset)}`;
-}
 
 function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
   switch (filter.kind) {

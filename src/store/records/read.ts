@@ -3,7 +3,7 @@ import type { Relation } from '../../schema/model.ts';
 import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
-import { toJson } from './expand.ts';
+import { expandsOf, toJson } from './expand.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface ReadRequest {
@@ -28,7 +28,9 @@ export async function read(store: Store, access: AccessContext, { id, relations 
 export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
   const { store, q, access } = reading;
   const versions = await store.versions(q);
-  const [json] = await toJson(reading, { rows: [cells], from: VERSION_WIDTH, relations });
+  const collection = access.collection.name;
+  const expands = expandsOf(relations);
+  const [json] = await toJson(reading, { collection, rows: [cells], from: VERSION_WIDTH, expands });
   const [count, id] = cells;
-  return { json: json!, version: versions.of({ collection: access.collection.name, id: id!, count: count! }) };
+  return { json: json!, version: versions.of({ collection, id: id!, count: count! }) };
 }

@@ -16,6 +16,9 @@ interface ShapeMember {
   fromCell(cell: string): unknown;
 }
 
+/** Names of members that are shown. The id always is. */
+export type Members = ReadonlySet<string>;
+
 export class RecordShape {
   readonly collection: Collection;
   readonly hasOnes: readonly HasOne[];
@@ -26,6 +29,7 @@ export class RecordShape {
   readonly #keys: readonly string[];
   readonly #toJson: readonly ((cell: string) => string)[];
   readonly #columns = new Map<string, Sql>();
+  readonly #names: readonly string[];
 
   constructor(collection: Collection) {
     this.collection = collection;
@@ -34,6 +38,7 @@ export class RecordShape {
     this.width = members.length;
     this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
     const names = [...members.map(({ name }) => name), ...this.hasOnes.map(({ name }) => name)];
+    this.#names = names;
     this.#keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
     this.#toJson = [...members, ...this.hasOnes.map(() => ID_KIND)].map((kind) => kind.toJson);
   }
@@ -52,9 +57,18 @@ export class RecordShape {
     return known;
   }
 
+  /** With NULL in place of what is not among `members`. */
+  columnsOf(alias: string, members: Members): Sql {
+    const table = ident(alias);
+    const cells = this.#members.map(({ name, column }) =>
+      name === 'id' || members.has(name) ? sql`${table}.${ident(column)}` : raw('NULL'),
+    );
+    return join(cells, ', ');
+  }
+
   /** The cells of the columns, then of each has_one, beginning at `from`; without the closing brace. */
-  open(cells: Cells, from = 0): string {
-    return this.#text(cells, from, this.#keys.length);
+  open(cells: Cells, from = 0, members?: Members): string {
+    return this.#text(cells, from, this.#keys.length, members);
   }
 
   /** The stored columns alone. */
@@ -62,17 +76,18 @@ export class RecordShape {
     return this.#text(cells, 0, this.width);
   }
 
-  #text(cells: Cells, from: number, count: number): string {
+  #text(cells: Cells, from: number, count: number, members?: Members): string {
     let json = '';
     for (let i = 0; i < count; i++) {
+      if (i > 0 && members?.has(this.#names[i]!) === false) continue;
       const cell = cells[from + i] ?? null;
       json += this.#keys[i]! + (cell === null ? 'null' : this.#toJson[i]!(cell));
     }
     return json;
   }
 
-  json(cells: Cells, from = 0): string {
-    return `${this.open(cells, from)}}`;
+  json(cells: Cells, from = 0, members?: Members): string {
+    return `${this.open(cells, from, members)}}`;
   }
 
   /** As policies see the record. */
@@ -86,9 +101,14 @@ export class RecordShape {
     return row;
   }
 
-  /** The place of a stored member among the cells. */
+  /** The place of a member among the cells. */
   place(name: string): number {
-    return this.#members.findIndex((member) => member.name === name);
+    return this.#names.indexOf(name);
+  }
+
+  /** What a record shows: its stored members and its has_ones. */
+  get names(): readonly string[] {
+    return this.#names;
   }
 }
 

@@ -8,6 +8,7 @@ import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Batch, batch, type UniqueValues } from './batch.ts';
 import { type CreateRequest, create, type Written } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
+import { type QueryPage, type QueryRequest, query } from './query.ts';
 import { type Answer, type ReadRequest, read } from './read.ts';
 import { type RemoveRequest, remove } from './remove.ts';
 import { type UpdateRequest, update } from './update.ts';
@@ -16,6 +17,7 @@ export type { AccessContext, Hooks } from './access-context.ts';
 
 export interface Records {
   list(access: AccessContext, request: ListRequest): Promise<Page>;
+  query(access: AccessContext, request: QueryRequest): Promise<QueryPage>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
@@ -29,6 +31,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
   const store = new Store(db, schema, hooks);
   return {
     list: (access, request) => list(store, access, request),
+    query: (access, request) => query(store, access, request),
     read: (access, request) => read(store, access, request),
     create: (access, request) => create(store, access, request),
     update: (access, request) => update(store, access, request),

@@ -10,7 +10,8 @@ import { param, sql, uuid } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden } from '../refusal.ts';
 import type { AccessContext } from './access-context.ts';
-import type { Data } from './data.ts';
+
+type Data = Readonly<Record<string, unknown>>;
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;

@@ -4,21 +4,27 @@ import { ident, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
+import type { Members } from './record-shape.ts';
 
 interface Aliased {
   readonly collection: string;
   readonly alias: string;
+  /** Those that are wanted; all where it is left out. */
+  readonly members?: Members | undefined;
 }
 
 /**
  * The cells that `RecordShape.json` reads: the stored columns, and for each has_one the id of a
  * readable target.
  */
-export function recordColumns(store: Store, access: AccessContext, { collection, alias }: Aliased): Sql {
+export function recordColumns(store: Store, access: AccessContext, { collection, alias, members }: Aliased): Sql {
   const shape = store.shape(collection);
-  const columns = shape.columns(alias);
+  const columns = members === undefined ? shape.columns(alias) : shape.columnsOf(alias, members);
   if (shape.hasOnes.length === 0) return columns;
-  return join([columns, ...shape.hasOnes.map((relation) => hasOneId(store, access, { relation, owner: alias }))], ', ');
+  const held = shape.hasOnes.map((relation) =>
+    members?.has(relation.name) === false ? raw('NULL') : hasOneId(store, access, { relation, owner: alias }),
+  );
+  return join([columns, ...held], ', ');
 }
 
 interface Held {

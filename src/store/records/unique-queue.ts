@@ -30,7 +30,7 @@ export class UniqueQueue {
   }
 }
 
-interface WantedValue {
+interface ColumnValue {
   readonly column: string;
   readonly value: unknown;
 }
@@ -38,7 +38,7 @@ interface WantedValue {
 /** What no other record of the collection may have at the same time. */
 export function uniqueKeys(
   { table, fields, relations }: Collection,
-  values: readonly WantedValue[],
+  values: readonly ColumnValue[],
 ): readonly string[] {
   const members = [...fields.values(), ...relations.values()];
   const unique = new Set(members.flatMap((member) => ('unique' in member && member.unique ? [member.column] : [])));

@@ -1,0 +1,85 @@
+/** JSON Schemas of queries: what a body takes, and the page that answers it. */
+import type { Relation } from '../schema/model.ts';
+import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
+import { type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
+
+const NAMES: Json = { type: 'array', items: TEXT };
+const SCALAR: Json = { type: ['string', 'number', 'boolean', 'null'] };
+
+/** Keys that the query itself and the expand of a to-many share. */
+const FILTERED: Json = {
+  filter: {
+    ...TEXT,
+    description: 'An expression over the record, at most 4 KiB: `status = "open" and owner.name contains $q`.',
+  },
+  params: {
+    type: 'object',
+    description: 'Values for the `$name`s of the filter.',
+    additionalProperties: { anyOf: [SCALAR, { type: 'array', items: SCALAR }] },
+  },
+  sort: {
+    ...NAMES,
+    maxItems: 4,
+    description: 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.',
+  },
+  limit: { type: 'integer', minimum: 1, maximum: 100 },
+};
+
+export const queryBody: Shape = (scope) => {
+  const { relations } = collectionIn(scope);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      ...FILTERED,
+      cursor: {
+        type: ['string', 'null'],
+        description: '`next_cursor` of the page before. Not together with `offset`.',
+      },
+      offset: { type: 'integer', minimum: 0, maximum: 1_000_000 },
+      fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
+      ...(relations.size === 0 ? {} : { expand: expandOf([...relations.values()], scope) }),
+      count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
+    },
+  };
+};
+
+function expandOf(relations: readonly Relation[], scope: OperationScope): Json {
+  scope.define('QueryExpand', { anyOf: [{ const: true }, EXPANDED] });
+  const properties = Object.fromEntries(relations.map(({ name }) => [name, ref('QueryExpand')]));
+  return {
+    type: 'object',
+    description: 'Relations whose records come along.',
+    additionalProperties: false,
+    properties,
+  };
+}
+
+const EXPANDED: Json = {
+  type: 'object',
+  description: '`filter`, `params`, `sort` and `limit` for relations to many records only.',
+  additionalProperties: false,
+  properties: {
+    ...FILTERED,
+    fields: NAMES,
+    expand: { type: 'object', additionalProperties: ref('QueryExpand') },
+  },
+};
+
+export const queryPage: Shape = (scope) => {
+  const collection = collectionIn(scope);
+  const name = selectionName(scope.typeName(collection.name));
+  const items = scope.define(name, selectionSchema(collection, scope.typeName));
+  return object({ data: { type: 'array', items }, page: scope.define('QueryPage', QUERY_PAGE) });
+};
+
+const QUERY_PAGE: Json = object(
+  {
+    limit: { type: 'integer' },
+    has_more: { type: 'boolean' },
+    next_cursor: { type: ['string', 'null'], description: 'Where the next page begins.' },
+    total: { type: 'integer', description: 'With `count`.' },
+    total_is_estimate: { type: 'boolean', description: 'With `count: "estimated"`.' },
+  },
+  ['total', 'total_is_estimate'],
+);

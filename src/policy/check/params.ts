@@ -1,0 +1,46 @@
+/** The params of a filter: `$name` takes the type of what it meets, and that of its own value where it meets no type. */
+import type { Param } from '../../../grammar/syntax.ts';
+import type { RequestOperand, ValueType } from '../types.ts';
+import type { Place, QueryName } from './place.ts';
+import { reportUnknownName } from './unknown-names.ts';
+
+export function paramOf({ name, span }: Param, place: Place): QueryName | undefined {
+  const { params = {} } = place;
+  if (Object.hasOwn(params, name)) return { kind: 'query', source: 'param', name, given: params[name], span };
+  const names = Object.keys(params).map((each) => `$${each}`);
+  if (names.length > 0)
+    return reportUnknownName(
+      { name: { name: `$${name}`, span }, where: 'the query', names, code: 'param_missing' },
+      place,
+    );
+  return place.fault({
+    code: 'param_missing',
+    message: `\`$${name}\` has no value; expected one under \`params\``,
+    span,
+  });
+}
+
+/** As something of type `against` is compared with. A number meets numbers by value, so it is not held to be an int. */
+export function readAs({ source, name, span }: QueryName, against: ValueType, list: boolean): RequestOperand {
+  const type = source === 'param' && against === 'int' ? 'float' : against;
+  return { kind: 'request', source, name, type, list, nullable: true, span };
+}
+
+export function readAsGiven(param: QueryName): RequestOperand {
+  return readAs(param, typeGiven(param) ?? 'string', Array.isArray(param.given));
+}
+
+/** Of a list: that of its elements. */
+export function typeGiven({ given }: QueryName): ValueType | undefined {
+  const value: unknown = Array.isArray(given) ? given.find((element) => element !== null) : given;
+  switch (typeof value) {
+    case 'string':
+      return 'string';
+    case 'number':
+      return 'float';
+    case 'boolean':
+      return 'bool';
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+/** A filter's conditions as its author may see the records: what is hidden is absent, in `T` as in `F`. */
+import { type ColumnRef, type Exists, FALSE, type Guard } from '../condition.ts';
+import type { ToOneStep } from '../types.ts';
+import type { Readable, Visibility } from '../visibility.ts';
+
+export class Sight {
+  readonly #visibility: Visibility | undefined;
+
+  /** Undefined: of a policy, which sees what is stored. */
+  constructor(visibility: Visibility | undefined) {
+    this.#visibility = visibility;
+  }
+
+  /** With the guard that its rows need. Where the caller may read none of them, none is there. */
+  seen(exists: Exists): Exists {
+    if (this.#visibility === undefined) return exists;
+    const { relation, from, key } = exists;
+    const held = relation.kind === 'belongs_to' && key.kind === 'column' ? this.column(from, key) : key;
+    const isFoundBy = relation.kind === 'has_one' || relation.kind === 'has_many' ? relation.via : undefined;
+    const via = isFoundBy === undefined ? undefined : this.#visibility.member(relation.collection, isFoundBy);
+    const records = this.#visibility.records(relation.collection);
+    if (held === undefined || records.verdict === 'deny' || via?.verdict === 'deny')
+      return { ...exists, condition: FALSE };
+    const guard: Guard | undefined =
+      via?.verdict === 'depends'
+        ? { collection: relation.collection, via: isFoundBy! }
+        : records.verdict === 'depends'
+          ? { collection: relation.collection }
+          : undefined;
+    return { ...exists, key: held, ...(guard && { guard }) };
+  }
+
+  /** The column of a row of `from`, absent where the caller may not read it. Undefined: the caller may read it nowhere. */
+  column(from: string, column: ColumnRef): ColumnRef | undefined {
+    const rule = this.#visibility?.member(from, column.name);
+    if (rule === undefined || rule.verdict === 'allow') return column;
+    if (rule.verdict === 'deny') return undefined;
+    return { ...column, nullable: true, selective: false, mask: { collection: from, member: column.name } };
+  }
+
+  /** Whether there are records behind the step that the caller may not read, or not reach by it. */
+  mayHide({ from, relation }: ToOneStep): boolean {
+    if (this.#visibility === undefined) return false;
+    const isOpen = (rule: Readable | undefined): boolean => rule === undefined || rule.verdict === 'allow';
+    return (
+      !isOpen(this.#visibility.records(relation.collection)) || !isOpen(this.#visibility.member(from, relation.name))
+    );
+  }
+}

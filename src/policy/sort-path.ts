@@ -1,0 +1,51 @@
+/** What a query sorts by: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
+import { LIMITS } from '../../grammar/limits.ts';
+import { nearest } from '../../grammar/suggest.ts';
+import { findRelation } from './check/resolve.ts';
+import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from './types.ts';
+
+export interface SortPath {
+  readonly steps: readonly ToOneStep[];
+  /** The collection that the steps lead to. */
+  readonly at: string;
+  /** Undefined: the `id`. */
+  readonly field: CatalogField | undefined;
+}
+
+/** A message where the text is not such a path. */
+export function sortPathOf(text: string, collection: string, catalog: Catalog): SortPath | string {
+  const names = text.split('.', LIMITS.names + 1);
+  if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;
+  const steps: ToOneStep[] = [];
+  let at = catalog.collections.get(collection)!;
+  for (const name of names.slice(0, -1)) {
+    const step = stepOf(name, at);
+    if (typeof step === 'string') return step;
+    steps.push(step);
+    at = catalog.collections.get(step.relation.collection)!;
+  }
+  const last = names.at(-1)!;
+  const field = at.fields.get(last);
+  if (field === undefined && last !== 'id') return notScalar(last, at);
+  return { steps, at: at.name, field };
+}
+
+function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
+  const relation = findRelation(at, name);
+  if (relation === undefined) return unknown(name, at);
+  if (relation.kind === 'belongs_to' || relation.kind === 'has_one') return { from: at.name, relation };
+  return `\`${name}\` is many records, which have no one order; expected belongs_to or has_one`;
+}
+
+function notScalar(name: string, at: CatalogCollection): string {
+  const relation = findRelation(at, name);
+  if (relation === undefined) return unknown(name, at);
+  if (relation.kind === 'belongs_to' || relation.kind === 'has_one')
+    return `\`${name}\` is a relation; expected a field of it, or \`${name}.id\``;
+  return `\`${name}\` is many records, which have no one order`;
+}
+
+function unknown(name: string, { name: where, fields, relations }: CatalogCollection): string {
+  const near = nearest(name, ['id', ...fields.keys(), ...relations.keys()]);
+  return `\`${where}\` has no \`${name.slice(0, 64)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+}

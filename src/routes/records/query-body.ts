@@ -1,0 +1,198 @@
+/** The body of a query, read key by key: every fault is found, and what is read is checked against the schema. Not a route. */
+import { nearest } from '../../../grammar/suggest.ts';
+import { compileFilter, type Filter } from '../../policy/filter.ts';
+import { sortPathOf } from '../../policy/sort-path.ts';
+import type { Params } from '../../policy/types.ts';
+import { echo } from '../../problem.ts';
+import type { Collection, Schema } from '../../schema/model.ts';
+import type { Members } from '../../store/records/record-shape.ts';
+import type { Sorting } from '../../store/records/sort.ts';
+import type { Pointer, QueryFaults } from './query-faults.ts';
+
+export type Body = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export interface Keyed {
+  readonly body: Body;
+  readonly path: Pointer;
+}
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly otherwise: number;
+}
+
+const MOST_SORTS = 4;
+
+/** Reads the keys of one object of the body, about the records of one collection. */
+export class QueryBody {
+  readonly #body: Body;
+  readonly #path: Pointer;
+  readonly #schema: Schema;
+  readonly #collection: Collection;
+  readonly #faults: QueryFaults;
+
+  constructor({ body, path }: Keyed, { schema, collection, faults }: QueryPlace) {
+    this.#body = body;
+    this.#path = path;
+    this.#schema = schema;
+    this.#collection = collection;
+    this.#faults = faults;
+  }
+
+  allow(keys: readonly string[]): void {
+    for (const key of Object.keys(this.#body)) {
+      if (keys.includes(key)) continue;
+      const near = nearest(key, keys);
+      const hint =
+        near === undefined ? `expected ${keys.map((each) => `\`${each}\``).join(', ')}` : `did you mean \`${near}\`?`;
+      this.#fault([key], 'unknown_key', `unknown key; ${hint}`);
+    }
+  }
+
+  /** Undefined where the key is not given. */
+  value(key: string): unknown {
+    return Object.hasOwn(this.#body, key) ? this.#body[key] : undefined;
+  }
+
+  integer(key: string, { min, max, otherwise }: Range): number {
+    const value = this.value(key);
+    if (value === undefined) return otherwise;
+    if (typeof value !== 'number') this.#fault([key], 'wrong_type', `expected an int from ${min} to ${max}`);
+    else if (!Number.isInteger(value) || value < min || value > max)
+      this.#fault([key], 'invalid_value', `expected an int from ${min} to ${max}`);
+    else return value;
+    return otherwise;
+  }
+
+  oneOf<const T extends string>(key: string, allowed: readonly [T, ...T[]]): T {
+    const value = this.value(key);
+    if (value === undefined) return allowed[0];
+    const found = allowed.find((each) => each === value);
+    if (found !== undefined) return found;
+    const code = typeof value === 'string' ? 'invalid_value' : 'wrong_type';
+    this.#fault([key], code, `expected ${allowed.map((each) => `\`${each}\``).join(', ')}`);
+    return allowed[0];
+  }
+
+  // -------------------------------------------------------------- filter and params
+
+  filter(): Filter | undefined {
+    const params = this.#params();
+    const text = this.value('filter');
+    if (typeof text === 'string') {
+      const place = { catalog: this.#schema, collection: this.#collection.name, params };
+      const { filter, issues } = compileFilter(text, place);
+      if (issues.length > 0) return this.#faults.addFilter([...this.#path, 'filter'], issues);
+      for (const { name, message } of filter?.faults ?? []) this.#param(name, message);
+      return filter;
+    }
+    if (text !== undefined) return this.#fault(['filter'], 'wrong_type', 'expected a string');
+    for (const name of Object.keys(params)) this.#param(name, `there is no filter that names \`$${name}\``);
+    return undefined;
+  }
+
+  #params(): Params {
+    const params = this.value('params');
+    if (params === undefined) return {};
+    if (!isObject(params)) {
+      this.#fault(['params'], 'wrong_type', 'expected an object');
+      return {};
+    }
+    for (const [name, value] of Object.entries(params)) {
+      const elements = Array.isArray(value) ? value : [value];
+      if (!elements.every(isScalar)) this.#param(name, 'expected a string, a number, a bool, null, or a list of them');
+    }
+    return params;
+  }
+
+  #param(name: string, message: string): void {
+    const path = [...this.#path, 'params', name];
+    if (!this.#faults.has(path)) this.#faults.add(path, 'invalid_param', message);
+  }
+
+  // -------------------------------------------------------------- sort and fields
+
+  sort(): readonly Sorting[] {
+    const given = this.#list('sort');
+    if (given.length > MOST_SORTS) {
+      this.#fault(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
+      return [];
+    }
+    const sorts: Sorting[] = [];
+    const seen = new Set<string>();
+    for (const [i, text] of given.entries()) {
+      const sorting = this.#sorting(text, i);
+      if (sorting === undefined) continue;
+      const key = pathKey(sorting);
+      if (seen.has(key)) this.#fault(['sort', i], 'repeated', `\`${text}\` is sorted by already`);
+      seen.add(key);
+      sorts.push(sorting);
+    }
+    return sorts;
+  }
+
+  #sorting(text: string, i: number): Sorting | undefined {
+    const descending = text.startsWith('-');
+    const path = sortPathOf(descending ? text.slice(1) : text, this.#collection.name, this.#schema);
+    return typeof path === 'string' ? this.#fault(['sort', i], 'invalid_sort', path) : { path, descending };
+  }
+
+  members(): Members | undefined {
+    if (this.value('fields') === undefined) return undefined;
+    const names = membersOf(this.#collection);
+    const members = new Set<string>();
+    for (const [i, name] of this.#list('fields').entries()) {
+      if (members.has(name)) this.#fault(['fields', i], 'repeated', `\`${echo(name)}\` is named twice`);
+      else if (names.includes(name)) members.add(name);
+      else this.#fault(['fields', i], 'unknown_name', this.#unknownMember(name, names));
+    }
+    return members;
+  }
+
+  #unknownMember(name: string, names: readonly string[]): string {
+    if (this.#collection.relations.has(name)) return `\`${name}\` is many records, which \`expand\` shows`;
+    const near = nearest(name, names);
+    return `\`${this.#collection.name}\` has no \`${echo(name)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  }
+
+  /** Of strings; what is not one is reported and left out. */
+  #list(key: string): readonly string[] {
+    const value = this.value(key);
+    if (value === undefined) return [];
+    if (!Array.isArray(value)) {
+      this.#fault([key], 'wrong_type', 'expected a list of strings');
+      return [];
+    }
+    const wrong = value.findIndex((element) => typeof element !== 'string');
+    if (wrong < 0) return value as string[];
+    this.#fault([key, wrong], 'wrong_type', 'expected a string');
+    return [];
+  }
+
+  #fault(path: Pointer, code: string, detail: string): undefined {
+    return this.#faults.add([...this.#path, ...path], code, detail);
+  }
+}
+
+export interface QueryPlace {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  readonly faults: QueryFaults;
+}
+
+const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value);
+
+/** Equal for the paths that lead to one column. */
+export const pathKey = ({ path: { steps, field } }: Sorting): string =>
+  [...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.');
+
+/** What a record shows. */
+function membersOf({ kind, fields, relations }: Collection): readonly string[] {
+  const toOne = [...relations.values()].filter(
+    (relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one',
+  );
+  return ['id', ...fields.keys(), ...(kind === 'users' ? ['roles'] : []), ...toOne.map(({ name }) => name)];
+}

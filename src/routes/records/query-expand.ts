@@ -1,0 +1,68 @@
+/** `expand` of a query: relations within relations, each to-many with a filter, an order and a limit of its own. Not a route. */
+import { nearest } from '../../../grammar/suggest.ts';
+import { echo } from '../../problem.ts';
+import type { Relation } from '../../schema/model.ts';
+import { type Expand, MOST_EXPANDED } from '../../store/records/expand.ts';
+import { isObject, QueryBody, type QueryPlace } from './query-body.ts';
+import type { Pointer } from './query-faults.ts';
+
+const MOST_LEVELS = 3;
+const MOST_RELATIONS = 10;
+const OF_ANY = ['fields', 'expand'];
+const OF_MANY = ['filter', 'params', 'sort', 'limit', ...OF_ANY];
+
+export class ExpandReader {
+  #relations = 0;
+
+  /** `given`: the value of `expand`, at `path`. */
+  read(given: unknown, path: Pointer, place: QueryPlace, level = 1): readonly Expand[] {
+    const { faults } = place;
+    if (given === undefined) return [];
+    if (!isObject(given)) {
+      faults.add(path, 'wrong_type', 'expected an object of relations');
+      return [];
+    }
+    const names = Object.keys(given);
+    if (names.length > 0 && level > MOST_LEVELS) {
+      faults.add(path, 'too_deep', `expected at most ${MOST_LEVELS} levels`);
+      return [];
+    }
+    this.#relations += names.length;
+    if (this.#relations > MOST_RELATIONS) {
+      faults.add(path, 'too_many', `expected at most ${MOST_RELATIONS} relations in all`);
+      return [];
+    }
+    return names.flatMap((name) => this.#one({ name, value: given[name], path: [...path, name], level }, place) ?? []);
+  }
+
+  #one({ name, value, path, level }: Named, place: QueryPlace): Expand | undefined {
+    const { collection, faults, schema } = place;
+    const relation = collection.relations.get(name);
+    if (relation === undefined) return faults.add(path, 'unknown_relation', unknownRelation(name, place));
+    if (value === true) return { relation, expands: [] };
+    if (!isObject(value)) return faults.add(path, 'wrong_type', 'expected `true` or an object');
+    const inner = { ...place, collection: schema.collections.get(relation.collection)! };
+    const body = new QueryBody({ body: value, path }, inner);
+    body.allow(isToMany(relation) ? OF_MANY : OF_ANY);
+    const members = body.members();
+    const expands = this.read(body.value('expand'), [...path, 'expand'], inner, level + 1);
+    if (!isToMany(relation)) return { relation, members, expands };
+    const limit = body.integer('limit', { min: 1, max: MOST_EXPANDED, otherwise: MOST_EXPANDED });
+    return { relation, members, expands, limit, filter: body.filter(), sort: body.sort() };
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly value: unknown;
+  readonly path: Pointer;
+  readonly level: number;
+}
+
+const isToMany = ({ kind }: Relation): boolean => kind === 'has_many' || kind === 'many_to_many';
+
+function unknownRelation(name: string, { collection }: QueryPlace): string {
+  const near = nearest(name, collection.relations.keys());
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
+}

@@ -1,0 +1,48 @@
+/** What a query asks for: its body, checked against the schema. Not a route. */
+import type { Collection, Schema } from '../../schema/model.ts';
+import type { QueryRequest } from '../../store/records/query.ts';
+import { type Body, isObject, pathKey, QueryBody } from './query-body.ts';
+import { ExpandReader } from './query-expand.ts';
+import { QueryFaults } from './query-faults.ts';
+
+const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count'];
+const LIMIT = { min: 1, max: 100, otherwise: 20 };
+const OFFSET = { min: 0, max: 1_000_000, otherwise: 0 };
+
+/** Throws `filter_invalid` and `validation_failed`. */
+export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): QueryRequest {
+  const faults = new QueryFaults();
+  const isBody = isObject(given);
+  if (!isBody) faults.add([], 'not_an_object', 'expected an object');
+  const body = isBody ? given : {};
+  const place = { schema, collection, faults };
+  const reader = new QueryBody({ body, path: [] }, place);
+  reader.allow(KEYS);
+  const filter = reader.filter();
+  const sort = reader.sort();
+  const request = {
+    filter,
+    sort,
+    limit: reader.integer('limit', LIMIT),
+    offset: reader.integer('offset', OFFSET),
+    cursor: cursorOf(reader, faults),
+    members: reader.members(),
+    expands: new ExpandReader().read(reader.value('expand'), ['expand'], place),
+    count: reader.oneOf('count', ['none', 'exact', 'estimated']),
+  };
+  faults.throwAny();
+  const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
+  return { ...request, text: JSON.stringify([body.filter ?? null, inOrder(body.params), order]) };
+}
+
+function cursorOf(reader: QueryBody, faults: QueryFaults): string | undefined {
+  const cursor = reader.value('cursor') ?? undefined;
+  if (cursor === undefined) return undefined;
+  if (typeof cursor !== 'string') return faults.add(['cursor'], 'wrong_type', 'expected a string or null');
+  if (reader.value('offset') === undefined) return cursor;
+  return faults.add(['cursor'], 'invalid_value', 'a cursor and an offset; expected one of them');
+}
+
+/** The order of the keys says nothing. */
+const inOrder = (params: unknown): readonly unknown[] =>
+  Object.entries((params ?? {}) as Body).sort(([a], [b]) => (a < b ? -1 : 1));

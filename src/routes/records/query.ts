@@ -1,0 +1,32 @@
+import { queryBody, queryPage } from '../../describe/query-schemas.ts';
+import { admissionOf } from '../../http/gate.ts';
+import { route } from '../define-route.ts';
+import { queryRequestOf } from './query-request.ts';
+
+export const queryRecords = route({
+  method: 'POST',
+  path: '/api/:collection/query',
+  door: { action: 'list' },
+  id: 'query',
+  summary: 'Find records of {collection} by a filter, in any order',
+  description:
+    'A read, sent by POST because of its body. The filter sees what you may read and nothing else. Pages follow each other by cursor.',
+  body: { type: 'application/json', shape: queryBody, read: (ctx, app) => app.readJson(ctx) },
+  answers: { 200: { description: 'A page of records.', shape: queryPage } },
+  problems: ['filter_invalid', 'invalid_cursor', 'query_too_expensive'],
+  async handle(ctx, { records, schema }, body) {
+    const admission = admissionOf(ctx);
+    const request = queryRequestOf(body, schema, admission.collection);
+    const { json, nextCursor = null, total, totalIsEstimate } = await records.query(admission.access(), request);
+    const page = {
+      limit: request.limit,
+      has_more: nextCursor !== null,
+      next_cursor: nextCursor,
+      total,
+      total_is_estimate: totalIsEstimate,
+    };
+    ctx.set('Cache-Control', 'no-store');
+    ctx.type = 'application/json';
+    ctx.body = `{"data":${json},"page":${JSON.stringify(page)}}`;
+  },
+});

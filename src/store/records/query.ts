@@ -1,0 +1,127 @@
+/** A page of the records that a filter matches, in any order, found by keyset: filter and policy in one statement. */
+import type { Filter } from '../../policy/filter.ts';
+import { join, raw, type Sql, sql } from '../../sql.ts';
+import type { AccessContext, Store } from './access-context.ts';
+import { type Counted, type CountKind, countOf } from './count.ts';
+import type { CursorScope } from './cursor.ts';
+import { withDeadline } from './deadline.ts';
+import { type Expand, toJson, withExpanded } from './expand.ts';
+import type { Keyset, Position } from './keyset.ts';
+import type { Members } from './record-shape.ts';
+import { RowBudget } from './row-budget.ts';
+import { recordColumns } from './select.ts';
+import { keysetOf, type Sorting } from './sort.ts';
+import { ObservedVisibility, visibilityOf } from './visibility.ts';
+import { mostOf, windowOf } from './window.ts';
+
+export interface QueryRequest {
+  readonly filter?: Filter | undefined;
+  readonly sort: readonly Sorting[];
+  readonly limit: number;
+  readonly offset: number;
+  readonly cursor?: string | undefined;
+  /** Filter, params and sort in one spelling: equal for the queries that may share a cursor. */
+  readonly text: string;
+  readonly members?: Members | undefined;
+  readonly expands: readonly Expand[];
+  readonly count: CountKind;
+}
+export interface QueryPage extends Counted {
+  /** The text of a JSON array. */
+  readonly json: string;
+  readonly nextCursor: string | undefined;
+}
+
+/** Throws `invalid_cursor` and `query_too_expensive`. */
+export async function query(store: Store, access: AccessContext, request: QueryRequest): Promise<QueryPage> {
+  const { collection, auth } = access;
+  const { limit, members, expands } = request;
+  const scope: CursorScope = { collection: collection.name, caller: auth.id as string, query: request.text };
+  const cursors = await store.cursors();
+  const position = request.cursor === undefined ? undefined : cursors.read(request.cursor, scope);
+  const q = limitedOf(store);
+  const asked = new QueryStatement(store, access, request);
+  const [rows, counted] = await Promise.all([
+    q.rows(asked.page(position)),
+    countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.db.replica }),
+  ]);
+  const shown = rows.slice(0, limit);
+  const { width } = asked.keyset;
+  const reading = { store, q, access, budget: new RowBudget() };
+  const records = await toJson(reading, { collection: collection.name, rows: shown, from: width, members, expands });
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  const nextCursor = last && cursors.write(last.slice(0, width), scope);
+  return { json: `[${records.join(',')}]`, nextCursor, ...counted };
+}
+
+/** All statements of a query share its time. */
+const limitedOf = ({ db, schema }: Store) => withDeadline(db.replica, schema.limits.queryTime * 1000);
+
+/** The statement of a page, and what it counts. */
+class QueryStatement {
+  readonly keyset: Keyset;
+  /** The caller may list every record, and the filter hangs on nothing that may be hidden. */
+  readonly isOpen: boolean;
+  /** `FROM … WHERE …` */
+  readonly source: Sql;
+  readonly #request: QueryRequest;
+  readonly #columns: Sql;
+  readonly #from: Sql;
+  readonly #conditions: readonly Sql[];
+
+  constructor(store: Store, access: AccessContext, request: QueryRequest) {
+    const { name } = access.collection;
+    const visibility = new ObservedVisibility(visibilityOf(access));
+    const permit = access.permit(name, 'list');
+    const filter = request.filter?.where('t', access, visibility);
+    const isSeen = visibility.isOpen;
+    const row = { store, visibility, collection: name, alias: 't' };
+    const members = withExpanded(request.members, request.expands);
+    this.#request = request;
+    this.keyset = keysetOf(request.sort, row);
+    this.#from = store.from(name, raw('t'));
+    this.#columns = recordColumns(store, access, { collection: name, alias: 't', members });
+    this.#conditions = [...(filter ? [filter] : []), ...(permit.verdict === 'allow' ? [] : [permit.where('t')])];
+    this.isOpen = permit.verdict === 'allow' && isSeen;
+    this.source = sql`FROM ${this.#from}${whereOf(this.#conditions)}`;
+  }
+
+  /** One row more than is shown. */
+  page(position: Position | undefined): Sql {
+    const { limit, offset } = this.#request;
+    const { halves } = this.keyset;
+    if (halves === undefined) return this.#range(this.keyset, { position, window: windowOf(limit + 1, offset) });
+    const { column, present, absent } = halves;
+    const without = sql`${column} IS NULL`;
+    if (position !== undefined && position[0] === null)
+      return this.#range(absent, { position, where: [without], window: windowOf(limit + 1, 0) });
+    const most = windowOf(limit + 1 + offset, 0);
+    // The rows without a value are looked at only where those with one do not fill the page.
+    const isShort = sql`(SELECT count(*) FROM "present") < ${mostOf(limit + 1 + offset)}`;
+    return sql`
+      WITH "present" AS MATERIALIZED (${this.#range(present, { position, where: [sql`${column} IS NOT NULL`], window: most })})
+      SELECT *
+        FROM (SELECT *
+                FROM "present"
+               UNION ALL
+             (${this.#range(absent, { where: [without, isShort], window: most })})) AS "page"
+       ORDER BY ${this.keyset.order} ${windowOf(limit + 1, offset)}`;
+  }
+
+  #range(keyset: Keyset, { position, where = [], window }: Range): Sql {
+    const after = position === undefined ? [] : [keyset.after(position)];
+    return sql`
+      SELECT ${keyset.columns}, ${this.#columns}
+        FROM ${this.#from}${whereOf([...after, ...where, ...this.#conditions])}
+       ORDER BY ${keyset.order} ${window}`;
+  }
+}
+
+interface Range {
+  readonly position?: Position | undefined;
+  readonly where?: readonly Sql[];
+  readonly window: Sql;
+}
+
+const whereOf = (conditions: readonly Sql[]): Sql =>
+  conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
