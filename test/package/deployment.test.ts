@@ -55,6 +55,34 @@ testWith('systemd-analyze', 'Debian: apt-get install systemd')('systemd takes th
   }
 });
 
+interface Locked {
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly engines?: { readonly node?: string };
+}
+
+/** Ranges such as `^20.19.0 || >=22`, as far as they are in the lock file. */
+function accepts(range: string, [major, minor]: readonly [number, number]): boolean {
+  return range.split('||').some((part) => {
+    const [, sign, wanted, least = '0'] = /^\s*(>=|\^|)\s*(\d+)(?:\.(\d+))?[.\d]*\s*$/.exec(part) ?? [];
+    if (wanted === undefined) return part.trim() === '*';
+    const isSame = major === Number(wanted) && minor >= Number(least);
+    return isSame || (sign === '>=' && major > Number(wanted));
+  });
+}
+
+test.each([
+  [20, 19],
+  [22, 12],
+  [24, 0],
+] as const)('npm on Node %i.%i warns of no test tool', (major, minor) => {
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
+  const tools = Object.entries(packages).filter(([, { dev, optional }]) => dev === true && optional !== true);
+  expect(tools.length).toBeGreaterThan(50);
+  const warned = tools.filter(([, { engines }]) => !accepts(engines?.node ?? '*', [major, minor]));
+  expect(warned.map(([name, { engines }]) => `${name} ${engines?.node}`)).toEqual([]);
+});
+
 describe('the image', () => {
   test('runs on a Node that the package allows, in both stages', () => {
     const [major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!.slice(1).map(Number) as [number, number];
