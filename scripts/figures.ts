@@ -1,8 +1,10 @@
 /**
- * `npm run figures [-- FOLDER]`: the size and shape of the code, as a table. The same script measures another checkout, so that two states can be compared.
- * Source is src/ and grammar/; a function is counted when it has a body and more than one line, or a name.
+ * `npm run figures [-- FOLDER]`: the size and shape of the code, as a table, beside the figures of the review that the
+ * renovation began with. The same script measures another checkout, so that two states can be compared. Source is src/ and
+ * grammar/; a function is counted when it has a body and more than one line, or a name.
  */
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Node, type Program, parseSync, Visitor } from 'oxc-parser';
 
@@ -147,49 +149,151 @@ function quantiles(values: readonly number[]): string {
 const countBy = (values: readonly string[]): ReadonlyMap<string, number> =>
   values.reduce((counts, value) => counts.set(value, (counts.get(value) ?? 0) + 1), new Map<string, number>());
 
-function figures(): readonly (readonly [string, string | number])[] {
+/** Values that `src` exports: how many no file imports, and how many only tests, benches and scripts do. */
+function idleExports(source: readonly SourceFile[], others: readonly SourceFile[]): string {
+  const counted = source.filter(({ path }) => !/^src\/(?:exports|main|client)/.test(path));
+  const imported = importedNames(source);
+  const importedElsewhere = importedNames(others);
+  const idle = counted.flatMap(({ path, program }) =>
+    program.body
+      .flatMap((statement) => (isExportedValue(statement) ? declaredNames(statement) : []))
+      .filter((name) => !imported.has(`${path} ${name}`) && !isLoaded(path, source))
+      .map((name) => importedElsewhere.has(`${path} ${name}`)),
+  );
+  return `${idle.filter((elsewhere) => !elsewhere).length}; ${idle.filter(Boolean).length}`;
+}
+
+const isExportedValue = (statement: Program['body'][number]): boolean =>
+  statement.type === 'ExportNamedDeclaration' && !/^TS/.test(statement.declaration?.type ?? '');
+
+/** By `import()` or as a namespace, whose names are not in the text of the import. */
+const isLoaded = (path: string, files: readonly SourceFile[]): boolean =>
+  files.some((file) =>
+    [...file.text.matchAll(/(?:\bimport\(|import \* as \w+ from )'(\.[^']+)'/g)].some(
+      ([, to]) => resolved(file, to!) === path,
+    ),
+  );
+
+const resolved = ({ path }: SourceFile, to: string): string => join(dirname(path), to);
+
+function importedNames(files: readonly SourceFile[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const file of files)
+    for (const statement of file.program.body) {
+      const from = 'source' in statement ? statement.source?.value : undefined;
+      if (typeof from !== 'string' || !from.startsWith('.') || !('specifiers' in statement)) continue;
+      for (const specifier of statement.specifiers) {
+        const name = 'imported' in specifier ? specifier.imported : 'local' in specifier ? specifier.local : undefined;
+        if (name && 'name' in name) found.add(`${resolved(file, from)} ${name.name}`);
+      }
+    }
+  return found;
+}
+
+/** `switch` over the nodes of a tree, recognised by a kind that only that tree has. */
+function switches(files: readonly SourceFile[], kind: string): string {
+  const counts = files.map(({ text }) => text.match(new RegExp(`case '${kind}'`, 'g'))?.length ?? 0);
+  return `${counts.reduce((sum, count) => sum + count, 0)} in ${counts.filter(Boolean).length} files`;
+}
+
+/** Lines outside the table of operators that name an operator. */
+function operatorsByName(files: readonly SourceFile[]): string {
+  const named = /'(?:=|!=|<|<=|>|>=|in|not in|contains|starts with|ends with)'(?!.* null)/;
+  const found = files.filter(({ path }) => /^src\/policy\/(?!operators\.ts)/.test(path));
+  const counts = found.map(({ lines }) => lines.filter((line) => named.test(line)).length);
+  return `${counts.reduce((sum, count) => sum + count, 0)} in ${counts.filter(Boolean).length} files`;
+}
+
+/** Runs of six lines that two places share; blank lines, comments, imports and lone punctuation do not count. */
+function exactDuplicates(files: readonly SourceFile[]): number {
+  const places = new Map<string, Set<string>>();
+  for (const { path, lines } of files) {
+    const code = lines
+      .map((line) => line.trim())
+      .filter((line) => !/^(?:$|\/\/|\/?\*|import\b|export \{|[^\w]*$)/.test(line));
+    for (let i = 0; i + 6 <= code.length; i++) {
+      const run = code.slice(i, i + 6).join('\n');
+      places.set(run, (places.get(run) ?? new Set()).add(path));
+    }
+  }
+  return new Set([...places.values()].filter(({ size }) => size > 1).map((paths) => [...paths].join())).size;
+}
+
+const SEEN_BY_REVIEW = 170;
+/** Of those since the review, which saw the first 170. */
+function commits(): string {
+  const log = execFileSync('git', ['log', '--format=%s%x00%b%x01'], { cwd: ROOT, encoding: 'utf8' });
+  const entries = log
+    .split('\u0001')
+    .map((entry) => entry.trim().split('\0'))
+    .filter(([subject]) => subject)
+    .slice(0, -SEEN_BY_REVIEW);
+  const subjects = entries.map(([subject]) => subject!);
+  const withBody = entries.filter(([, body = '']) => body.trim() !== '').length;
+  const twice = [...countBy(subjects).values()].filter((count) => count > 1).length;
+  return `${withBody} of ${subjects.length} / ${subjects.filter(({ length }) => length > 72).length} / ${twice}`;
+}
+
+const linesOf = (path: string): readonly string[] =>
+  readFileSync(join(ROOT, path), 'utf8').replace(/\n$/, '').split('\n');
+const isCode = (line: string): boolean => !/^\s*(?:\/\/|\/?\*|#|$)/.test(line);
+
+/** Tests as code, then with the cases that are data; the second pair leaves out comments and blank lines. */
+function testShare(source: readonly SourceFile[], tests: readonly SourceFile[]): string {
+  const cases = globSync('test/**/*.yaml', { cwd: ROOT }).flatMap(linesOf);
+  const share = (isCounted: (line: string) => boolean): string => {
+    const count = (lines: readonly string[]): number => lines.filter(isCounted).length;
+    const [own, code] = [source, tests].map((files) => count(files.flatMap(({ lines }) => lines)));
+    return `${(code! / own!).toFixed(2)}, with cases ${((code! + count(cases)) / own!).toFixed(2)}`;
+  };
+  return `${share(() => true)}; without comments ${share(isCode)}`;
+}
+
+type Row = readonly [name: string, now: string | number, review: string];
+
+function figures(): readonly Row[] {
   const source = read('src/**/*.ts', 'grammar/**/*.ts');
   const tests = read('test/**/*.ts');
-  const everything = [...source, ...tests, ...read('bench/**/*.ts', 'scripts/**/*.ts')];
+  const benches = read('bench/**/*.ts', 'scripts/**/*.ts');
+  const policy = source.filter(({ path }) => /^src\/policy\/(?!visit\.ts)/.test(path));
   const shape = shapeOf(source);
   const lines = source.flatMap(({ lines: own }) => own);
   const commentLines = lines.filter((line) => /^\s*(?:\/\*\*|\*|\/\/)/.test(line));
   const longerThan = (limit: number): number => lines.filter(({ length }) => length > limit).length;
+  const longest = Math.max(...lines.map(({ length }) => length));
   const flat = [...countBy(source.map(({ path }) => dirname(path)))].sort(([, a], [, b]) => b - a)[0]!;
   const fileNames = [...countBy(source.map(({ path }) => basename(path))).entries()];
   const repeated = fileNames.filter(([name, count]) => count > 1 && name !== 'index.ts').length;
-  const cases = globSync('test/cases/*.yaml', { cwd: ROOT }).filter((path) => existsSync(join(ROOT, path)));
+  const { any, as, asUnknownAs, nonNull, nestedConditionals } = shape;
   return [
-    ['files; median / p90 / max lines', quantiles(source.map(({ lines: own }) => own.length))],
-    ['lines of source', totalLines(source)],
-    ['functions; median / p90 / max lines', quantiles(shape.functionLines)],
-    ['functions of 60 lines or more', shape.functionLines.filter((count) => count >= 60).length],
-    ['functions with 3 parameters; with 4 or more', countParameters(shape.parameters)],
-    ['anonymous parameter types', shape.anonymousParameterTypes],
-    ['comment share', commentShare(source)],
-    ['comment lines over 120 columns', commentLines.filter(({ length }) => length > 120).length],
-    [
-      'lines over 160 columns; over 200; longest',
-      `${longerThan(160)}; ${longerThan(200)}; ${Math.max(...lines.map((l) => l.length))}`,
-    ],
-    ['import cycles, with tests, benches and scripts', cycles(everything)],
-    [
-      'any / as / as unknown as / ! / nested conditionals',
-      `${shape.any} / ${shape.as} / ${shape.asUnknownAs} / ${shape.nonNull} / ${shape.nestedConditionals}`,
-    ],
-    ['most files in one folder', `${flat[1]} (${flat[0]})`],
-    ['top-level names declared in 2 or more files', namesDeclaredTwice(source)],
-    ['file names used twice', repeated],
-    [
-      'tests : source',
-      `${(totalLines(tests) / totalLines(source)).toFixed(2)} (${totalLines(tests)} lines, ${cases.length} files of cases beside)`,
-    ],
+    ['files; median / p90 / max lines', quantiles(source.map(({ lines: own }) => own.length)), '233; 76 / 255 / 400'],
+    ['functions; median / p90 / max lines', quantiles(shape.functionLines), '1873; 6 / 18 / 160'],
+    ['functions of 60 lines or more', shape.functionLines.filter((count) => count >= 60).length, ''],
+    ['functions with 3 parameters; with 4 or more', countParameters(shape.parameters), '164; 6'],
+    ['anonymous parameter types', shape.anonymousParameterTypes, '67'],
+    ['comment share', commentShare(source), '7.4 %'],
+    ['comment lines over 120 columns', commentLines.filter(({ length }) => length > 120).length, '227'],
+    ['lines over 160; over 200; longest', `${longerThan(160)}; ${longerThan(200)}; ${longest}`, '; 26; 460'],
+    ['import cycles, with tests, benches, scripts', cycles([...source, ...tests, ...benches]), '0 and 1 of types'],
+    ['any / as / ! / nested conditionals', `${any} / ${as} / ${nonNull} / ${nestedConditionals}`, '0 / 202 / 260 / 29'],
+    ['as unknown as', asUnknownAs, '6'],
+    ['exported values imported nowhere; by tests', idleExports(source, [...tests, ...benches]), '37; 23'],
+    ['tests : source', testShare(source, tests), '0.79'],
+    ['most files in one folder', `${flat[1]} (${flat[0]})`, '38'],
+    ['top-level names declared in 2 or more files', namesDeclaredTwice(source), '183'],
+    ['file names used twice', repeated, '26'],
+    ['exact duplicates of 6 lines', exactDuplicates(source), '0'],
+    ['switches over Checked, outside visit.ts', switches(policy, 'quantified'), '16 in 15 files'],
+    ['switches over Condition, outside visit.ts', switches(policy, 'exists'), '8 in 4 files'],
+    ['operators by name outside the table', operatorsByName(source), '115 in 14 files'],
+    ['commits since: with a body / subject > 72 / twice', commits(), '0 of 170 / 31 / 3'],
   ];
 }
 
 const countParameters = (parameters: readonly number[]): string =>
   `${parameters.filter((count) => count === 3).length}; ${parameters.filter((count) => count > 3).length}`;
 
-const rows = figures();
-const width = Math.max(...rows.map(([name]) => name.length));
-for (const [name, value] of rows) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
+const rows: readonly Row[] = [['', 'now', 'review'], ...figures()];
+const width = (column: 0 | 1): number => Math.max(...rows.map((row) => String(row[column]).length));
+for (const [name, now, review] of rows)
+  process.stdout.write(`${name.padEnd(width(0))}  ${String(now).padEnd(width(1))}  ${review}\n`);

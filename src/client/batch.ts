@@ -1,4 +1,4 @@
-import type { CollectionTypes } from './collection.ts';
+import type { AnyRecord, CollectionTypes } from './collection.ts';
 
 /** The id of the record that an earlier create of the batch names by `as`. */
 export interface Ref {
@@ -36,6 +36,5 @@ export type Operation<C extends { readonly [name in keyof C]: CollectionTypes }>
 export interface OperationResult {
   readonly status: 200 | 201 | 204;
   /** The record, or only its id where its writer may not read it. None of a delete. */
-  // biome-ignore lint/suspicious/noExplicitAny: the records of a batch are of several collections.
-  readonly data?: any;
+  readonly data?: AnyRecord;
 }

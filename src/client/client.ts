@@ -3,7 +3,7 @@
  * come from `bylaw types`.
  */
 import type { Operation, OperationResult } from './batch.ts';
-import { type CallOptions, Collection, type CollectionTypes } from './collection.ts';
+import { type AnyRecord, type CallOptions, Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
@@ -11,6 +11,7 @@ import { type ClientOptions, Transport } from './transport.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type Fault, type ProblemDocument } from './bylaw-error.ts';
 export {
+  type AnyRecord,
   Collection,
   type CollectionTypes,
   etagOf,
@@ -30,11 +31,6 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** Without `bylaw types`, nothing is known of a field but its name. */
-export interface AnyRecord {
-  readonly id: string;
-  readonly [member: string]: unknown;
-}
 /** Without `bylaw types`: any collection, any field. */
 export interface AnyTypes extends CollectionTypes {
   readonly record: AnyRecord;
@@ -97,8 +93,8 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   }
 
   /**
-   * Up to 100 writes in one transaction: all of them, or none. Retried safely, as `create` is. The error of the first
-   * that failed has its index as `operation`.
+   * Up to 100 writes in one transaction: all of them, or none. Retried safely, as `create` is. The
+   * error of the first that failed has its index as `operation`.
    */
   async batch(operations: readonly Operation<C>[], { signal }: CallOptions = {}): Promise<readonly OperationResult[]> {
     const { data } = await this.#transport.json<{ readonly data: readonly OperationResult[] }>('/api/batch', {

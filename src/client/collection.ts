@@ -1,5 +1,11 @@
 import type { Transport } from './transport.ts';
 
+/** A record of which only the id is known. */
+export interface AnyRecord {
+  readonly id: string;
+  readonly [member: string]: unknown;
+}
+
 /** The types of one collection, as `bylaw types` prints them. */
 export interface CollectionTypes {
   readonly record: object;

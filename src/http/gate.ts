@@ -64,7 +64,10 @@ export async function authorize(exchange: Exchange): Promise<Route> {
 /** Admits one request to an action of a collection, or throws `forbidden`. */
 export type Admit = (collection: Collection, action: Action) => Admission;
 
-/** For a route whose body names collections and actions: each is admitted like a request of its own, all at one instant. */
+/**
+ * For a route whose body names collections and actions: each is admitted like a request of its own,
+ * all at one instant.
+ */
 export const admitOf = (ctx: Context, app: App): Admit => admitterOf(ctx, app, callerOf(ctx));
 
 function admitterOf(ctx: Context, app: App, caller: Caller): Admit {

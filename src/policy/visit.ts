@@ -1,5 +1,5 @@
 /** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
-import type { ColumnRef, Condition } from './condition.ts';
+import type { ColumnRef, Condition, ConditionOperand } from './condition.ts';
 import type { Checked, CheckedOperand, Scope } from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
@@ -85,22 +85,18 @@ function innerOf(cond: Condition): readonly Condition[] {
   }
 }
 
-/** Every column that is read, with repetitions. */
-export function columnsOf(cond: Condition): readonly ColumnRef[] {
-  const inner = innerOf(cond).flatMap(columnsOf);
-  switch (cond.kind) {
-    case 'null':
-      return [cond.column];
-    case 'test':
-      return [...[cond.left, cond.right].filter((side) => side.kind === 'column'), ...inner];
-    case 'exists':
-      return cond.key.kind === 'column' ? [cond.key, ...inner] : inner;
-    case 'const':
-    case 'and':
-    case 'or':
-      return inner;
-  }
+/** The operands of the condition itself. */
+function ownOperands(cond: Condition): readonly ConditionOperand[] {
+  if (cond.kind === 'test') return [cond.left, cond.right];
+  if (cond.kind === 'null') return [cond.column];
+  return cond.kind === 'exists' ? [cond.key] : [];
 }
+
+/** Every column that is read, with repetitions. */
+export const columnsOf = (cond: Condition): readonly ColumnRef[] => [
+  ...ownOperands(cond).filter((operand) => operand.kind === 'column'),
+  ...innerOf(cond).flatMap(columnsOf),
+];
 
 /** The rows that the condition binds, by identifier. */
 export function sourcesIn(cond: Condition): ReadonlySet<number> {

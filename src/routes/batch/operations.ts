@@ -1,4 +1,7 @@
-/** The operations of a batch, checked in shape before the first runs: every fault at once, each at its place. Not a route. */
+/**
+ * The operations of a batch, checked in shape before the first runs: every fault at once, each at
+ * its place. Not a route.
+ */
 import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
 import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';

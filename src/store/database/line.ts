@@ -119,9 +119,16 @@ interface Socket {
   destroy(): void;
 }
 
-/** The socket of a connection of the driver; its types leave this out. */
-export const socketOf = (client: Pick<pg.ClientBase, 'query'>): Socket =>
-  (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
+/** Properties of the driver's client that its types leave out. */
+interface DriverClient {
+  readonly readyForQuery?: boolean;
+  readonly processID: number | null;
+  readonly connection: { readonly stream: Socket };
+}
+
+type AnyClient = Pick<pg.ClientBase, 'query'>;
+export const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
+export const socketOf = (client: AnyClient): Socket => driverOf(client).connection.stream;
 
 /** For one that does not answer: it is not told, since it would not listen. */
 export const destroyConnection = (client: Pick<pg.ClientBase, 'query'>): void => socketOf(client).destroy();

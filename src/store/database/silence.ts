@@ -6,7 +6,7 @@
  */
 import pg from 'pg';
 import { reasonOf } from '../../thrown.ts';
-import { destroyConnection, socketOf } from './line.ts';
+import { destroyConnection, driverOf, socketOf } from './line.ts';
 import { isServerError } from './to-store-error.ts';
 
 const LOOK_MS = 500;
@@ -21,12 +21,6 @@ const MOST_FAILURES = 3;
 interface Watched {
   bytesRead: number;
   quietSince: number;
-}
-
-/** Properties of the driver's client that its types leave out. */
-interface DriverClient {
-  readonly readyForQuery?: boolean;
-  readonly processID: number | null;
 }
 
 export class Silence {
@@ -69,7 +63,7 @@ export class Silence {
     const suspects: pg.ClientBase[] = [];
     for (const [client, watched] of this.#watched) {
       const { bytesRead = 0 } = socketOf(client);
-      const isIdle = (client as unknown as DriverClient).readyForQuery === true;
+      const isIdle = driverOf(client).readyForQuery === true;
       if (isIdle || bytesRead !== watched.bytesRead) {
         watched.bytesRead = bytesRead;
         watched.quietSince = now;
@@ -79,7 +73,7 @@ export class Silence {
   }
 
   async #withoutBackend(suspects: readonly pg.ClientBase[]): Promise<readonly pg.ClientBase[]> {
-    const pidOf = (client: pg.ClientBase) => (client as unknown as DriverClient).processID;
+    const pidOf = (client: pg.ClientBase) => driverOf(client).processID;
     try {
       const working = await this.#workingBackends(suspects.flatMap((client) => pidOf(client) ?? []));
       this.#failures = 0;

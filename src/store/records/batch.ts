@@ -1,4 +1,7 @@
-/** Several writes in one transaction. Each is judged by its own rules, on the state that the writes before it left. */
+/**
+ * Several writes in one transaction. Each is judged by its own rules, on the state that the writes
+ * before it left.
+ */
 import type { Collection } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
@@ -15,7 +18,10 @@ export interface UniqueValues {
   readonly data: Data;
 }
 
-/** All or nothing: what `work` throws undoes every write. It can run again where the database undid it (a deadlock). */
+/**
+ * All or nothing: what `work` throws undoes every write. It can run again where the database undid
+ * it (a deadlock).
+ */
 export async function batch<T>(
   store: Store,
   wanted: readonly UniqueValues[],
@@ -38,7 +44,10 @@ function valuesOf({ fields, relations }: Collection, data: Data): Parameters<typ
   );
 }
 
-/** INVARIANT: between two writes, unique constraints are immediate; a write that needs them deferred sets and resets them. */
+/**
+ * INVARIANT: between two writes, unique constraints are immediate; a write that needs them deferred
+ * sets and resets them.
+ */
 export class Batch {
   readonly tx: Transaction;
   readonly #store: Store;

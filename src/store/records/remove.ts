@@ -25,7 +25,10 @@ export async function remove(store: Store, access: AccessContext, request: Remov
   if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
 }
 
-/** As one of several writes of a transaction. Returns what was deleted: the caller runs the hooks after the commit. */
+/**
+ * As one of several writes of a transaction. Returns what was deleted: the caller runs the hooks
+ * after the commit.
+ */
 export function removeWithin(
   store: Store,
   access: AccessContext,
