@@ -4,7 +4,6 @@ import { overLength, overLimit } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import {
   MOST_ISSUES,
-  type Report,
   readNow,
   readNumeral,
   readParam,
@@ -13,6 +12,7 @@ import {
   readVariable,
   readVariableName,
   type Shift,
+  type TokenReport,
 } from './read-tokens.ts';
 import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
@@ -43,7 +43,7 @@ function compared(left: Operand, tail: Tail | undefined): Expr {
 // Inside `ACTION`: what uses the result of a subrule, which is a placeholder while chevrotain
 // records the grammar.
 class PolicyParser extends EmbeddedActionsParser {
-  report: Report = { dialect: 'policy', issues: [], broken: new Set() };
+  report: TokenReport = { dialect: 'policy', issues: [], broken: new Set() };
 
   constructor() {
     super([...t.TOKENS], { recoveryEnabled: false, maxLookahead: 1, skipValidations: true });
@@ -215,7 +215,7 @@ class PolicyParser extends EmbeddedActionsParser {
   });
 
   /** `undefined` if the tokens are not a policy; `errors` then holds the first syntax error. */
-  read(tokens: readonly IToken[], report: Report): Expr | undefined {
+  read(tokens: readonly IToken[], report: TokenReport): Expr | undefined {
     this.report = report;
     this.input = [...tokens];
     const expr = this.policy();
@@ -241,7 +241,7 @@ export interface Parsed {
 const byPlace = (a: PolicyIssue, b: PolicyIssue): number => a.span.start - b.span.start;
 
 export function parse(text: string, dialect: Dialect = 'policy'): Parsed {
-  const report: Report = { dialect, issues: [], broken: new Set() };
+  const report: TokenReport = { dialect, issues: [], broken: new Set() };
   const { issues, broken } = report;
   const tooLong = overLength(text, dialect);
   if (tooLong !== undefined) return { issues: [tooLong], broken };
@@ -272,7 +272,7 @@ const MOST_SYNTAX_ERRORS = 5;
  * Reports the place where the parser stopped, and later ones; returns the tree with a placeholder
  * for each unreadable clause.
  */
-function readOn(tokens: readonly IToken[], text: string, report: Report): Expr | undefined {
+function readOn(tokens: readonly IToken[], text: string, report: TokenReport): Expr | undefined {
   let given = tokens;
   for (let found = 0; found < MOST_SYNTAX_ERRORS; found++) {
     const error = parser.errors[0]!;
@@ -281,7 +281,7 @@ function readOn(tokens: readonly IToken[], text: string, report: Report): Expr |
     const stopped = offsetOf(error.token, text);
     let tree: Expr | undefined;
     const isFarther = (repaired: readonly IToken[]): boolean => {
-      const again: Report = { ...report, issues: [] };
+      const again: TokenReport = { ...report, issues: [] };
       tree = parser.read(repaired, again);
       if (tree === undefined && offsetOf(parser.errors[0]!.token, text) <= stopped) return false;
       addNew(again.issues, report.issues);

@@ -10,7 +10,7 @@ import { nearest } from './suggest.ts';
 import type { Dialect, Name, Now, Numeral, Operand, Param, Path, Root, Span, Text } from './syntax.ts';
 import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
 
-export interface Report {
+export interface TokenReport {
   readonly dialect: Dialect;
   readonly issues: PolicyIssue[];
   /** Operands that have an error already, so that the checker skips them. */
@@ -22,7 +22,7 @@ type TokenIssue = Omit<PolicyIssue, 'severity'>;
 /** More errors than this do not help, and a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
-export function fault(report: Report, given: TokenIssue): undefined {
+export function fault(report: TokenReport, given: TokenIssue): undefined {
   if (report.issues.length >= MOST_ISSUES) return;
   report.issues.push({ severity: 'error', ...given });
 }
@@ -34,7 +34,7 @@ interface Respelling {
 }
 
 /** Misspelt operators: the fix replaces one word by another, and is correct by construction. */
-export function respell(report: Report, found: IToken, { right, code, message }: Respelling): void {
+export function respell(report: TokenReport, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
   fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
 }
@@ -72,7 +72,7 @@ const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@request.input', '@request.data'],
 ]);
 
-function namesIn(text: string, offset: number): Name[] {
+function namesInPath(text: string, offset: number): Name[] {
   const names: Name[] = [];
   let start = 0;
   while (start <= text.length) {
@@ -84,14 +84,14 @@ function namesIn(text: string, offset: number): Name[] {
   return names;
 }
 
-function broken(report: Report, path: Path): Path {
+function broken(report: TokenReport, path: Path): Path {
   report.broken.add(path);
   return path;
 }
 
 /** `@record…`, `@next…`, `@request.auth…`, … */
-export function readPath(token: IToken, report: Report): Path {
-  const names = namesIn(token.image, token.startOffset);
+export function readPath(token: IToken, report: TokenReport): Path {
+  const names = namesInPath(token.image, token.startOffset);
   const span = spanOf(token);
   if (report.dialect === 'filter') return readFilterPath(names, span, report);
   const root = ROOTS.get(names[0]!.name);
@@ -103,7 +103,7 @@ export function readPath(token: IToken, report: Report): Path {
 }
 
 /** `@me` is the only root that a filter has. */
-function readFilterPath(names: readonly Name[], span: Span, report: Report): Path {
+function readFilterPath(names: readonly Name[], span: Span, report: TokenReport): Path {
   if (names.length === 1 && names[0]!.name === ME)
     return { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span };
   fault(report, filterFault(names, span));
@@ -111,7 +111,7 @@ function readFilterPath(names: readonly Name[], span: Span, report: Report): Pat
 }
 
 /** `$name`. Whether the query has it is the checker's to say. */
-export function readParam(token: IToken, report: Report): Param {
+export function readParam(token: IToken, report: TokenReport): Param {
   const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
   if (report.dialect === 'filter') return param;
   const message = `\`${token.image}\` in a policy; only the filters of queries have parameters`;
@@ -121,13 +121,13 @@ export function readParam(token: IToken, report: Report): Param {
 }
 
 /** `m`, `m.user`. The checker decides whether `m` is bound. */
-export function readVariable(token: IToken, report: Report): Path {
-  const [variable, ...steps] = namesIn(token.image, token.startOffset);
+export function readVariable(token: IToken, report: TokenReport): Path {
+  const [variable, ...steps] = namesInPath(token.image, token.startOffset);
   return finishPath({ kind: 'path', root: 'variable', variable: variable!, steps, span: spanOf(token) }, report);
 }
 
 /** The name that a quantifier binds. */
-export function readVariableName(token: IToken, report: Report): Name {
+export function readVariableName(token: IToken, report: TokenReport): Name {
   const span = spanOf(token);
   const name = token.image;
   if (name.includes('.'))
@@ -142,7 +142,7 @@ export function readVariableName(token: IToken, report: Report): Name {
   return { name, span };
 }
 
-function finishPath(path: Path, report: Report): Path {
+function finishPath(path: Path, report: TokenReport): Path {
   const empty = path.steps.find((step) => step.name === '');
   if (empty !== undefined) {
     const span = { start: empty.span.start - 1, end: empty.span.end };
@@ -173,7 +173,7 @@ function incomplete({ root, span }: Path): TokenIssue {
 
 const ROOT_TEXTS = ['@record', '@next', '@now', '@request.auth', '@request.query', '@request.data'];
 
-function unknownRoot(names: readonly Name[], report: Report): undefined {
+function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
   const [first, second] = names as readonly [Name, Name?];
   const nested = first.name === '@request' && second !== undefined;
   const found = nested ? `@request.${second.name}` : first.name;
@@ -219,7 +219,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ '"': '"', "'": "'", '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 );
 
-export function readStringToken(token: IToken, report: Report): Text {
+export function readStringToken(token: IToken, report: TokenReport): Text {
   const { image } = token;
   const quote = image[0];
   const inner = image.slice(1, -1);
@@ -236,7 +236,7 @@ export function readStringToken(token: IToken, report: Report): Text {
   return { kind: 'text', value, span: spanOf(token) };
 }
 
-function unescaped(inner: string, offset: number, report: Report): string {
+function unescaped(inner: string, offset: number, report: TokenReport): string {
   return inner.replaceAll(
     /\\(u[0-9a-fA-F]{4}|[\s\S])|[\u0000-\u001f]/g,
     (whole, code: string | undefined, at: number) => {
@@ -264,7 +264,7 @@ function unescaped(inner: string, offset: number, report: Report): string {
   );
 }
 
-export function readNumeral(token: IToken, report: Report): Numeral {
+export function readNumeral(token: IToken, report: TokenReport): Numeral {
   const source = token.image;
   const span = spanOf(token);
   if (JSON_NUMBER.test(source)) return { kind: 'number', source, span };
@@ -316,7 +316,7 @@ export interface Shift {
   readonly duration: IToken;
 }
 
-export function readNow(token: IToken, shift: Shift | undefined, report: Report): Now {
+export function readNow(token: IToken, shift: Shift | undefined, report: TokenReport): Now {
   const span = spanOf(token);
   if (shift === undefined) return { kind: 'now', seconds: 0, span };
   const { amount, unit } = readDuration(shift.duration, report);
@@ -329,7 +329,7 @@ export function readNow(token: IToken, shift: Shift | undefined, report: Report)
   return { kind: 'now', seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
 }
 
-function readDuration(token: IToken, report: Report): { readonly amount: number; readonly unit: Unit } {
+function readDuration(token: IToken, report: TokenReport): { readonly amount: number; readonly unit: Unit } {
   const digits = /^[0-9]*/.exec(token.image)![0];
   const word = token.image.slice(digits.length);
   if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };

@@ -3,7 +3,7 @@
  * error and fix; parsing continues.
  */
 import type { IToken } from 'chevrotain';
-import { fault, type Report, respell } from './read-tokens.ts';
+import { fault, respell, type TokenReport } from './read-tokens.ts';
 import type { Span } from './syntax.ts';
 import {
   And,
@@ -24,7 +24,7 @@ import {
 
 const RIGHT_WORDS: ReadonlySet<string> = new Set('and or not && || ! any all none as true false null'.split(' '));
 const FIXED: ReadonlySet<string> = new Set(['is null', 'is not null']);
-const WORDS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotNull]);
+const WORD_TOKENS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotNull]);
 
 const spaced = (image: string): string => image.replaceAll(/(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)+/g, ' ');
 
@@ -35,14 +35,14 @@ function rightSpelling(token: IToken): string | undefined {
     const op = comparisonOf(image);
     return image === op || spaced(image) === op ? undefined : op;
   }
-  if (!WORDS.has(tokenType) || RIGHT_WORDS.has(image)) return undefined;
+  if (!WORD_TOKENS.has(tokenType) || RIGHT_WORDS.has(image)) return undefined;
   if (image === '&') return 'and';
   if (image === '|') return 'or';
   const words = spaced(image);
   return FIXED.has(words) ? undefined : words.toLowerCase();
 }
 
-export function checkSpelling(tokens: readonly IToken[], report: Report): void {
+export function checkSpelling(tokens: readonly IToken[], report: TokenReport): void {
   for (const token of tokens) {
     const right = rightSpelling(token);
     if (right === undefined) continue;
@@ -59,7 +59,7 @@ export function checkSpelling(tokens: readonly IToken[], report: Report): void {
 }
 
 /** What the lexer set aside: unterminated comments and strings, `//`. */
-export function checkWrong(tokens: readonly IToken[], report: Report): void {
+export function checkWrong(tokens: readonly IToken[], report: TokenReport): void {
   for (const token of tokens) {
     const span = spanOf(token);
     if (token.tokenType === LineComment) {
@@ -77,7 +77,7 @@ export function checkWrong(tokens: readonly IToken[], report: Report): void {
 
 const ARITHMETIC = '*/%^';
 
-export function checkStray(places: readonly Span[], text: string, report: Report): void {
+export function checkStray(places: readonly Span[], text: string, report: TokenReport): void {
   for (const span of places) {
     const found = text.slice(span.start, Math.min(span.end, span.start + 20));
     if (found === '~') {

@@ -5,7 +5,7 @@ import { nearest } from './suggest.ts';
 import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 
-interface Found {
+interface UnexpectedToken {
   readonly tokens: readonly IToken[];
   readonly text: string;
   /** The place of the first token that does not fit; `tokens.length` at the end. */
@@ -74,7 +74,7 @@ export function syntaxIssue(
   return { severity: 'error', ...diagnose({ tokens, text, at }) };
 }
 
-function diagnose(found: Found): Given {
+function diagnose(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   if (tokens.length === 0) return emptyPolicy(found);
   const before = tokens[at - 1];
@@ -95,21 +95,21 @@ function diagnose(found: Found): Given {
 
 // ---------------------------------------------------------------- places
 
-const endOfText = ({ text }: Found) => ({ start: text.length, end: text.length });
+const endOfText = ({ text }: UnexpectedToken) => ({ start: text.length, end: text.length });
 
-function foundSpan(found: Found) {
+function foundSpan(found: UnexpectedToken) {
   const token = found.tokens[found.at];
   return token === undefined ? endOfText(found) : t.spanOf(token);
 }
 
 /** How many parentheses are open before the place. */
-function opens({ tokens, at }: Found): number {
+function opens({ tokens, at }: UnexpectedToken): number {
   let open = 0;
   for (const { tokenType } of tokens.slice(0, at)) open += tokenType === t.Open ? 1 : tokenType === t.Close ? -1 : 0;
   return open;
 }
 
-function lastOpen({ tokens, at }: Found): IToken | undefined {
+function lastOpen({ tokens, at }: UnexpectedToken): IToken | undefined {
   let closed = 0;
   for (const token of tokens.slice(0, at).reverse()) {
     if (token.tokenType === t.Close) closed++;
@@ -118,7 +118,7 @@ function lastOpen({ tokens, at }: Found): IToken | undefined {
   return undefined;
 }
 
-function inList({ tokens, at }: Found): boolean {
+function inList({ tokens, at }: UnexpectedToken): boolean {
   const types = tokens.slice(0, at).map((token) => token.tokenType);
   return types.lastIndexOf(t.OpenList) > types.lastIndexOf(t.CloseList);
 }
@@ -130,13 +130,13 @@ function emptyFilter(text: string): Given {
   return { code: 'filter_empty', message, span: { start: 0, end: text.length } };
 }
 
-function emptyPolicy(found: Found): Given {
+function emptyPolicy(found: UnexpectedToken): Given {
   const message =
     'an empty policy; expected a condition, such as `@record.owner = @request.auth.id`, or `false`, which denies all';
   return { code: 'policy_empty', message, span: { start: 0, end: found.text.length } };
 }
 
-function tooManyCloses(found: Found): Given {
+function tooManyCloses(found: UnexpectedToken): Given {
   const span = foundSpan(found);
   return withFix(
     { code: 'parenthesis_unopened', message: '`)` without a `(` before it', span },
@@ -144,13 +144,13 @@ function tooManyCloses(found: Found): Given {
   );
 }
 
-function unclosed(found: Found, open: IToken): Given {
+function unclosed(found: UnexpectedToken, open: IToken): Given {
   const fix = { span: endOfText(found), replacement: ')' };
   return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: t.spanOf(open) }, fix);
 }
 
 /** `any(<path> as <name>, …)`: the parts before the condition. */
-function quantifierHead(found: Found): Given | undefined {
+function quantifierHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
   const span = foundSpan(found);
   const wanted = (what: string): Given => ({
@@ -167,14 +167,14 @@ function quantifierHead(found: Found): Given | undefined {
   return undefined;
 }
 
-function reserved({ tokens, at }: Found): Given | undefined {
+function reserved({ tokens, at }: UnexpectedToken): Given | undefined {
   const token = tokens[at];
   if (token === undefined || !t.RESERVED.has(token.image.toLowerCase())) return undefined;
   const message = `\`${token.image}\` is a word of the language; expected another name`;
   return { code: 'word_reserved', message, span: t.spanOf(token) };
 }
 
-function badList(found: Found): Given {
+function badList(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   const span = foundSpan(found);
@@ -203,7 +203,7 @@ function badList(found: Found): Given {
   };
 }
 
-function badDuration(found: Found): Given {
+function badDuration(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const [before, token, next] = [tokens[at - 1]!, tokens[at], tokens[at + 1]];
   const code = 'duration_malformed';
@@ -216,7 +216,7 @@ function badDuration(found: Found): Given {
   return withFix({ code, message, span }, { span, replacement: `${token.image}${next.image}` });
 }
 
-function afterCondition(found: Found): Given {
+function afterCondition(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   const before = tokens[at - 1]!;
@@ -235,13 +235,13 @@ function afterCondition(found: Found): Given {
   return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
 }
 
-function groupBefore({ tokens, at }: Found) {
+function groupBefore({ tokens, at }: UnexpectedToken) {
   const end = t.spanOf(tokens[at - 1]!).end;
   const open = lastOpen({ tokens, text: '', at: at - 1 });
   return { start: open?.startOffset ?? tokens[at - 1]!.startOffset, end };
 }
 
-function afterOperand(found: Found): Given {
+function afterOperand(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   if (token === undefined) {
@@ -268,14 +268,14 @@ function afterOperand(found: Found): Given {
 }
 
 /** Whether the operand before the place is the right side of a comparison. */
-function isCompared({ tokens, at }: Found): boolean {
+function isCompared({ tokens, at }: UnexpectedToken): boolean {
   let start = at - 1;
   if (tokens[start]?.tokenType === t.CloseList) while (start > 0 && tokens[start]?.tokenType !== t.OpenList) start--;
   if (tokens[start]?.tokenType === t.Duration) start -= 2;
   return tokens[start - 1]?.tokenType === t.Comparison;
 }
 
-function chained(found: Found): Given {
+function chained(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const span = t.spanOf(tokens[at]!);
   const before = tokens[at - 1]!;
@@ -285,7 +285,7 @@ function chained(found: Found): Given {
   return withFix({ code: 'comparison_chained', message, span }, fix);
 }
 
-function notInside(found: Found): Given {
+function notInside(found: UnexpectedToken): Given {
   const { tokens, text, at } = found;
   const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
   const message = '`not` goes before a comparison, not inside it; `not in` and `is not null` are the exceptions';
@@ -298,7 +298,7 @@ function notInside(found: Found): Given {
   return withFix(given, { span, replacement: `not (${before.image} ${rest})` });
 }
 
-function wordAsOperator(found: Found): Given {
+function wordAsOperator(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at]!;
   const word = token.image.toLowerCase();
@@ -330,7 +330,7 @@ const near = (token: IToken): string | undefined =>
   token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
 
 /** `like "draft%"` is `starts with "draft"`, and so on, if the pattern has no other wildcard. */
-function patternOperator({ tokens, at }: Found): Given {
+function patternOperator({ tokens, at }: UnexpectedToken): Given {
   const token = tokens[at]!;
   const right = tokens[at + 1];
   const span = t.spanOf(token);
@@ -364,7 +364,7 @@ const VALUES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The name of a function, at `at`, that the language does not have. */
-function call({ tokens }: Found, at: number): Given {
+function call({ tokens }: UnexpectedToken, at: number): Given {
   const name = tokens[at]!;
   const written = name.image.toLowerCase();
   const code = 'function_unknown';
@@ -382,7 +382,7 @@ function call({ tokens }: Found, at: number): Given {
 }
 
 /** Between the parentheses of `name(…)`. */
-function callHead(found: Found): Given | undefined {
+function callHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
   const open = lastOpen(found);
   const name = open === undefined ? -1 : tokens.indexOf(open) - 1;
@@ -395,7 +395,7 @@ function callHead(found: Found): Given | undefined {
   return { code: 'arguments_malformed', message, span: t.spanOf(token) };
 }
 
-function missingOperand(found: Found): Given {
+function missingOperand(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const before = tokens[at - 1];
   const token = tokens[at];

@@ -93,7 +93,7 @@ const postgresUrl = z
     (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
     'expected a URL such as postgres://user@host:5432/name',
   );
-const text = z.string().min(1, 'expected a string that is not empty');
+const nonEmpty = z.string().min(1, 'expected a string that is not empty');
 
 /** In the order of the manual. */
 export const SETTINGS = {
@@ -103,7 +103,7 @@ export const SETTINGS = {
     env: 'BYLAW_SCHEMA',
     default: 'bylaw.yaml',
     about: 'the schema file: collections, roles and policies',
-    read: text,
+    read: nonEmpty,
   },
   port: {
     flag: 'port',
@@ -119,7 +119,7 @@ export const SETTINGS = {
     env: 'HOST',
     default: '127.0.0.1',
     about: 'the address to listen on; 0.0.0.0 for all interfaces',
-    read: text,
+    read: nonEmpty,
   },
   databaseUrl: {
     flag: 'database-url',
@@ -142,7 +142,7 @@ export const SETTINGS = {
     env: 'BYLAW_DATA',
     default: './data',
     about: 'the data folder: embedded database, local files, mails without an SMTP server',
-    read: text,
+    read: nonEmpty,
   },
   files: {
     value: 'URL',

@@ -80,6 +80,14 @@ const MAX_ECHO = 64;
 export const echo = (name: string): string =>
   name.length <= MAX_ECHO ? name : `${name.slice(0, MAX_ECHO).toWellFormed()}…`;
 
+interface ProblemDetails {
+  readonly errors?: readonly Fault[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of a batch: the index of the operation that failed. */
+  readonly operation?: number | undefined;
+  readonly cause?: unknown;
+}
+
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
@@ -87,18 +95,9 @@ export class Problem extends Error {
   readonly errors: readonly Fault[];
   readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of a batch: the index of the operation that failed. */
   readonly operation: number | undefined;
-  constructor(
-    code: ProblemCode,
-    detail: string,
-    more: {
-      readonly errors?: readonly Fault[];
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly operation?: number | undefined;
-      readonly cause?: unknown;
-    } = {},
-  ) {
+
+  constructor(code: ProblemCode, detail: string, more: ProblemDetails = {}) {
     super(detail, { cause: more.cause });
     this.name = 'Problem';
     this.code = code;

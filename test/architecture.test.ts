@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const LEAVES = ['sql', 'problem', 'invariant', 'thrown', 'optional-package'];
+const LEAVES = ['sql', 'problem', 'invariant', 'thrown', 'memoized', 'optional-package'];
 /** The nearest name that exists, for messages: pure text, of use to everybody. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
 
@@ -15,6 +15,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   problem: [],
   invariant: [],
   thrown: [],
+  memoized: [],
   'optional-package': [],
   policy: ['grammar', 'sql', 'invariant'],
   schema: ['policy', 'grammar', ...LEAVES],

@@ -18,6 +18,7 @@ import {
   SignJWT,
 } from 'jose';
 import { invariant } from '../invariant.ts';
+import { parseUuid } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import { codeOf } from '../thrown.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -33,7 +34,6 @@ const MAX_TOKEN_LENGTH = 2_048;
 const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 /** A base64url SHA-256 thumbprint (RFC 7638). Anything else is not a `kid` of ours and causes no look-up. */
 const KID = /^[A-Za-z0-9_-]{43}$/;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** An unknown `kid` makes a node read the keys again, but not more often than this. */
 const RELOAD_EVERY_MS = 1_000;
 /** Nodes hear of new keys; this bounds how long a node that missed it goes on with old ones. */
@@ -188,7 +188,7 @@ export class AccessTokens {
   async #verifyNew(token: string): Promise<AccessClaims> {
     const revocations = this.#revocations;
     const { sub, sid, exp, iat } = await this.#payloadOf(token);
-    if (typeof sub !== 'string' || typeof sid !== 'string' || !UUID.test(sub) || !UUID.test(sid)) throw invalidToken();
+    if (!isCanonicalUuid(sub) || !isCanonicalUuid(sid)) throw invalidToken();
     const isTooLong = exp! - iat! > this.#lifetime + CLOCK_TOLERANCE;
     const isFromTheFuture = iat! > Date.now() / 1000 + CLOCK_TOLERANCE;
     if (isTooLong || isFromTheFuture) throw invalidToken();
@@ -275,3 +275,5 @@ class VerifiedTokens {
     if (siblings?.size === 0) this.#bySession.delete(sessionId);
   }
 }
+
+const isCanonicalUuid = (claim: unknown): claim is string => typeof claim === 'string' && parseUuid(claim) === claim;

@@ -7,7 +7,7 @@ import { AccessTokens } from './access-tokens.ts';
 import { Accounts, type Issued, type RefreshRequest } from './accounts.ts';
 import { Administration } from './administration.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
-import { Authenticator, type Credentials, type SessionClaims } from './authenticator.ts';
+import { Authenticator, type RequestCredentials, type SessionClaims } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { createLimiter, type Limiter } from './limiter.ts';
 import { type Mail, Mailer } from './mail.ts';
@@ -24,7 +24,7 @@ import { type User, Users } from './users.ts';
 export type { Issued } from './accounts.ts';
 export type { Administration } from './administration.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
-export type { Credentials } from './authenticator.ts';
+export type { RequestCredentials } from './authenticator.ts';
 export type { Caller } from './caller.ts';
 export type { Mail } from './mail.ts';
 export type { PasswordPool } from './passwords.ts';
@@ -129,7 +129,7 @@ export class Auth {
     });
   }
 
-  authenticate(credentials: Credentials): Caller | Promise<Caller> {
+  authenticate(credentials: RequestCredentials): Caller | Promise<Caller> {
     return this.#members.authenticator.authenticate(credentials);
   }
 

@@ -21,7 +21,7 @@ const TTL = 900;
 const TTL_WITHOUT_ANNOUNCEMENTS = 200;
 const MAX_SESSIONS = 10_000;
 
-export interface Credentials {
+export interface RequestCredentials {
   /** The header as it came. */
   readonly authorization?: string | undefined;
   /** The value of `svc_session`. */
@@ -77,7 +77,7 @@ export class Authenticator {
    * A bearer token decides, if there is one. Throws `invalid_token`, `unauthenticated`. Synchronous
    * when everything is remembered.
    */
-  authenticate({ authorization, cookie }: Credentials): Caller | Promise<Caller> {
+  authenticate({ authorization, cookie }: RequestCredentials): Caller | Promise<Caller> {
     const bearer = authorization === undefined ? undefined : bearerOf(authorization);
     if (bearer !== undefined) return this.#byBearer(bearer);
     if (cookie !== undefined && cookie !== '') return this.#byCookie(cookie);

@@ -4,6 +4,7 @@
  * at once, no more than the limit learn anything.
  */
 import { createHash } from 'node:crypto';
+import { isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Limits, Rate } from '../schema/model.ts';
 import { param, sql, text } from '../sql.ts';
@@ -157,7 +158,6 @@ class DatabaseLimiter implements Limiter {
 }
 
 /** PostgreSQL rejects other strings. */
-const isStorable = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
 const digest = (value: string): string => createHash('sha256').update(value).digest('base64url').slice(0, 32);
 const pairOf = (account: string, network: string): string => `${account}@${digest(network)}`;
 

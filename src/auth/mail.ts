@@ -6,6 +6,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
+import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
 
 export interface Mail {
@@ -65,7 +66,7 @@ export class Mailer {
     this.#last = this.#last
       .then(work)
       .then((mail) => (mail === undefined ? undefined : this.#send(mail)))
-      .catch((error: unknown) => this.#settings.warn(`a mail could not be sent (${reasonOf(error)})`))
+      .catch((error: unknown) => this.#settings.warn(`a mail could not be sent (${mailErrorOf(error)})`))
       .finally(() => {
         this.#waiting--;
       });
@@ -80,7 +81,7 @@ export class Mailer {
 const folderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
 
 /** Messages of mail servers contain addresses. */
-function reasonOf(error: unknown): string {
+function mailErrorOf(error: unknown): string {
   const { code, responseCode, name } = error as { code?: unknown; responseCode?: unknown; name?: unknown };
   return [code ?? name, responseCode].filter((part) => part !== undefined).join(' ');
 }
@@ -99,7 +100,7 @@ const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }:
 const loadNodemailer = () => import('nodemailer');
 
 function bySmtp(settings: MailSettings, url: string): Send {
-  const transport = once(async () => {
+  const transport = memoized(async () => {
     const { createTransport } = await loadNodemailer();
     const made = createTransport(url, {});
     Object.assign(made.options, {
@@ -116,7 +117,7 @@ function bySmtp(settings: MailSettings, url: string): Send {
 
 function toFolder(settings: MailSettings): Send {
   const folder = folderOf(settings);
-  const transport = once(async () => {
+  const transport = memoized(async () => {
     const { createTransport } = await loadNodemailer();
     return createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   });
@@ -128,13 +129,5 @@ function toFolder(settings: MailSettings): Send {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, `${v7()}.eml`), message as Buffer, { mode: 0o600, flag: 'wx' });
     settings.onMail?.(mail);
-  };
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make();
-    return made;
   };
 }

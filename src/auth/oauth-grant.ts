@@ -63,7 +63,7 @@ export async function startGrant(request: ProviderRequest): Promise<StartedGrant
     session: {},
     state: {},
   };
-  const handler = await handlerOf(request);
+  const handler = await grantHandlerOf(request);
   await handler(ctx, async () => {});
   invariant(location !== undefined && ctx.session.grant !== undefined, 'grant starts a flow');
   return { location, session: ctx.session.grant };
@@ -89,7 +89,7 @@ export async function finishGrant(
     EXCHANGE_MS,
   );
   try {
-    const handler = await handlerOf(request);
+    const handler = await grantHandlerOf(request);
     await Promise.race([handler(ctx, async () => {}), late]);
   } finally {
     clearTimeout(timer);
@@ -97,7 +97,7 @@ export async function finishGrant(
   return ctx.state.grant?.response ?? {};
 }
 
-async function handlerOf({ provider, settings, baseUrl }: ProviderRequest): Promise<GrantHandler> {
+async function grantHandlerOf({ provider, settings, baseUrl }: ProviderRequest): Promise<GrantHandler> {
   const { default: grant } = await import('grant');
   const { name, ...endpoints } = settings;
   const handler = grant.default.koa({

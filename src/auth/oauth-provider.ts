@@ -27,9 +27,9 @@ type Presets = Readonly<
 type Profiles = Readonly<Record<string, { readonly profile_url?: string }>>;
 
 /** Read only for a schema that uses a preset. */
-const read = createRequire(import.meta.url);
-const readPresets = (): Presets => read('grant/config/oauth.json');
-const readProfiles = (): Profiles => read('grant/config/profile.json');
+const requireJson = createRequire(import.meta.url);
+const readPresets = (): Presets => requireJson('grant/config/oauth.json');
+const readProfiles = (): Profiles => requireJson('grant/config/profile.json');
 
 export function unavailable(provider: string, cause: unknown): Problem {
   return new Problem('unavailable', `the provider \`${provider}\` cannot be reached; try again shortly`, {

@@ -14,13 +14,13 @@ export async function beginRoleHistory(db: Queryable, userId: string): Promise<v
         ON CONFLICT (user_id) DO NOTHING`);
 }
 
-export interface Actor {
+export interface RoleActor {
   readonly actorId?: string | undefined;
   readonly client?: RequestClient | undefined;
 }
 
 /** Records the user's roles if they differ. */
-export async function recordRoles(tx: Transaction, userId: string, by: Actor = {}): Promise<void> {
+export async function recordRoles(tx: Transaction, userId: string, by: RoleActor = {}): Promise<void> {
   const id = uuid(userId);
   const [cells] = await tx.rows(sql`
     UPDATE "_auth_role_trail" t

@@ -1,5 +1,6 @@
 /** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
+import { isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
@@ -134,9 +135,6 @@ export class Users {
     return cells && this.read(cells, 0);
   }
 }
-
-/** PostgreSQL rejects other strings, and no account has such an address. */
-const isStorable = (email: string): boolean => email.isWellFormed() && !email.includes('\0');
 
 function emailTaken(cause: unknown): Problem {
   const detail = 'an account with this email exists';

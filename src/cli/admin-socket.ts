@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 
-export interface CommandCall {
+export interface SentCommand {
   readonly argv: readonly string[];
   readonly stdin: string;
   /** Of the caller: paths are relative to it. */
@@ -27,7 +27,7 @@ export interface Outputs {
   readonly stderr: Output;
 }
 /** → the exit code. */
-export type RunCall = (call: CommandCall, outputs: Outputs) => Promise<number>;
+export type RunCall = (call: SentCommand, outputs: Outputs) => Promise<number>;
 type Message = { readonly stdout: string } | { readonly stderr: string } | { readonly code: number };
 
 const MAX_CALL = 1 << 20;
@@ -66,19 +66,19 @@ async function serveCall(socket: Socket, run: RunCall): Promise<void> {
     if (call.length > MAX_CALL) throw new Error('the call is too long');
   }
   const outputs = { stdout: outputTo(socket, 'stdout'), stderr: outputTo(socket, 'stderr') };
-  const code = await run(JSON.parse(call) as CommandCall, outputs);
+  const code = await run(JSON.parse(call) as SentCommand, outputs);
   for (const output of [outputs.stdout, outputs.stderr]) await finished(output.end());
-  socket.end(messageLine({ code }));
+  socket.end(sentLine({ code }));
 }
 
-const messageLine = (message: Message): string => `${JSON.stringify(message)}\n`;
+const sentLine = (message: Message): string => `${JSON.stringify(message)}\n`;
 
 /** A command that prints much waits for a caller that reads slowly. */
 const outputTo = (socket: Socket, name: 'stdout' | 'stderr'): Writable =>
   new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
-      socket.write(messageLine(name === 'stdout' ? { stdout: text } : { stderr: text }), done);
+      socket.write(sentLine(name === 'stdout' ? { stdout: text } : { stderr: text }), done);
     },
   });
 
@@ -90,7 +90,7 @@ async function close(server: Server, path: string): Promise<void> {
 /** → the exit code; undefined if no server listens. */
 export async function callServer(
   folder: string,
-  call: CommandCall,
+  call: SentCommand,
   { stdout, stderr }: Outputs,
 ): Promise<number | undefined> {
   const socket = connect(socketOf(folder));

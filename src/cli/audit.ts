@@ -30,7 +30,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const query = { email: args.get('user'), event: args.get('event'), limit: Number(limit) };
     const rows = await workspace.auth.admin.audit(query);
-    const print = args.has('json') ? (row: AuditRow) => JSON.stringify(row) : lineOf;
+    const print = args.has('json') ? (row: AuditRow) => JSON.stringify(row) : auditLine;
     for (const row of rows.toReversed()) io.stdout.write(`${print(row)}\n`);
     return 0;
   } finally {
@@ -38,12 +38,12 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-function lineOf({ at, event, email, user_id, actor_id, session_id, ip, user_agent, detail }: AuditRow): string {
+function auditLine({ at, event, email, user_id, actor_id, session_id, ip, user_agent, detail }: AuditRow): string {
   const parts = { user: email ?? user_id, by: actor_id, session: session_id, from: ip, with: user_agent, ...detail };
   const known = Object.entries(parts).filter(([, value]) => value !== null && value !== undefined);
-  return [at, event.padEnd(22), ...known.map(([name, value]) => `${name}=${printable(value)}`)].join(' ');
+  return [at, event.padEnd(22), ...known.map(([name, value]) => `${name}=${plainOrQuoted(value)}`)].join(' ');
 }
 
 /** Strings that strangers chose go through JSON: no control character reaches a terminal. */
-const printable = (value: unknown): string =>
+const plainOrQuoted = (value: unknown): string =>
   typeof value === 'string' && /^[\w@.:+-]+$/.test(value) ? value : JSON.stringify(value);

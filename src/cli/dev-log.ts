@@ -4,7 +4,7 @@ import type { LogLines } from '../http/log.ts';
 import type { Io } from './command.ts';
 
 type Style = Parameters<typeof styleText>[0];
-type Entry = Readonly<Record<string, unknown>>;
+type LogEntry = Readonly<Record<string, unknown>>;
 
 const LEVELS: Readonly<Record<string, Style>> = { info: 'green', warn: 'yellow', error: 'red', fatal: 'red' };
 /** What is in every line, or has its own place in it. */
@@ -26,18 +26,18 @@ const PLACED = new Set([
 export function terminalLog({ stderr, env }: Io): LogLines {
   const paint = (style: Style, text: string): string =>
     env.NO_COLOR === undefined || env.NO_COLOR === '' ? styleText(style, text, { validateStream: false }) : text;
-  return { write: (line) => void stderr.write(`${lineOf(line, paint)}\n`) };
+  return { write: (line) => void stderr.write(`${devLogLine(line, paint)}\n`) };
 }
 
 type Paint = (style: Style, text: string) => string;
 
-export function lineOf(line: string, paint: Paint): string {
-  const entry = JSON.parse(line) as Entry;
+export function devLogLine(line: string, paint: Paint): string {
+  const entry = JSON.parse(line) as LogEntry;
   const time = paint('gray', String(entry.time).slice(11, 19));
-  return entry.msg === 'request' ? `${time} ${requestOf(entry, paint)}` : `${time} ${messageOf(entry, paint)}`;
+  return entry.msg === 'request' ? `${time} ${requestLine(entry, paint)}` : `${time} ${messageLine(entry, paint)}`;
 }
 
-function requestOf(entry: Entry, paint: Paint): string {
+function requestLine(entry: LogEntry, paint: Paint): string {
   const status = Number(entry.status);
   const style: Style = status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green';
   const user = entry.user === undefined ? '' : ` user ${entry.user}`;
@@ -48,7 +48,7 @@ function requestOf(entry: Entry, paint: Paint): string {
 }
 
 /** A text of several lines (`text`) stands below its message. */
-function messageOf(entry: Entry, paint: Paint): string {
+function messageLine(entry: LogEntry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
   const details = rest.map(([name, value]) => paint('gray', ` ${name}=${printable(value)}`)).join('');

@@ -19,7 +19,7 @@ export const command: Command = {
 async function run(args: Arguments, io: Io): Promise<number> {
   const name = schemaFileOf(args.flags, io.env);
   const file = resolve(io.cwd, name);
-  const before = read(file, name);
+  const before = readSchemaText(file, name);
   const { text, changed, issues } = formatPolicies(before, name);
   if (issues.length > 0) {
     io.stderr.write(`${issues.map((issue) => underlineIssue(before, issue)).join('\n\n')}\n`);
@@ -31,7 +31,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   return 0;
 }
 
-function read(file: string, name: string): string {
+function readSchemaText(file: string, name: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

@@ -42,7 +42,7 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
   const done: string[] = [];
   for (const { path, collection, format } of inOrderOfReferences(files)) {
     if (only !== undefined && !only.has(collection.name)) continue;
-    if (!(await isEmpty(db, collection))) continue;
+    if (!(await isEmptyTable(db, collection))) continue;
     try {
       const { created } = await importRecords(db, {
         schema,
@@ -60,12 +60,12 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
   return { done, faults };
 }
 
-interface Found {
+interface FoundSeed {
   readonly files: readonly SeedFile[];
   readonly faults: string[];
 }
 
-function seedFiles(folder: string, { collections }: Schema, place: (path: string) => string): Found {
+function seedFiles(folder: string, { collections }: Schema, place: (path: string) => string): FoundSeed {
   const files: SeedFile[] = [];
   const faults: string[] = [];
   for (const name of readdirSync(folder).toSorted()) {
@@ -103,7 +103,7 @@ function inOrderOfReferences(files: readonly SeedFile[]): readonly SeedFile[] {
   return [...ordered];
 }
 
-async function isEmpty(db: Database, { table }: Collection): Promise<boolean> {
+async function isEmptyTable(db: Database, { table }: Collection): Promise<boolean> {
   const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${ident(table).text})`));
   return row?.[0] === 'f';
 }

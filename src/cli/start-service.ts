@@ -19,6 +19,7 @@ import type { Log } from '../http/log.ts';
 import { createMetrics } from '../http/metrics.ts';
 import { PublicFiles } from '../http/public-files.ts';
 import { HttpServer } from '../http/server.ts';
+import { memoized } from '../memoized.ts';
 import { routes, routesWithPublicFiles } from '../routes/index.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
@@ -188,12 +189,4 @@ async function drainConnections(server: Server): Promise<void> {
   await closed;
   clearInterval(idle);
   clearTimeout(late);
-}
-
-function memoized<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }

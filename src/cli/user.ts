@@ -7,7 +7,7 @@ import type { Arguments } from './arguments.ts';
 import { type Command, type CommandGroup, DATABASE_SETTINGS, type Flags, type Io } from './command.ts';
 import { openWorkspace } from './workspace.ts';
 
-type UserChange = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
+type ChangeOfUser = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
 
 interface UserCommand {
   readonly verb: string;
@@ -15,7 +15,7 @@ interface UserCommand {
   readonly flags?: Flags;
   /** Throws ConfigError, before the database is opened. */
   readonly validate?: (args: Arguments) => void;
-  readonly change: UserChange;
+  readonly change: ChangeOfUser;
 }
 
 export const command: CommandGroup = {

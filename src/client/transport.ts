@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-export interface Call {
+export interface ClientCall {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly query?: Readonly<Record<string, unknown>>;
   /** Sent as JSON, but for a FormData. */
@@ -58,7 +58,7 @@ export class Transport {
    * The answer to a 2xx or 304. Throws BylawError for any other status, TypeError where the network
    * fails.
    */
-  async send(path: string, call: Call = {}): Promise<Response> {
+  async send(path: string, call: ClientCall = {}): Promise<Response> {
     const tokens = this.cookie || call.anonymous === true ? undefined : this.session.tokens;
     const response = await this.#tried(path, call, tokens?.access_token);
     if (response.ok || response.status === 304) return response;
@@ -74,7 +74,7 @@ export class Transport {
     return again;
   }
 
-  async json<T>(path: string, call?: Call): Promise<T> {
+  async json<T>(path: string, call?: ClientCall): Promise<T> {
     return (await (await this.send(path, call)).json()) as T;
   }
 
@@ -93,14 +93,19 @@ export class Transport {
    * lost may be repeated.
    */
   async #exchange(refreshToken: string): Promise<Tokens | undefined> {
-    const call: Call = { method: 'POST', body: { refresh_token: refreshToken }, repeatable: true, anonymous: true };
+    const call: ClientCall = {
+      method: 'POST',
+      body: { refresh_token: refreshToken },
+      repeatable: true,
+      anonymous: true,
+    };
     const response = await this.#tried('/api/auth/token/refresh', call, undefined);
     if (response.ok) return (await response.json()) as Tokens;
     if (response.status === 401) return undefined;
     throw await errorOf(response);
   }
 
-  async #tried(path: string, call: Call, accessToken: string | undefined): Promise<Response> {
+  async #tried(path: string, call: ClientCall, accessToken: string | undefined): Promise<Response> {
     const tries = (call.repeatable ?? (call.method ?? 'GET') === 'GET') ? this.#retries : 0;
     for (let attempt = 0; ; attempt++) {
       const last = attempt >= tries;
@@ -117,7 +122,7 @@ export class Transport {
     }
   }
 
-  #init({ method = 'GET', body, headers = {}, signal }: Call, accessToken: string | undefined): RequestInit {
+  #init({ method = 'GET', body, headers = {}, signal }: ClientCall, accessToken: string | undefined): RequestInit {
     const sent = new Headers({ accept: 'application/json' });
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
     if (accessToken !== undefined) sent.set('authorization', `Bearer ${accessToken}`);

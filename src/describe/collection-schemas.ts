@@ -137,7 +137,7 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
   const name = typeName(collection.name);
   const isUsers = collection.kind === 'users';
   return {
-    [name]: recordSchema(collection, typeName),
+    [name]: recordJsonSchema(collection, typeName),
     ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection) }),
     [`${name}Update`]: updateSchema(collection),
   };
@@ -145,11 +145,11 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
 
 /** What a query shows of a record: the members that it asked for, and the same of related records. */
 export function selectionSchema(collection: Collection, typeName: TypeName): Json {
-  return { ...recordSchema(collection, (name) => selectionName(typeName(name))), required: ['id'] };
+  return { ...recordJsonSchema(collection, (name) => selectionName(typeName(name))), required: ['id'] };
 }
 export const selectionName = (type: string): string => `${type}Selection`;
 
-function recordSchema(collection: Collection, typeName: TypeName): Json {
+function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
   const stored: Json = Object.fromEntries([
     ['id', ID_SCHEMA],
     ...[...collection.fields.values()].map((field) => [

@@ -46,12 +46,12 @@ export class ProblemResponses {
   }
 
   #reference(codes: readonly ProblemCode[], name = codes.join('.')): Json {
-    this.components[name] ??= responseOf(codes);
+    this.components[name] ??= problemResponse(codes);
     return { $ref: `#/components/responses/${name}` };
   }
 }
 
-function responseOf(codes: readonly ProblemCode[]): Json {
+function problemResponse(codes: readonly ProblemCode[]): Json {
   const schema = {
     allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
   };

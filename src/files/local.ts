@@ -25,7 +25,7 @@ export function localStorage(root: string): Storage {
   /** Of a file and its variants. */
   const placesOf = async (id: string): Promise<readonly string[]> => {
     const folder = dirname(placeOf(id));
-    const names = await namesIn(folder);
+    const names = await entriesOf(folder);
     return names.filter((name) => idOfKey(name) === id).map((name) => join(folder, name));
   };
   return {
@@ -190,7 +190,7 @@ async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
     await unlessMissing(unlink(place));
     removed++;
   };
-  for (const name of await namesIn(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
+  for (const name of await entriesOf(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
   for await (const places of batches(root)) {
     // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is
     // created later are newer, or within the grace.
@@ -207,10 +207,10 @@ interface PlacedFile {
 
 async function* batches(root: string): AsyncIterable<readonly PlacedFile[]> {
   let batch: PlacedFile[] = [];
-  for (const outer of await namesIn(root)) {
+  for (const outer of await entriesOf(root)) {
     if (!/^[0-9a-f]{2}$/.test(outer)) continue;
-    for (const inner of await namesIn(join(root, outer))) {
-      for (const key of await namesIn(join(root, outer, inner)))
+    for (const inner of await entriesOf(join(root, outer))) {
+      for (const key of await entriesOf(join(root, outer, inner)))
         batch.push({ key, place: join(root, outer, inner, key) });
       if (batch.length < SWEEP_BATCH) continue;
       yield batch;
@@ -220,7 +220,7 @@ async function* batches(root: string): AsyncIterable<readonly PlacedFile[]> {
   if (batch.length > 0) yield batch;
 }
 
-const namesIn = async (folder: string): Promise<readonly string[]> => (await unlessMissing(readdir(folder))) ?? [];
+const entriesOf = async (folder: string): Promise<readonly string[]> => (await unlessMissing(readdir(folder))) ?? [];
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {

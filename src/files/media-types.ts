@@ -51,7 +51,7 @@ const KIN: Readonly<Record<string, RegExp>> = {
   'application/x-elf': /elf|executable|sharedlib/,
 };
 const UNKNOWN_TYPE = 'application/octet-stream';
-const HTML = /<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|table|a\s|br|p>|title|style|font)/i;
+const HTML_TYPE = /<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|table|a\s|br|p>|title|style|font)/i;
 const SVG = /<svg[\s>]/i;
 /** Types whose signature must be present if they are claimed. */
 const SIGNED = new Set(
@@ -68,7 +68,7 @@ function sniff(head: Buffer): string | undefined {
   if (found !== undefined) return found.type;
   if (head.includes(0)) return undefined;
   if (SVG.test(text)) return 'image/svg+xml';
-  if (HTML.test(text)) return 'text/html';
+  if (HTML_TYPE.test(text)) return 'text/html';
   return undefined;
 }
 

@@ -64,8 +64,8 @@ function isTrusted(ctx: Context, { schema, config }: App): boolean {
   );
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-export const isLoopback = (hostname: string): boolean => LOOPBACK.test(hostname);
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+export const isLoopback = (hostname: string): boolean => LOOPBACK_HOST.test(hostname);
 
 function isLoopbackOrigin(origin: string): boolean {
   if (!URL.canParse(origin)) return false;

@@ -16,7 +16,7 @@ interface PublicFile {
   readonly modified: number;
 }
 
-const HTML = '.html';
+const HTML_EXTENSION = '.html';
 
 export class PublicFiles {
   readonly #folder: string;
@@ -37,7 +37,7 @@ export class PublicFiles {
     const index = file === undefined && asksForPage(ctx) ? await this.#find(['index.html']) : undefined;
     const found = file ?? index;
     if (found === undefined) return false;
-    await send(ctx, found, file !== undefined && isHashed(named) ? CACHED_FOREVER : 'no-cache');
+    await sendFile(ctx, found, file !== undefined && isHashed(named) ? CACHED_FOREVER : 'no-cache');
     return true;
   }
 
@@ -103,12 +103,12 @@ export function isHashed(segments: readonly string[]): boolean {
 
 // ---------------------------------------------------------------- the response
 
-async function send(ctx: Context, file: PublicFile, caching: string): Promise<void> {
+async function sendFile(ctx: Context, file: PublicFile, caching: string): Promise<void> {
   const etag = `"${file.size.toString(36)}-${Math.round(file.modified).toString(36)}"`;
-  const page = extname(file.path).toLowerCase() === HTML ? await readFile(file.path, 'utf8') : undefined;
+  const page = extname(file.path).toLowerCase() === HTML_EXTENSION ? await readFile(file.path, 'utf8') : undefined;
   ctx.set({ ETag: etag, 'Cache-Control': caching });
   // With a 304 too: its headers replace those that the browser keeps with the page.
-  if (page !== undefined) ctx.set('Content-Security-Policy', policyOf(page));
+  if (page !== undefined) ctx.set('Content-Security-Policy', contentSecurityPolicyOf(page));
   if (isUnchanged(ctx.get('If-None-Match') || undefined, etag)) {
     ctx.status = 304;
     return;
@@ -146,7 +146,7 @@ function lastWordOf(name: string): string | undefined {
  * Scripts of this site and those that stand in the page itself; no script of another site, no
  * plug-in, no frame around it.
  */
-export function policyOf(page: string): string {
+export function contentSecurityPolicyOf(page: string): string {
   const inline = [...page.matchAll(/<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>/gi)].map(
     ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
   );

@@ -5,7 +5,7 @@
  */
 import { Problem } from '../problem.ts';
 
-const MAX_DEPTH = 32;
+const MAX_JSON_DEPTH = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Throws `malformed_json`. */
@@ -48,7 +48,7 @@ function checkStructure(text: string): void {
     else if (token === '[') open.push(undefined);
     else if (token === '}' || token === ']') open.pop();
     else if (token === ':') addKey(open.at(-1), last);
-    if (open.length > MAX_DEPTH) throw malformedJson(`the body is nested more than ${MAX_DEPTH} levels deep`);
+    if (open.length > MAX_JSON_DEPTH) throw malformedJson(`the body is nested more than ${MAX_JSON_DEPTH} levels deep`);
     last = token;
   }
 }

@@ -14,15 +14,15 @@ export interface Match {
   readonly candidates: readonly Route[];
 }
 
-interface Entry {
+interface TableEntry {
   readonly route: Route;
   readonly matches: (path: string) => boolean;
   readonly params: (path: string) => Record<string, string>;
 }
 
 export class RouteTable {
-  readonly #entries: readonly Entry[];
-  readonly #fallback: readonly Entry[];
+  readonly #entries: readonly TableEntry[];
+  readonly #fallback: readonly TableEntry[];
   /** First segments of the paths that are not the fallback's. */
   readonly #taken: ReadonlySet<string>;
 
@@ -50,7 +50,7 @@ export class RouteTable {
     }
   }
 
-  #pick(entries: readonly Entry[], method: string, path: string): Match {
+  #pick(entries: readonly TableEntry[], method: string, path: string): Match {
     const found = entries.find(({ route }) => takes(route, method)) ?? entries[0];
     const candidates = entries.map(({ route }) => route);
     const route = found !== undefined && takes(found.route, method) ? found.route : undefined;
@@ -71,7 +71,7 @@ export function allowOf(routes: readonly Route[]): string {
   return [...new Set(methods)].join(', ');
 }
 
-function entryOf(route: Route): Entry {
+function entryOf(route: Route): TableEntry {
   const router = new Router({ sensitive: true, strict: true });
   router.register(route.path, [route.method], () => {});
   const layer = router.stack[0]!;

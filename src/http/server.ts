@@ -120,11 +120,11 @@ function handlerOf(app: App, routes: readonly Route[]): Handler {
     .use(errorDoor({ log: app.log, translate }))
     .use(checkHead)
     .use(answerOrigins(app))
-    .use(async (ctx) => answer(ctx, app, table.match(ctx.method, ctx.path)));
+    .use(async (ctx) => answerRoute(ctx, app, table.match(ctx.method, ctx.path)));
   return koa.callback();
 }
 
-async function answer(ctx: Context, app: App, match: Match): Promise<void> {
+async function answerRoute(ctx: Context, app: App, match: Match): Promise<void> {
   ctx.params = match.params;
   const route = await authorize({ ctx, app, match });
   ctx.state.route = route;

@@ -14,7 +14,7 @@ import { javascript } from './emit/javascript.ts';
 import { lower } from './lower/lower.ts';
 import { bind, planOf } from './lower/specialise.ts';
 import type { Signature } from './lower/standpoint.ts';
-import { PROCESS_MEMORY, Shape, ShapeCache, type ShapeMemory } from './residual.ts';
+import { PROCESS_MEMORY, ResidualShape, ShapeCache, type ShapeMemory } from './residual.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual } from './types.ts';
 import { readsNext } from './visit.ts';
 
@@ -76,7 +76,7 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     return shapes.add(binding.signature, shapeOf(binding, roots)).with(binding);
   }
 
-  function shapeOf({ states, decided }: Signature, roots: Roots): Shape {
+  function shapeOf({ states, decided }: Signature, roots: Roots): ResidualShape {
     // Lower to conditions without negation, simplified
     const signature = { states, decided };
     const cond = lower(plan.tree, { catalog, signature, roots });
@@ -84,7 +84,7 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     // Emit: JavaScript and SQL are written when first asked for
     const predicate = codegen ? javascript(cond) : closures(cond);
     const written = () => shapeOf(signature, WRITTEN_ROOTS);
-    return new Shape({ cond, plan, predicate, needsNext, written });
+    return new ResidualShape({ cond, plan, predicate, needsNext, written });
   }
 
   return { text, source, checked, namesNext, specialise };

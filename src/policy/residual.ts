@@ -21,7 +21,7 @@ const KNOWN_SHAPES = 1024;
 type BindingSignature = Binding['signature'];
 
 interface Known {
-  readonly shape: Shape;
+  readonly shape: ResidualShape;
   readonly signature: BindingSignature;
   /** The cache that finds it. */
   readonly owner: Map<BindingSignature, Known>;
@@ -59,19 +59,19 @@ export class ShapeCache {
     this.#memory = memory;
   }
 
-  get(signature: BindingSignature): Shape | undefined {
+  get(signature: BindingSignature): ResidualShape | undefined {
     if (this.#latest?.signature === signature) return this.#latest.shape;
     const known = this.#known.get(signature);
     return known && this.#use(known);
   }
 
-  add(signature: BindingSignature, shape: Shape): Shape {
+  add(signature: BindingSignature, shape: ResidualShape): ResidualShape {
     const known = { shape, signature, owner: this.#known };
     this.#known.set(signature, known);
     return this.#use(known);
   }
 
-  #use(known: Known): Shape {
+  #use(known: Known): ResidualShape {
     this.#memory.touch(known);
     this.#latest = known;
     return known.shape;
@@ -85,11 +85,11 @@ interface ShapeParts {
   /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
   /** The same for the written record. */
-  readonly written: () => Shape;
+  readonly written: () => ResidualShape;
 }
 
 /** A residual without its values: all that requests of one signature share. */
-export class Shape {
+export class ResidualShape {
   readonly cond: Condition;
   readonly plan: Plan;
   readonly verdict: Residual['verdict'];
@@ -97,8 +97,8 @@ export class Shape {
   readonly predicate: Predicate;
   readonly #constant: Residual | undefined;
   readonly #wheres = new Map<string, Where>();
-  readonly #makeWritten: () => Shape;
-  #written: Shape | undefined;
+  readonly #makeWritten: () => ResidualShape;
+  #written: ResidualShape | undefined;
   #needs: ShapeNeeds | undefined;
 
   constructor({ cond, plan, predicate, needsNext, written }: ShapeParts) {
@@ -112,7 +112,7 @@ export class Shape {
   }
 
   /** Lowered on first use: lists and deletes never use it. */
-  get written(): Shape {
+  get written(): ResidualShape {
     invariant(!this.needsNext, 'a policy that names @next is asked once, of both records');
     this.#written ??= this.#makeWritten();
     return this.#written;
@@ -143,12 +143,12 @@ export class Shape {
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
-  readonly #shape: Shape;
+  readonly #shape: ResidualShape;
   readonly #binding: Binding;
   #isSettled = false;
   #decision: Decision | undefined;
 
-  constructor(shape: Shape, binding: Binding) {
+  constructor(shape: ResidualShape, binding: Binding) {
     this.#shape = shape;
     this.#binding = binding;
   }

@@ -40,9 +40,11 @@ export function parseUuid(text: string): string | undefined {
   return text.length === 36 && UUID.test(text) ? text.toLowerCase() : undefined;
 }
 
-/** What PostgreSQL can keep: no NUL, no lone surrogate. */
+/** PostgreSQL rejects other strings: those with NUL or a lone surrogate. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
 export function parseString(text: string): string | undefined {
-  return text.isWellFormed() && !text.includes('\0') ? text : undefined;
+  return isStorable(text) ? text : undefined;
 }
 
 const LONG_MONTHS = new Set([1, 3, 5, 7, 8, 10, 12]);

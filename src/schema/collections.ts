@@ -10,7 +10,7 @@ import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, Schema
 
 export type Bare = Omit<Collection, 'access'>;
 
-interface Draft {
+interface CollectionDraft {
   readonly name: string;
   readonly kind: Collection['kind'];
   readonly shape: CollectionShape;
@@ -24,21 +24,21 @@ interface Reporting {
   readonly broken: Set<string>;
 }
 interface Declaring extends Reporting {
-  readonly drafts: ReadonlyMap<string, Draft>;
+  readonly drafts: ReadonlyMap<string, CollectionDraft>;
 }
 interface DeclaringDefaults extends Declaring {
   readonly auth: AuthTypes;
 }
 
 export function declareCollections(file: SchemaFile, { report, broken }: Reporting): ReadonlyMap<string, Bare> {
-  const drafts = new Map<string, Draft>();
+  const drafts = new Map<string, CollectionDraft>();
   const context: Declaring = { report, broken, drafts };
   for (const name of collectionNames(file)) {
     const path = ['collections', name];
     const fault = collectionNameFault(name);
     if (fault !== undefined) report({ ...fault, path, at: 'key' });
     else if (/[A-Z]/.test(name)) report(upperCase(name, path));
-    if (fault === undefined) drafts.set(name, draftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+    if (fault === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
   }
   for (const draft of drafts.values()) addFields(draft, context);
   for (const draft of drafts.values()) addBelongsTo(draft, context);
@@ -67,7 +67,7 @@ function collectionNames(file: SchemaFile): readonly string[] {
   return [...declared, ...BUILT_IN.filter((name) => !declared.includes(name))];
 }
 
-function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
+function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape'>): CollectionDraft {
   const kind = kindOf(given.name);
   const fields = new Map(builtInFields(kind).map((field) => [field.name, field]));
   return {
@@ -79,7 +79,7 @@ function draftOf(given: Pick<Draft, 'name' | 'path' | 'shape'>): Draft {
 }
 
 /** Why `name` is taken: by a field, a relation, the `_id` of a belongs_to, or the `_any` of a to-many. */
-function holderOfName(name: string, { fields, relations, kind }: Draft): string | undefined {
+function holderOfName(name: string, { fields, relations, kind }: CollectionDraft): string | undefined {
   if (fields.has(name)) return `there is a field \`${name}\` already`;
   if (relations.has(name)) return `there is a relation \`${name}\` already`;
   if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
@@ -101,7 +101,7 @@ interface NameClaim {
   readonly also?: readonly string[];
 }
 
-function claim(draft: Draft, { name, path, also: others = [] }: NameClaim, report: Report): boolean {
+function claim(draft: CollectionDraft, { name, path, also: others = [] }: NameClaim, report: Report): boolean {
   const fault = memberNameFault(name);
   if (fault !== undefined) {
     report({ ...fault, path, at: 'key' });
@@ -123,7 +123,7 @@ function claim(draft: Draft, { name, path, also: others = [] }: NameClaim, repor
 const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
   typeof shape === 'string' ? { type: shape } : shape;
 
-function addFields(draft: Draft, { report }: Declaring): void {
+function addFields(draft: CollectionDraft, { report }: Declaring): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const path = [...draft.path, 'fields', name];
     if (claim(draft, { name, path }, report))
@@ -132,7 +132,7 @@ function addFields(draft: Draft, { report }: Declaring): void {
 }
 
 function relationsOf(
-  draft: Draft,
+  draft: CollectionDraft,
 ): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
   const entries = Object.entries(draft.shape.relations ?? {});
   return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
@@ -152,7 +152,7 @@ function targetExists(target: string, path: Path, { drafts, broken, report }: De
   return false;
 }
 
-function addBelongsTo(draft: Draft, context: Declaring): void {
+function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
   for (const { name, shape, path } of relationsOf(draft)) {
     if (shape.kind !== 'belongs_to') continue;
     const free = claim(draft, { name, path, also: [`${name}_id`] }, context.report);
@@ -189,7 +189,7 @@ function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): 
   };
 }
 
-function addReverse(draft: Draft, context: Declaring): void {
+function addReverse(draft: CollectionDraft, context: Declaring): void {
   for (const { name, shape, path } of relationsOf(draft)) {
     if (shape.kind === 'belongs_to') continue;
     const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
@@ -202,7 +202,7 @@ function addReverse(draft: Draft, context: Declaring): void {
 }
 
 /** A name that another member has still means that member. */
-function disown(name: string, { fields, relations }: Draft, { broken }: Declaring): void {
+function disown(name: string, { fields, relations }: CollectionDraft, { broken }: Declaring): void {
   for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
 }
 
@@ -210,7 +210,7 @@ interface Reverse {
   readonly name: string;
   readonly shape: Exclude<RelationShape, BelongsToShape>;
   readonly path: Path;
-  readonly draft: Draft;
+  readonly draft: CollectionDraft;
 }
 
 function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): Relation | undefined {
@@ -235,7 +235,7 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
 interface Via {
   readonly via: string;
   readonly path: Path;
-  readonly draft: Draft;
+  readonly draft: CollectionDraft;
   readonly collection: string;
 }
 
@@ -276,7 +276,7 @@ function viaReference(
   return undefined;
 }
 
-function authTypes({ fields, relations }: Draft): AuthTypes {
+function authTypes({ fields, relations }: CollectionDraft): AuthTypes {
   const types = new Map<string, ValueType>([['id', { id: 'users' }]]);
   for (const { name, type } of fields.values()) types.set(name, type);
   for (const relation of relations.values()) {
@@ -285,7 +285,7 @@ function authTypes({ fields, relations }: Draft): AuthTypes {
   return types;
 }
 
-function addDefaults(draft: Draft, { report, auth }: DeclaringDefaults): void {
+function addDefaults(draft: CollectionDraft, { report, auth }: DeclaringDefaults): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const field = draft.fields.get(name);
     const raw = fieldShapeOf(shape).default;
@@ -307,7 +307,7 @@ function addDefaults(draft: Draft, { report, auth }: DeclaringDefaults): void {
   }
 }
 
-function checkFormerNames({ fields, relations, path }: Draft, { report }: Declaring): void {
+function checkFormerNames({ fields, relations, path }: CollectionDraft, { report }: Declaring): void {
   const seen = new Set<string>();
   for (const [part, members] of [
     ['fields', fields],
@@ -331,7 +331,7 @@ function checkFormerNames({ fields, relations, path }: Draft, { report }: Declar
 }
 
 /** Registration takes email and password only, and has no caller. */
-function checkRegistration({ fields, relations, path }: Draft, { report }: Declaring): void {
+function checkRegistration({ fields, relations, path }: CollectionDraft, { report }: Declaring): void {
   const reason = 'a user registers with email and password only';
   for (const field of fields.values()) {
     if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now')

@@ -3,6 +3,7 @@
  * those that it calls.
  */
 import { parse } from '../../grammar/parser.ts';
+import type { Span } from '../../grammar/syntax.ts';
 import { examine } from '../policy/check/checker.ts';
 import { callsIn, type Head, namedCondition, readHead } from '../policy/check/condition-calls.ts';
 import type { Catalog, NamedCondition } from '../policy/types.ts';
@@ -97,11 +98,7 @@ class ConditionReader {
     return checked !== undefined && !issues.some(({ severity }) => severity === 'error');
   }
 
-  #reportCycle(
-    { path }: Declared,
-    names: readonly string[],
-    span: { readonly start: number; readonly end: number },
-  ): void {
+  #reportCycle({ path }: Declared, names: readonly string[], span: Span): void {
     const message = `conditions must not call each other in a circle: ${names.map((name) => `\`${name}\``).join(' → ')}`;
     this.#place.source.reportWithin({ code: 'condition_cycle', message, path }, span);
     for (const name of names) this.#broken.add(name);

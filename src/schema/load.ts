@@ -88,7 +88,7 @@ function readDeclarations(source: SchemaSource) {
   const report = source.report.bind(source);
   const raw = source.value();
   if (raw === undefined) return undefined;
-  if (isEmpty(raw)) report(NO_COLLECTIONS);
+  if (isEmptyObject(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
   const roles = readRoles(shape, report);
   const collections = declareCollections(shape, { report, broken });
@@ -97,7 +97,8 @@ function readDeclarations(source: SchemaSource) {
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };
 }
 
-const isEmpty = (raw: unknown): boolean => typeof raw === 'object' && raw !== null && Object.keys(raw).length === 0;
+const isEmptyObject = (raw: unknown): boolean =>
+  typeof raw === 'object' && raw !== null && Object.keys(raw).length === 0;
 
 const NO_COLLECTIONS: Finding = {
   code: 'no_collections',

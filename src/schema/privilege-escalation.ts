@@ -29,11 +29,11 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
   }
 }
 
-interface RulePlace extends Context {
+interface EscalationPlace extends Context {
   readonly path: Path;
 }
 
-function report(name: string, { source, path }: RulePlace): void {
+function report(name: string, { source, path }: EscalationPlace): void {
   const message =
     `this rule trusts \`@request.auth.${name}\`, which users may change themselves; let the update rule of \`users\` keep ` +
     `it (\`@next.${name} = @record.${name}\`), or require a role`;

@@ -42,7 +42,7 @@ function unitAt(source: string, start: number, style: Scalar['type']): SourceUni
 }
 
 /** Where the value begins and ends, without quotes and block headers. */
-function contentRange(source: string, node: Scalar): { readonly start: number; readonly end: number } {
+function scalarRange(source: string, node: Scalar): { readonly start: number; readonly end: number } {
   const [start, end] = node.range!;
   if (node.type === Scalar.QUOTE_SINGLE || node.type === Scalar.QUOTE_DOUBLE) return { start: start + 1, end: end - 1 };
   if (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED) {
@@ -59,7 +59,7 @@ function contentRange(source: string, node: Scalar): { readonly start: number; r
  */
 export function offsetsOf(source: string, node: Scalar): readonly number[] {
   const value = String(node.value);
-  const content = contentRange(source, node);
+  const content = scalarRange(source, node);
   const offsets: number[] = [];
   let at = content.start;
   while (offsets.length < value.length && at < content.end) {

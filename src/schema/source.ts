@@ -11,6 +11,7 @@ import {
   Scalar,
   visit,
 } from 'yaml';
+import type { Span } from '../../grammar/syntax.ts';
 import type { Path, Region, SchemaIssue } from './issue.ts';
 import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
@@ -43,6 +44,10 @@ export interface PlacedScalar {
 interface LineAndColumn {
   readonly line: number;
   readonly column: number;
+}
+interface RangeFix {
+  readonly range: Range;
+  readonly replacement: string;
 }
 interface SpanFix {
   readonly span: Span;
@@ -170,7 +175,7 @@ export class SchemaSource {
     return { line: low + 1, column: at - this.#lineStarts[low]! + 1 };
   }
 
-  #add(range: Range, finding: Finding, fix?: { readonly range: Range; readonly replacement: string }): void {
+  #add(range: Range, finding: Finding, fix?: RangeFix): void {
     if (this.#misread.some(([start, end]) => range[0] >= start && range[0] < end)) return;
     const { code, message, severity = 'error', path } = finding;
     const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
@@ -179,7 +184,7 @@ export class SchemaSource {
     );
   }
 
-  #fixOf(node: Scalar, offsets: readonly number[], fix: SpanFix) {
+  #fixOf(node: Scalar, offsets: readonly number[], fix: SpanFix): RangeFix {
     const written = writtenIn(node.type, fix.replacement);
     if (written !== undefined) return { range: spanIn(offsets, fix.span), replacement: written };
     const value = String(node.value);
@@ -308,13 +313,7 @@ export class SchemaSource {
   }
 }
 
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
-const rangeOf = (node: { readonly range?: readonly [number, number, number] | null | undefined }): Range =>
-  node.range ? [node.range[0], node.range[1]] : [0, 0];
+const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 
 function firstLine(text: string, [start, end]: Range): Range {
   const lineEnd = text.indexOf('\n', start);

@@ -3,7 +3,14 @@
  * record can have, or keep the record from being deleted. A stranger is anyone who has no other
  * roles than those of registration.
  */
-import type { Action, BelongsTo as CatalogBelongsTo, Checked, CheckedOperand, Policy } from '../policy/types.ts';
+import type {
+  Action,
+  BelongsTo as CatalogBelongsTo,
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  Policy,
+} from '../policy/types.ts';
 import type { Path } from './issue.ts';
 import type { BelongsTo, Collection, Schema } from './model.ts';
 import { allOperandsOf } from './privilege-escalation.ts';
@@ -98,12 +105,12 @@ function unguardedRules(
       if (!opensTo(rule.checked, roles) || mentions(rule, relation)) return [];
       const place = rulePlace({ collection: collection.name, action, index: i }, context);
       const path = context.source.has([...place, 'when']) ? [...place, 'when'] : place;
-      return [{ action, path, condition: exampleOf(rule, relation, target) }];
+      return [{ action, path, condition: ownerRuleExample(rule, relation, target) }];
     }),
   );
 }
 
-function exampleOf({ namesNext }: Policy, { name }: BelongsTo, { relations }: Collection): string {
+function ownerRuleExample({ namesNext }: Policy, { name }: BelongsTo, { relations }: Collection): string {
   const owner = [...relations.values()].find(({ kind, collection }) => kind === 'belongs_to' && collection === 'users');
   const path = `${namesNext ? '@next' : '@record'}.${name}`;
   return owner === undefined
@@ -165,17 +172,15 @@ function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
   }
 }
 
-type Compare = Extract<Checked, { kind: 'compare' }>;
-
 /** The value of a comparison of the caller's roles with a literal; undefined for any other comparison. */
-function hasRole({ op, left, right }: Compare, roles: ReadonlySet<string>): boolean | undefined {
+function hasRole({ op, left, right }: CheckedCompare, roles: ReadonlySet<string>): boolean | undefined {
   const [list, element] = op === 'contains' ? [left, right] : op === 'in' ? [right, left] : [];
   if (list?.kind !== 'request' || list.source !== 'auth' || list.name !== 'roles') return undefined;
   return element?.kind === 'literal' && typeof element.value === 'string' ? roles.has(element.value) : undefined;
 }
 
 /** The caller is compared with the record. */
-function tiesCaller({ op, left, right }: Compare): boolean {
+function tiesCaller({ op, left, right }: CheckedCompare): boolean {
   if (op !== '=' && op !== 'in' && op !== 'contains') return false;
   const kinds = [left, right].map((operand) => (operand.kind === 'request' ? operand.source : operand.kind));
   return kinds.includes('auth') && kinds.includes('column');

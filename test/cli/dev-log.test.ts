@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { lineOf } from '../../src/cli/dev-log.ts';
+import { devLogLine } from '../../src/cli/dev-log.ts';
 
 const paint = (style: unknown, text: string): string => `<${style}>${text}</>`;
 const line = (entry: object): string =>
-  lineOf(JSON.stringify({ level: 'info', time: '2026-11-22T02:08:05.614Z', pid: 1, ...entry }), paint);
+  devLogLine(JSON.stringify({ level: 'info', time: '2026-11-22T02:08:05.614Z', pid: 1, ...entry }), paint);
 const REQUEST = { msg: 'request', request_id: 'r', method: 'GET', ms: 5.3, address: '127.0.0.1' };
 
 test.each([

@@ -4,12 +4,15 @@ import { pathToFileURL } from 'node:url';
 type ParserModule = typeof import('../../grammar/parser.ts');
 type CheckModule = typeof import('../../src/policy/check/checker.ts');
 type ExplainModule = typeof import('../../src/policy/analyse/explanation.ts');
+type CallsModule = typeof import('../../src/policy/check/condition-calls.ts');
 type CompileModule = typeof import('../../src/policy/compile.ts');
 type SqlModule = typeof import('../../src/sql.ts');
 
 export interface Compiler {
   readonly parse: ParserModule['parse'];
   readonly check: CheckModule['check'];
+  readonly readHead: CallsModule['readHead'];
+  readonly namedCondition: CallsModule['namedCondition'];
   readonly compileChecked: CompileModule['compileChecked'];
   readonly explain: ExplainModule['explain'];
   readonly sql: SqlModule;
@@ -23,7 +26,8 @@ export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const { check } = await load<CheckModule>('src/policy/check/checker.ts');
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
   const { explain } = await load<ExplainModule>('src/policy/analyse/explanation.ts');
-  return { parse, check, compileChecked, explain, sql: await load<SqlModule>('src/sql.ts') };
+  const { readHead, namedCondition } = await load<CallsModule>('src/policy/check/condition-calls.ts');
+  return { parse, check, readHead, namedCondition, compileChecked, explain, sql: await load<SqlModule>('src/sql.ts') };
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);

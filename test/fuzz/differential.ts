@@ -1,13 +1,26 @@
 /** One policy and one request over all rows of a collection, by every backend. */
-import { print } from '../../grammar/printer.ts';
 import type { Expr } from '../../grammar/syntax.ts';
-import type { Checked, Need, Policy, PolicyRequest, Related, Residual, Row } from '../../src/policy/types.ts';
+import type {
+  Catalog,
+  Checked,
+  NamedCondition,
+  Need,
+  Policy,
+  PolicyRequest,
+  Related,
+  Residual,
+  Row,
+} from '../../src/policy/types.ts';
 import type { Sql } from '../../src/sql.ts';
 import { relatedOf } from '../oracle/database.ts';
 import { interpret, type Truth } from '../oracle/interpret.ts';
+import { Misfit, meaningOf } from '../oracle/meaning.ts';
 import type { Compiler } from './compiler.ts';
+import { type DisguisedCondition, disguise } from './disguise.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
+import { differenceOfMeanings, differenceOfTrees } from './same-tree.ts';
+import { spell } from './speller.ts';
 import type { World } from './world.ts';
 
 /** The three forms of a policy whose answers are the partition of the table: true, false, and one of the two. */
@@ -41,7 +54,8 @@ export const expectedOf = (form: Form, truth: Truth): boolean => {
 export interface Compiled {
   readonly form: Form;
   readonly text: string;
-  readonly checked: Checked;
+  /** By the definition, from the tree that the fuzz made. */
+  readonly meant: Checked;
   readonly generated: Policy;
   readonly closures: Policy;
 }
@@ -61,7 +75,7 @@ export interface Arena {
   readonly setting: Setting;
   readonly related: Related;
 }
-type Backend = 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
+type Backend = 'front end' | 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
 export interface Finding {
   readonly backend: Backend;
   readonly form: Form;
@@ -103,32 +117,117 @@ function residualFor(policy: Policy, request: PolicyRequest, { isWritten }: View
   return isWritten && action === 'update' ? residual.written : residual;
 }
 
+/** The policy is refused, and rightly so. */
 export class Rejected extends Error {}
 
-export function compileForm(
-  form: Form,
-  expr: Expr,
-  { setting, compiler }: { setting: Setting; compiler: Compiler },
-): Compiled {
-  const text = print(formed(form, expr));
-  const { expr: parsed, issues } = compiler.parse(text);
-  if (parsed === undefined) throw new Rejected(`${issues[0]?.code}: ${issues[0]?.message}\n  ${text}`);
-  const { checked, issues: found } = compiler.check(parsed, { ...setting, text });
-  if (checked === undefined) throw new Rejected(`${found[0]?.code}: ${found[0]?.message}\n  ${text}`);
-  const parts = { checked, text, catalog: setting.catalog, action: setting.action };
+interface Making {
+  readonly setting: Setting;
+  readonly compiler: Compiler;
+  /** Of the spelling. */
+  readonly random: Random;
+}
+
+/**
+ * Makes the policy of a tree of the fuzz, spelt in a random way. Throws what is wrong with the front end: a text that is read as another tree, or that is
+ * refused although it means something.
+ */
+export function compileForm(form: Form, expr: Expr, { setting, compiler, random }: Making): Compiled {
+  const whole = formed(form, expr);
+  const meant = meaningOrMisfit(whole, setting);
+  const { expr: made, conditions } =
+    meant instanceof Misfit ? { expr: whole, conditions: [] } : disguise(whole, setting, random);
+  const texts: string[] = [];
+  const write = (tree: Expr): string => {
+    const text = spelt(tree, random);
+    texts.push(text);
+    return text;
+  };
+  const catalog = withConditions(conditions, { setting, compiler, write });
+  const text = write(made);
+  const read = readAs(made, text, compiler);
+  const { checked, issues } = compiler.check(read, { ...setting, catalog, text });
+  if (meant instanceof Misfit) {
+    if (checked === undefined) throw new Rejected(`${issues[0]?.code}: ${issues[0]?.message}\n  ${text}`);
+    throw new FrontEndFault(`accepted, although it means nothing (${meant.message})`, texts);
+  }
+  if (checked === undefined) throw new FrontEndFault(`refused (${issues[0]?.code}: ${issues[0]?.message})`, texts);
+  const difference = differenceOfMeanings(meant, checked);
+  if (difference !== undefined) throw new FrontEndFault(difference, texts);
+  const parts = { checked, text, catalog, action: setting.action };
   return {
     form,
-    text,
-    checked,
+    text: texts.join('\n              '),
+    meant,
     generated: compiler.compileChecked(parts),
     closures: compiler.compileChecked(parts, { codegen: false }),
   };
 }
 
-export function truths(checked: Checked, request: PolicyRequest, { related }: Arena, view: View): Truth[] {
+export class FrontEndFault extends Error {
+  readonly text: string;
+
+  constructor(message: string, texts: readonly string[]) {
+    super(message);
+    this.text = texts.join('\n              ');
+  }
+}
+
+function meaningOrMisfit(expr: Expr, setting: Setting): Checked | Misfit {
+  try {
+    return meaningOf(expr, setting);
+  } catch (error) {
+    if (error instanceof Misfit) return error;
+    throw error;
+  }
+}
+
+/** A policy may have 4 KiB. */
+const MOST_BYTES = 4096;
+
+function spelt(expr: Expr, random: Random): string {
+  const text = spell(expr, random);
+  return Buffer.byteLength(text) <= MOST_BYTES ? text : spell(expr, random, true);
+}
+
+function readAs(made: Expr, text: string, { parse }: Compiler): Expr {
+  const { expr, issues } = parse(text);
+  if (expr === undefined) throw new FrontEndFault(`not read (${issues[0]?.code}: ${issues[0]?.message})`, [text]);
+  const difference = differenceOfTrees(made, expr);
+  if (difference !== undefined) throw new FrontEndFault(difference, [text]);
+  return expr;
+}
+
+interface Declaring {
+  readonly setting: Setting;
+  readonly compiler: Compiler;
+  write(expr: Expr): string;
+}
+
+/** The catalog with conditions that are declared as a schema file declares them. */
+function withConditions(declared: readonly DisguisedCondition[], { setting, compiler, write }: Declaring): Catalog {
+  const conditions = new Map<string, NamedCondition>();
+  const catalog: Catalog = { ...setting.catalog, conditions };
+  for (const { name, parameters, expr } of declared) {
+    const list = parameters.map((each) => `${each.name}: ${typeof each.type === 'object' ? each.type.id : each.type}`);
+    const head = compiler.readHead(`${name}(${list.join(', ')})`, catalog);
+    const text = write(expr);
+    if ('code' in head) throw new FrontEndFault(`a condition is refused (${head.code}: ${head.message})`, [name]);
+    const read = readAs(expr, text, compiler);
+    const place = { catalog, collection: '', action: 'list', text, parameters: head.parameters } as const;
+    const { checked, issues } = compiler.check(read, place);
+    if (checked === undefined) {
+      const refusal = `the body of ${name} is refused (${issues[0]?.code}: ${issues[0]?.message})`;
+      throw new FrontEndFault(refusal, [`${name}(${list.join(', ')}): ${text}`]);
+    }
+    conditions.set(name, compiler.namedCondition(head, text, catalog));
+  }
+  return catalog;
+}
+
+export function truths(meant: Checked, request: PolicyRequest, { related }: Arena, view: View): Truth[] {
   const { rows, next, isWritten } = view;
   return rows.map((record, i) =>
-    interpret(checked, { record, isWritten, ...(next && { next: next[i]! }), related, request }),
+    interpret(meant, { record, isWritten, ...(next && { next: next[i]! }), related, request }),
   );
 }
 

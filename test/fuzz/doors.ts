@@ -4,7 +4,7 @@
  */
 import type { Expr } from '../../grammar/syntax.ts';
 import type { Permit } from '../../src/policy/access.ts';
-import type { Action, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
+import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
 import type { Collection } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import type { Data, Id } from '../oracle/database.ts';
@@ -206,13 +206,13 @@ class Session {
     return { catalog: this.#stocked.schema, collection, action };
   }
 
-  #rules(collection: string, action: Action, about: About): readonly Policy[] {
+  #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
     if (random.chance(action === 'read' ? 0.7 : 0.15)) return [this.#compiled(collection, action, TRUE)!];
     return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, about));
   }
 
-  #rule(collection: string, action: Action, { data, write }: About): Policy {
+  #rule(collection: string, action: Action, { data, write }: About): RandomRule {
     const isOfWrite = collection === write.collection && action === write.action;
     const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
     if (direct !== undefined) return this.#compiled(collection, action, direct)!;
@@ -251,11 +251,13 @@ class Session {
   }
 
   /** Undefined where the checker refuses it. */
-  #compiled(collection: string, action: Action, expr: Expr): Policy | undefined {
+  #compiled(collection: string, action: Action, expr: Expr): RandomRule | undefined {
     const setting = this.#setting(collection, action);
     try {
-      const { generated, closures } = compileForm('it', expr, { setting, compiler: this.#stocked.doors.compiler });
-      return this.#random.chance(0.5) ? generated : closures;
+      const { compiler } = this.#stocked.doors;
+      const { meant, generated, closures } = compileForm('it', expr, { setting, compiler, random: this.#random });
+      const policy = this.#random.chance(0.5) ? generated : closures;
+      return { policy, meant, namesNext: policy.namesNext };
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
       return undefined;
@@ -275,28 +277,35 @@ const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: 
 const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 
+/** A rule for the store, and what the judge makes of it. */
+interface RandomRule {
+  readonly policy: Policy;
+  readonly meant: Checked;
+  readonly namesNext: boolean;
+}
+
 /** Made when first asked for, and the same for the judge and for the store. */
 class RandomRules {
-  readonly #make: (collection: string, action: Action) => readonly Policy[];
-  readonly #made = new Map<string, readonly Policy[]>();
+  readonly #make: (collection: string, action: Action) => readonly RandomRule[];
+  readonly #made = new Map<string, readonly RandomRule[]>();
 
-  constructor(make: (collection: string, action: Action) => readonly Policy[]) {
+  constructor(make: (collection: string, action: Action) => readonly RandomRule[]) {
     this.#make = make;
   }
 
   policies(collection: string, action: Action): readonly Policy[] {
-    const key = `${collection} ${action}`;
-    const policies = this.#made.get(key) ?? this.#make(collection, action);
-    this.#made.set(key, policies);
-    return policies;
+    return this.of(collection, action).map(({ policy }) => policy);
   }
 
-  of(collection: string, action: Action): readonly Policy[] {
-    return this.policies(collection, action);
+  of(collection: string, action: Action): readonly RandomRule[] {
+    const key = `${collection} ${action}`;
+    const rules = this.#made.get(key) ?? this.#make(collection, action);
+    this.#made.set(key, rules);
+    return rules;
   }
 
   lines(): readonly string[] {
-    return [...this.#made].flatMap(([key, policies]) => policies.map(({ text }) => `  ${key.padEnd(12)}${text}`));
+    return [...this.#made].flatMap(([key, rules]) => rules.map(({ policy }) => `  ${key.padEnd(12)}${policy.text}`));
   }
 }
 

@@ -1,12 +1,7 @@
-/** Faults a translator may have, as changes of the text of a copy of it. `find` is a regular expression, so that formatting does not matter. */
-export interface Fault {
-  readonly name: string;
-  readonly file: string;
-  readonly find: RegExp;
-  readonly put: string;
-}
+/** Faults of the later stages, from the checked tree to JavaScript and SQL, and of the store; after them those of the front end. */
+import { type Fault, fault } from './fault.ts';
+import { FRONT_END_FAULTS } from './front-end-faults.ts';
 
-const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
 const LOWER = 'src/policy/lower/lower.ts';
 const COLUMNS = 'src/policy/lower/columns.ts';
 const CONDITION = 'src/policy/condition.ts';
@@ -28,6 +23,7 @@ const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
 
 export const FAULTS: readonly Fault[] = [
+  ...FRONT_END_FAULTS,
   fault(LOWER, 'not keeps the polarity', /polarity: !polarity/, 'polarity'),
   fault(LOWER, 'De Morgan is forgotten', /\(node\.kind === 'and'\) === polarity/, "(node.kind === 'and')"),
   fault(
@@ -239,6 +235,24 @@ export const FAULTS: readonly Fault[] = [
     'to-many walks are merged',
     /\(item\.relation\.kind === 'belongs_to' \|\| item\.relation\.kind === 'has_one'\)/,
     'true',
+  ),
+  fault(
+    SIMPLIFY,
+    'walks by different keys are one (M2)',
+    /exists\(\$\{cond\.from\}\.\$\{cond\.relation\.name\},\$\{operandKey\(cond\.key, bound\)\},/,
+    'exists(${cond.from}.${cond.relation.name},',
+  ),
+  fault(
+    SIMPLIFY,
+    'shared walks under NOT EXISTS are joined the wrong way (M3)',
+    /first\.negated \? other\(kind\) : kind/,
+    'kind',
+  ),
+  fault(
+    SPECIALISE,
+    'a partial list has the signature of a whole one (S1)',
+    /number \* STATES \+ states\[i\]!/,
+    'number * STATES + (states[i] === PARTIAL ? PRESENT : states[i]!)',
   ),
   fault(SIMPLIFY, 'nullable columns are always there', /&& column\.nullable \? /, '&& false ? '),
   fault(

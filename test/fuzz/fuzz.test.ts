@@ -31,14 +31,14 @@ it('finds no policy on which the interpreter, both predicates and PostgreSQL dis
     await client.end();
     await server.stop();
   }
-  const { decisions, inDatabase, writes, policies, rejected, unknown, truths } = run.counts;
+  const { decisions, inPostgres, writes, policies, rejected, unknown } = run.counts;
   // A fuzz whose policies are refused, or never unknown, compares nothing.
-  expect(decisions).toBeGreaterThan(50_000);
-  expect(inDatabase).toBe(decisions);
+  expect(decisions).toBeGreaterThan(20_000);
+  expect(inPostgres).toBe(decisions);
   expect(writes).toBeGreaterThan(decisions / 5);
   expect(rejected).toBeLessThan(policies / 20);
-  expect(unknown / truths).toBeGreaterThan(0.1);
-  expect(unknown / truths).toBeLessThan(0.7);
+  expect(unknown / decisions).toBeGreaterThan(0.1);
+  expect(unknown / decisions).toBeLessThan(0.7);
 }, 120_000);
 
 const SERVER = inject('postgresUrl');

@@ -17,6 +17,7 @@ import { describe } from './report.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { Shapes } from './shapes.ts';
 import { loadDoors } from './store-modules.ts';
+import { FEW_ROWS, MANY_ROWS } from './world.ts';
 
 const isHttp = process.argv[2] === 'http';
 const { values: options } = parseArgs({
@@ -58,6 +59,7 @@ async function fuzz(): Promise<number> {
     seed,
     counts: noCounts(),
     shapes,
+    rowsOf: (world) => (world % 4 === 0 ? FEW_ROWS : MANY_ROWS),
     isOver: () => Date.now() > end || found.length >= MOST_DISAGREEMENTS,
   };
   const doorCounts: DoorCounts = { worlds: 0, writes: 0, allowed: 0 };
@@ -185,12 +187,13 @@ function summarise({ run: { counts, seed }, shapes, found, seconds, doorCounts }
     `policies            ${counts.policies}, refused by the checker ${counts.rejected} ${JSON.stringify(Object.fromEntries(counts.rejections))}`,
   );
   console.log(
-    `decisions compared  ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), in a database ${million(counts.inDatabase)}`,
+    `decisions           ${million(counts.decisions)} (${perMinute(counts.decisions)} a minute), ` +
+      `by PostgreSQL ${million(counts.inPostgres)}, embedded ${million(counts.inEmbedded)}`,
   );
   console.log(`  of written records ${million(counts.writes)}`);
   const { writes, allowed } = doorCounts;
   console.log(`writes by the store ${writes}, in ${doorCounts.worlds} worlds, ${allowed} of them allowed`);
-  console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.truths)).toFixed(1)} %`);
+  console.log(`unknown             ${((100 * counts.unknown) / Math.max(1, counts.decisions)).toFixed(1)} %`);
   console.log(`shapes met          ${met} of ${known}, and ${others} that are not on the list`);
   for (const shape of options.shapes ? missing : missing.slice(0, 20)) console.log(`  not met: ${shape}`);
   console.log(`disagreements       ${found} (seed ${seed})`);

@@ -125,11 +125,7 @@ export class PolicyMaker {
     if (leaves > 1 && roll < 0.7) {
       const kind = random.chance(0.5) ? 'and' : 'or';
       const shares = leaves > 2 && random.chance(0.4) ? [1, 1, leaves - 2] : [1, leaves - 1];
-      const twins = random.chance(0.2)
-        ? this.#twins(bound)
-        : random.chance(0.1) && bound.length < 3
-          ? this.#twoOf({ depth, bound, leaves })
-          : [];
+      const twins = this.#related({ depth, bound, leaves });
       const others = twins.length > 0 ? shares.slice(2) : shares;
       const items = [
         ...twins,
@@ -150,6 +146,87 @@ export class PolicyMaker {
       const leaf = this.#leaf(bound);
       if (leaf) return leaf;
     }
+  }
+
+  /** Parts that a simplifier might make one of: they name one column, one walk, one relation, or nearly so. */
+  #related(site: Site): readonly Expr[] {
+    const roll = this.#random.next();
+    const canBind = site.bound.length < 3;
+    if (roll < 0.16) return this.#twins(site.bound);
+    if (roll < 0.28) return this.#neighbours(site.bound);
+    if (roll < 0.36) return this.#twoWays(site.bound);
+    if (roll < 0.44 && canBind) return this.#twoOf(site);
+    if (roll < 0.52 && canBind) return this.#twoRanges(site);
+    return [];
+  }
+
+  /** Columns of one record, some to-one steps away. */
+  #neighbours(bound: readonly Binding[]): readonly Expr[] {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const { toOne, values } = this.#reachesOf(collection);
+    if (toOne.length === 0) return [];
+    const walk = random.pick(toOne.filter(({ length }) => length < 3));
+    const start = `${walk.join()},`;
+    const isNear = ({ names }: Reach): boolean => names.length === walk.length + 1 && names.join().startsWith(start);
+    const near = [...values].flatMap(([type, reaches]) => reaches.filter(isNear).map(({ names }) => ({ type, names })));
+    if (near.length === 0) return [];
+    const chosen = Array.from({ length: random.pick([2, 2, 3]) }, () => random.pick(near));
+    return chosen.map(({ type, names }) => this.#test(type, this.#path(root, variable, names)));
+  }
+
+  /** One column, reached through two keys. */
+  #twoWays(bound: readonly Binding[]): readonly Expr[] {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const { values } = this.#reachesOf(collection);
+    const type = random.pick(this.#types());
+    const far = (values.get(type) ?? []).filter(({ names }) => names.length > 1 && names.length <= NEAR + 1);
+    if (far.length < 2) return [];
+    const first = random.pick(far);
+    const alike = far.filter((reach) => reach !== first && reach.names.at(-1) === first.names.at(-1));
+    const twoOfThem = [first, alike.length > 0 ? random.pick(alike) : random.pick(far)];
+    const test = this.#test(type, this.#path(root, variable, first.names));
+    return twoOfThem.map(({ names }, i) =>
+      i === 0 || random.chance(0.4)
+        ? this.#test(type, this.#path(root, variable, names))
+        : withPath(test, this.#path(root, variable, names)),
+    );
+  }
+
+  /** One question to the elements of a relation of two records, or of two relations to one collection. */
+  #twoRanges({ depth, bound }: Site): readonly Expr[] {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const all = this.#reachesOf(collection).toMany;
+    if (all.length < 2 || depth > 3) return [];
+    const first = random.pick(all);
+    const others = all.filter((each) => each !== first && each.collection === first.collection);
+    const alike = others.filter(({ names }) => names.at(-1) === first.names.at(-1));
+    const second = alike.length > 0 ? random.pick(alike) : others.length > 0 ? random.pick(others) : first;
+    const own = ['m', 'x', 'y'][bound.length]!;
+    const inner = [...bound, { variable: own, collection: first.collection }];
+    const condition = this.#expr({ depth: depth + 1, bound: inner, leaves: 1 });
+    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    return [first, second].map(({ names }) => ({
+      kind: 'quantified',
+      quantifier: random.chance(0.7) ? quantifier : random.pick<Quantifier>(['any', 'all', 'none']),
+      path: this.#path(root, variable, names),
+      variable: name(own),
+      condition,
+      span: SPAN,
+    }));
+  }
+
+  /** Of a column that is given: whether it is there, or how it compares with what is not a record's. */
+  #test(type: Type, left: Path): Expr {
+    const random = this.#random;
+    if (random.chance(0.4)) return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
+    const isOrdered = type !== 'bool' && !type.startsWith('id:') && random.chance(0.5);
+    const op = random.pick<CompareOp>(isOrdered ? ['<', '<=', '>', '>='] : ['=', '!=', 'in', 'not in']);
+    const isList = op === 'in' || op === 'not in';
+    const right = random.chance(0.7) ? (isList ? this.#listOf(type) : this.#literal(type)) : this.#query(type);
+    return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
   }
 
   /** Two questions to the elements of one relation, which one element need not answer both. */
@@ -534,6 +611,12 @@ export class PolicyMaker {
     this.#reaches.set(collection, made);
     return made;
   }
+}
+
+/** The same test of another column. */
+function withPath(test: Expr, path: Path): Expr {
+  if (test.kind === 'is null') return { ...test, operand: path };
+  return test.kind === 'compare' ? { ...test, left: path } : test;
 }
 
 const isQuery = (operand: Operand): boolean => operand.kind === 'path' && operand.root === 'query';

@@ -5,6 +5,54 @@ import type { Random } from './random.ts';
 import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES } from './values.ts';
 import { ROLES, type World } from './world.ts';
 
+/**
+ * The requests that one policy is asked with, in a random order: what an earlier one left in the policy must not decide a later one. One says all that it can,
+ * one says a part of the same, one says nothing, and the others are random.
+ */
+export function randomRequests(world: World, setting: Setting, random: Random): readonly PolicyRequest[] {
+  const whole = randomRequest(world, setting, random);
+  const others = Array.from({ length: OTHERS }, () => randomRequest(world, setting, random));
+  return random.shuffled([whole, partOf(whole, random), absent(whole), ...others]);
+}
+
+const OTHERS = 3;
+
+/** Some of it is gone or cannot be read, and of lists some elements. */
+function partOf({ auth, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
+  const some = (given: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+    const kept = Object.keys(given).filter(() => random.chance(0.7));
+    return fromEntries(
+      kept.map((key) => [key, Array.isArray(given[key]) ? partOfList(given[key], random) : given[key]]),
+    );
+  };
+  return {
+    auth: auth && some(auth),
+    query: some(query) as PolicyRequest['query'],
+    now,
+    ...(data && { data: some(data) }),
+  };
+}
+
+function partOfList(values: readonly unknown[], random: Random): readonly unknown[] {
+  const roll = random.next();
+  if (roll < 0.5) return [...values, UNREADABLE];
+  return values.map((value) => (random.chance(0.3) ? UNREADABLE : value));
+}
+
+/** Of no type. */
+const UNREADABLE = '\0';
+
+const absent = ({ auth, now, data }: PolicyRequest): PolicyRequest => ({
+  auth: auth && { id: auth.id },
+  query: {},
+  now,
+  ...(data && { data: {} }),
+});
+
+/** Assigning `__proto__` would set the prototype. */
+const fromEntries = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> =>
+  Object.fromEntries(entries);
+
 export function randomRequest({ catalog, data }: World, { collection }: Setting, random: Random): PolicyRequest {
   const ids = [...data.rows.values()].flat().map((row) => row.id as string);
   const query: Record<string, string | readonly string[]> = {};

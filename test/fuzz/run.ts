@@ -13,6 +13,7 @@ import {
   expectedOf,
   type Finding,
   FORMS,
+  FrontEndFault,
   Rejected,
   testExplanation,
   testInProcess,
@@ -23,10 +24,11 @@ import {
 } from './differential.ts';
 import { PolicyMaker, type Setting } from './policies.ts';
 import { Random } from './random.ts';
-import { randomRequest } from './requests.ts';
+import { randomRequests } from './requests.ts';
 import type { Shapes } from './shapes.ts';
 import { leavesOf, shrink } from './shrink.ts';
 import { createTables, createWrittenTable, type Database } from './tables.ts';
+import { NOW } from './values.ts';
 import { randomWorld, type World } from './world.ts';
 
 export interface Lane {
@@ -37,13 +39,14 @@ export interface Counts {
   worlds: number;
   policies: number;
   rejected: number;
-  /** A form of a policy, a request and a row, answered alike by every backend. */
+  /** A policy, a request and a row: one decision, in whatever forms and by however many backends it is asked. */
   decisions: number;
-  inDatabase: number;
+  /** Of the decisions, those that a PostgreSQL has answered too, and those that the embedded database has. */
+  inPostgres: number;
+  inEmbedded: number;
   /** Of the decisions, those about the record that a write makes. */
   writes: number;
   unknown: number;
-  truths: number;
   readonly rejections: Map<string, number>;
 }
 export const noCounts = (): Counts => ({
@@ -51,10 +54,10 @@ export const noCounts = (): Counts => ({
   policies: 0,
   rejected: 0,
   decisions: 0,
-  inDatabase: 0,
+  inPostgres: 0,
+  inEmbedded: 0,
   writes: 0,
   unknown: 0,
-  truths: 0,
   rejections: new Map(),
 });
 export interface Run {
@@ -62,6 +65,8 @@ export interface Run {
   readonly seed: number;
   readonly counts: Counts;
   readonly shapes?: Shapes;
+  /** Of a collection in the world of that number. Default: few. */
+  rowsOf?(world: number): number;
   /** Default: a disagreement is minimised before it is reported. */
   readonly shrinks?: boolean;
   isOver(): boolean;
@@ -76,14 +81,16 @@ export interface Disagreement extends Finding {
 
 const ACTIONS: readonly Action[] = ['list', 'update', 'read', 'create', 'delete', 'update'];
 const POLICIES = 24;
-const REQUESTS = 4;
 const QUESTIONS = 48;
+
+/** A world of one number may be made again, of another compiler. */
+let schemas = 0;
 
 /** One world. The first disagreement, made small, or undefined. */
 export async function runWorld(number: number, lane: Lane, run: Run): Promise<Disagreement | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 7919) >>> 0);
-  const world = randomWorld(random);
-  const schema = `fuzz_${process.pid}_${number}`;
+  const world = randomWorld(random, run.rowsOf?.(number));
+  const schema = `fuzz_${process.pid}_${++schemas}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);
   try {
@@ -146,13 +153,22 @@ class Session {
   }
 
   async run(): Promise<Disagreement | undefined> {
+    try {
+      return await this.#policies();
+    } finally {
+      await this.#inFlight.catch(() => undefined);
+    }
+  }
+
+  async #policies(): Promise<Disagreement | undefined> {
     const { random, run, world, setting } = this.#parts;
     for (let i = 0; i < POLICIES; i++) {
       const expr = this.#maker.make();
       const forms = this.#compile(expr);
       if (forms === undefined) continue;
-      for (let j = 0; j < REQUESTS; j++) {
-        const finding = this.#decide(expr, forms, randomRequest(world, setting, random));
+      if (!('length' in forms)) return this.#shrunk(expr, forms);
+      for (const request of randomRequests(world, setting, random)) {
+        const finding = this.#decide(expr, forms, request);
         if (finding) return this.#shrunk(expr, finding);
         if (this.#waiting.length >= QUESTIONS) {
           const found = await this.#flush();
@@ -166,14 +182,16 @@ class Session {
     return (await this.#flush()) ?? (await this.#inFlight);
   }
 
-  #compile(expr: Expr): readonly Compiled[] | undefined {
-    const { run, setting } = this.#parts;
+  /** Undefined where the policy is rightly refused; a finding where the front end is at fault. */
+  #compile(expr: Expr): readonly Compiled[] | Finding | undefined {
+    const { run, setting, random } = this.#parts;
     run.counts.policies++;
     try {
-      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
-      for (const { checked, form } of forms) if (form !== 'it or not it') run.shapes?.count(checked);
+      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler, random }));
+      for (const { meant, form } of forms) if (form !== 'it or not it') run.shapes?.count(meant);
       return forms;
     } catch (error) {
+      if (error instanceof FrontEndFault) return this.#ofFrontEnd(error);
       if (!(error instanceof Rejected)) throw error;
       run.counts.rejected++;
       const [code = ''] = error.message.split(':');
@@ -181,6 +199,21 @@ class Session {
       run.counts.rejections.set(code, (run.counts.rejections.get(code) ?? 0) + 1);
       return undefined;
     }
+  }
+
+  #ofFrontEnd(error: FrontEndFault): Finding {
+    const [view] = viewsOf(this.#arena, false);
+    const request = { auth: null, query: {}, now: NOW };
+    return {
+      backend: 'front end',
+      form: 'it',
+      text: error.text,
+      request,
+      view: view!,
+      row: 0,
+      expected: undefined,
+      error,
+    };
   }
 
   #decide(expr: Expr, forms: readonly Compiled[], request: PolicyRequest): Finding | undefined {
@@ -193,8 +226,7 @@ class Session {
 
   #decideView(expr: Expr, forms: readonly Compiled[], request: PolicyRequest, view: View): Finding | undefined {
     const { random, run } = this.#parts;
-    const answers: Truth[] = truths(forms[0]!.checked, request, this.#arena, view);
-    run.counts.truths += answers.length;
+    const answers: Truth[] = truths(forms[0]!.meant, request, this.#arena, view);
     for (const answer of answers) if (answer === undefined) run.counts.unknown++;
     const explained = testExplanation(forms[0]!, request, {
       answers,
@@ -208,12 +240,12 @@ class Session {
       const expected = answers.map((answer) => expectedOf(compiled.form, answer));
       const finding = testInProcess(compiled, request, { expected, arena: this.#arena, view, random });
       if (finding) return finding;
-      run.counts.decisions += expected.length;
-      if (view.name !== 'stored') run.counts.writes += expected.length;
       const question = this.#questionOf(compiled, { request, view, expected });
       if (typeof question === 'function') return question();
       this.#waiting.push({ expr, from: view.from, question });
     }
+    run.counts.decisions += answers.length;
+    if (view.name !== 'stored') run.counts.writes += answers.length;
     return undefined;
   }
 
@@ -257,7 +289,8 @@ class Session {
       const { expr } = asked.find(({ question }) => question.finding.text === finding.text)!;
       return this.#shrunk(expr, finding);
     }
-    for (const { question } of asked) run.counts.inDatabase += question.expected.length;
+    const of = lane.backend === 'PGlite' ? 'inEmbedded' : 'inPostgres';
+    for (const { question } of asked) if (question.finding.form === 'it') run.counts[of] += question.expected.length;
     return undefined;
   }
 
@@ -280,9 +313,9 @@ class Session {
   async #again(expr: Expr, { request }: Finding): Promise<Finding | undefined> {
     const { lane, run, random, setting } = this.#parts;
     try {
-      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler }));
+      const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler, random }));
       for (const view of viewsOf(this.#arena, namesNext(forms))) {
-        const answers = truths(forms[0]!.checked, request, this.#arena, view);
+        const answers = truths(forms[0]!.meant, request, this.#arena, view);
         const asked = { answers, arena: this.#arena, view, random, compiler: run.compiler };
         const explained = testExplanation(forms[0]!, request, asked);
         if (explained) return explained;
@@ -300,6 +333,7 @@ class Session {
         }
       }
     } catch (error) {
+      if (error instanceof FrontEndFault) return this.#ofFrontEnd(error);
       if (!(error instanceof Rejected)) throw error;
     }
     return undefined;

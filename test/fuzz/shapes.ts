@@ -1,7 +1,9 @@
-/** Which leaves were met: (operator, operands and their nullability, polarity). What stays at zero was not tested. */
+/**
+ * What was met: leaves as (operator, operands and their nullability, polarity), and pairs of leaves and of walks beside each other, which a simplifier might
+ * make one of. What stays at zero was not tested.
+ */
 import type { Checked, CheckedOperand, ValueType } from '../../src/policy/types.ts';
-
-type Polarity = '+' | '-';
+import { type Polarity, pairShapes, pairsOf } from './pair-shapes.ts';
 
 export class Shapes {
   readonly #seen = new Map<string, number>();
@@ -14,6 +16,7 @@ export class Shapes {
       case 'and':
       case 'or':
         this.#add(`${checked.kind} ${polarity}`);
+        for (const pair of pairsOf(checked, polarity)) this.#add(pair);
         for (const item of checked.items) this.count(item, polarity);
         return;
       case 'not':
@@ -53,7 +56,7 @@ export class Shapes {
     readonly missing: readonly string[];
     readonly others: number;
   } {
-    const known = universe();
+    const known = [...universe(), ...pairShapes()];
     const missing = known.filter((shape) => !this.#seen.has(shape));
     return {
       known: known.length,

@@ -55,7 +55,8 @@ export async function createTables(
       return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
     });
     await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
-    for (const { column } of columns.slice(1, 4)) {
+    const keys = columns.filter(({ type }) => type === 'uuid').slice(1);
+    for (const { column } of new Set([...columns.slice(1, 3), ...keys])) {
       await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
     }
     for (const relation of collection.relations.values()) {
@@ -71,6 +72,8 @@ export async function createTables(
         sources,
         targets,
       ]);
+      for (const column of [sourceColumn, targetColumn])
+        await database.query(`CREATE INDEX ON ${quoted(linkTable)} (${quoted(column)})`);
     }
   }
 }

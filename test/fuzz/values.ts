@@ -47,6 +47,10 @@ export const TEXTS: readonly string[] = [
   'member',
   '$1',
   '--',
+  '\b\f\n\r\t',
+  '\f',
+  'a/b',
+  '\u007f\u2028',
 ];
 export const INTS: readonly number[] = [
   0, 1, -1, 2, 3, 5, 10, -5, 9007199254740991, -9007199254740991, 9007199254740990,

@@ -46,14 +46,17 @@ const FIELD_NAMES = [
 const MORE_NAMES = ['constructor', 'now', 'select', 'order', 'user', 'contains', 'starts', 'x', 'n', 'value', 'class'];
 const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
 export const ROLES = ['admin', 'member', 'editor'];
-const MOST_ROWS = 96;
+/** Few rows for many policies, many rows for many decisions by each. */
+export const FEW_ROWS = 96;
+export const MANY_ROWS = 1200;
 
-export function randomWorld(random: Random): World {
+/** `most`: rows of a collection. */
+export function randomWorld(random: Random, most = FEW_ROWS): World {
   const collections = new Map<string, Mutable>();
   const names = COLLECTIONS.slice(0, 2 + random.below(3));
   for (const name of names) collections.set(name, randomCollection(name, random));
   const counts = new Map(
-    names.map((name) => [name, random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(MOST_ROWS - 24)]),
+    names.map((name) => [name, random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(most - 24)]),
   );
   for (const name of names) addRelations(collections, { from: name, counts, random });
   const catalog: Catalog = { collections, roles: new Map(ROLES.map((role) => [role, {}])) };

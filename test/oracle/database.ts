@@ -11,17 +11,19 @@ export interface Data {
 export function relatedOf(catalog: Catalog, data: Data): Related {
   const one = new Map<string, Map<Id, Row>>();
   for (const [name, rows] of data.rows) one.set(name, new Map(rows.map((row) => [row.id as Id, row])));
-  const many = new Map<string, Map<Id, Row[]>>();
+  const many = new Map<string, Map<string, Map<Id, Row[]>>>();
   const put = (index: Map<Id, Row[]>, id: Id, row: Row) => {
     const list = index.get(id);
     if (list) list.push(row);
     else index.set(id, [row]);
   };
   for (const [name, collection] of catalog.collections) {
+    const ofCollection = new Map<string, Map<Id, Row[]>>();
+    many.set(name, ofCollection);
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'belongs_to') continue;
       const index = new Map<Id, Row[]>();
-      many.set(`${name}.${relation.name}`, index);
+      ofCollection.set(relation.name, index);
       if (relation.kind === 'many_to_many') {
         for (const [source, target] of data.links.get(relation.linkTable)!)
           put(index, source, one.get(relation.collection)!.get(target)!);
@@ -34,6 +36,6 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
   const nothing: readonly Row[] = [];
   return {
     one: (collection, id) => one.get(collection)!.get(id),
-    many: (collection, relation, id) => many.get(`${collection}.${relation}`)!.get(id) ?? nothing,
+    many: (collection, relation, id) => many.get(collection)!.get(relation)!.get(id) ?? nothing,
   };
 }

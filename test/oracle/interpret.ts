@@ -213,10 +213,12 @@ function order(left: Value, right: Value): number {
 const isNumber = (value: Value): value is number | Written => typeof value === 'number' || typeof value === 'object';
 
 function orderOfTexts(left: string, right: string): number {
-  const a = Array.from(left, (character) => character.codePointAt(0)!);
-  const b = Array.from(right, (character) => character.codePointAt(0)!);
-  for (let i = 0; i < a.length && i < b.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
-  return a.length - b.length;
+  // Where the first code points differ, their first units are at the same place.
+  for (let i = 0; i < left.length && i < right.length; i++) {
+    const [a, b] = [left.codePointAt(i)!, right.codePointAt(i)!];
+    if (a !== b) return a - b;
+  }
+  return left.length - right.length;
 }
 
 function orderOfNumbers(left: number | Written, right: number | Written): number {
@@ -226,6 +228,9 @@ function orderOfNumbers(left: number | Written, right: number | Written): number
   const difference = a.numerator * b.denominator - b.numerator * a.denominator;
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
+
+/** Whether a double is exactly what was written. */
+export const isSameNumber = (value: number, decimal: string): boolean => orderOfNumbers(value, { decimal }) === 0;
 
 /** The exact value as a fraction. */
 function fraction(value: number | Written): { readonly numerator: bigint; readonly denominator: bigint } {
@@ -377,7 +382,8 @@ function fromJson(value: unknown, type: ValueType): Maybe {
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
-function fromText(text: string, type: ValueType): Maybe {
+/** The value that a text of the request, or of a literal, stands for; undefined where it is not of the type. */
+export function fromText(text: string, type: ValueType): Maybe {
   if (typeof type === 'object') {
     const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
     return isUuid ? text.toLowerCase() : undefined;

@@ -7,7 +7,8 @@ import { type Data, type Id, relatedOf } from './database.ts';
 import { interpret } from './interpret.ts';
 
 interface Rule {
-  readonly checked: Checked;
+  /** By the definition. */
+  readonly meant: Checked;
   readonly namesNext: boolean;
 }
 interface Rules {
@@ -71,7 +72,7 @@ function isReadable(collection: string, id: Id, { catalog, data, request, rules 
   const record = data.rows.get(collection)!.find((row) => row.id === id);
   if (record === undefined) return false;
   const related = relatedOf(catalog, data);
-  return rules.of(collection, 'read').some(({ checked }) => interpret(checked, { record, related, request }) === true);
+  return rules.of(collection, 'read').some(({ meant }) => interpret(meant, { record, related, request }) === true);
 }
 
 /** The record that the write makes. */
@@ -113,18 +114,18 @@ function isAllowed({ action, collection, id }: Write, written: Row, standing: St
   if (action === 'update') return isUpdateAllowed(collection, rowOf(standing.data, collection, id)!, written, standing);
   const related = relatedOf(standing.catalog, standing.data);
   const world = { record: written, isWritten: true, related, request: standing.request };
-  return standing.rules.of(collection, 'create').some(({ checked }) => interpret(checked, world) === true);
+  return standing.rules.of(collection, 'create').some(({ meant }) => interpret(meant, world) === true);
 }
 
 /** One and the same rule before and after, or a rule that sees both. */
 function isUpdateAllowed(collection: string, record: Row, written: Row, standing: Standing): boolean {
   const { catalog, data, request, rules } = standing;
   const related: Related = relatedOf(catalog, data);
-  return rules.of(collection, 'update').some(({ checked, namesNext }) => {
-    if (namesNext) return interpret(checked, { record, next: written, related, request }) === true;
+  return rules.of(collection, 'update').some(({ meant, namesNext }) => {
+    if (namesNext) return interpret(meant, { record, next: written, related, request }) === true;
     const [before, after] = [
-      interpret(checked, { record, related, request }),
-      interpret(checked, { record: written, isWritten: true, related, request }),
+      interpret(meant, { record, related, request }),
+      interpret(meant, { record: written, isWritten: true, related, request }),
     ];
     return before === true && after === true;
   });

@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { TRUE } from '../../src/policy/condition.ts';
 import { closures } from '../../src/policy/emit/closures.ts';
-import { Shape, ShapeCache, ShapeMemory } from '../../src/policy/residual.ts';
+import { ResidualShape, ShapeCache, ShapeMemory } from '../../src/policy/residual.ts';
 
-const shape = (): Shape =>
-  new Shape({
+const shape = (): ResidualShape =>
+  new ResidualShape({
     cond: TRUE,
     plan: { tree: { kind: 'const', value: true }, slots: [], decided: [], numeric: true },
     predicate: closures(TRUE),

@@ -10,11 +10,11 @@ import { readsNext } from '../visit.ts';
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` must also hold for the resulting record; `b` with `@next` need not.
   if (readsNext(b) && !readsNext(a)) return false;
-  return new ImplicationProof().implies(comparable(b), comparable(a));
+  return new ImplicationProof().implies(withoutNames(b), withoutNames(a));
 }
 
 /** Without spans, and with the variables named by their depth, so that equal conditions print equally. */
-function comparable(checked: Checked): Checked {
+function withoutNames(checked: Checked): Checked {
   const renamed = rename(checked, new Map());
   return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
 }

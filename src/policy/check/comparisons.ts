@@ -4,7 +4,7 @@ import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
-import { type Literal, readList, readLiteral } from './literals.ts';
+import { isExact, type Literal, readList, readLiteral } from './literals.ts';
 import { readAs, typeGiven } from './params.ts';
 import type { CheckIssue } from './place.ts';
 import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
@@ -222,7 +222,7 @@ function elementAndList(
       return given(settle(one, type, at), readAs(many.query, type, true));
     }
     case 'list': {
-      const { operand, faults } = readList(many.list, ownType(one));
+      const { operand, faults } = readList(many.list, { type: ownType(one), isExact: isExactNumeral(one) });
       for (const fault of faults) at.fault(fault);
       if (operand === undefined) return {};
       return given(
@@ -234,6 +234,11 @@ function elementAndList(
       return {};
   }
 }
+
+const isExactNumeral = (side: ScalarSide): boolean => {
+  if (side.kind === 'literal') return isExact(side.literal);
+  return side.kind === 'fixed' && side.operand.kind === 'literal' && side.operand.exact !== undefined;
+};
 
 const given = (element: CheckedOperand | undefined, list: CheckedOperand | undefined) => ({
   ...(element && { element }),

@@ -121,7 +121,19 @@ export interface ReadList {
   readonly faults: readonly CheckIssue[];
 }
 
-export function readList(list: List, against?: ValueType): ReadList {
+/** Whether a literal is a number that no double holds. */
+export const isExact = (literal: Literal): boolean =>
+  literal.kind === 'number' && readNumber(literal).exact !== undefined;
+
+interface ListElement {
+  readonly type: ValueType | undefined;
+  /** It is a number that no double holds, so that only such numbers of the list can equal it. */
+  readonly isExact: boolean;
+}
+
+/** `element`: the other side. */
+export function readList(list: List, element: ListElement): ReadList {
+  const against = element.type;
   const faults: CheckIssue[] = [];
   const items: LiteralRead[] = [];
   // If the other side has no type, the first element determines the type of the list.
@@ -138,7 +150,14 @@ export function readList(list: List, against?: ValueType): ReadList {
     else items.push(read);
     if (!isFault(read)) expected ??= read.type;
   }
-  return faults.length > 0 ? { faults } : { operand: listOperand(list, items, expected ?? 'string'), faults };
+  return faults.length > 0
+    ? { faults }
+    : { operand: listOperand(list, itemsFor(element, items), expected ?? 'string'), faults };
+}
+
+function itemsFor(element: ListElement, items: readonly LiteralRead[]): readonly LiteralRead[] {
+  const exact = element.isExact ? items.filter((item) => item.exact !== undefined) : [];
+  return exact.length > 0 ? exact : items;
 }
 
 function listOperand(list: List, items: readonly LiteralRead[], type: ValueType): LiteralOperand {

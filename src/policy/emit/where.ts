@@ -337,7 +337,7 @@ function keyListOf(exists: Exists): KeyList | undefined {
   const within = sourcesIn(exists);
   const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
   for (const [i, item] of items.entries()) {
-    const pair = equalColumns(item);
+    const pair = comparedColumns(item);
     if (pair === undefined) continue;
     const [own, outer] = pair[0].source.id === source.id ? pair : [pair[1], pair[0]];
     const rest = items.toSpliced(i, 1);
@@ -348,7 +348,7 @@ function keyListOf(exists: Exists): KeyList | undefined {
 }
 
 /** The two columns of a test for equality that compares them as they are. */
-function equalColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
+function comparedColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
   if (cond.kind !== 'test' || cond.negated || cond.left.kind !== 'column' || cond.right.kind !== 'column')
     return undefined;
   const operator = OPERATORS[cond.op];

@@ -66,7 +66,7 @@ import {
 
 const FOUND = { kind: 'exists', negated: false } as const;
 
-type Quantified = Extract<Planned, { kind: 'quantified' }>;
+type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
 /** `T` of a planned tree, for all requests of one signature. */
@@ -159,7 +159,7 @@ class Lowering {
 
   // -------------------------------------------------------------- quantifiers
 
-  #quantified(node: Quantified, place: LoweringPlace): Condition {
+  #quantified(node: PlannedQuantifier, place: LoweringPlace): Condition {
     const { quantifier } = node;
     // none is the negation of any; all is settled by one element against it.
     const some = quantifier === 'any' ? place.polarity : !place.polarity;
@@ -169,19 +169,19 @@ class Lowering {
       : this.#everyElement(node, { ...place, polarity: wanted });
   }
 
-  #someElement(node: Quantified, place: LoweringPlace): Condition {
+  #someElement(node: PlannedQuantifier, place: LoweringPlace): Condition {
     const { wrap, source, exists } = this.#elements(node.path, place);
     return wrap(exists(this.#element(node, place, source), false));
   }
 
   /** No element for which it is not definitely true. After a null step, nothing is known of the elements. */
-  #everyElement(node: Quantified, place: LoweringPlace): Condition {
+  #everyElement(node: PlannedQuantifier, place: LoweringPlace): Condition {
     const { wrap, source, exists, key } = this.#elements(node.path, place);
     const exception = complementOf(this.#element(node, place, source));
     return wrap(and([isPresent(key), exists(exception, true)]));
   }
 
-  #element({ variable, condition }: Quantified, place: LoweringPlace, source: Source): Condition {
+  #element({ variable, condition }: PlannedQuantifier, place: LoweringPlace, source: Source): Condition {
     return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
   }
 

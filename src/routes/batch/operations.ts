@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
 import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
-import type { Data } from '../../store/records/input.ts';
+import { type Data, isObject } from '../../store/records/data.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 
@@ -230,6 +230,3 @@ class OperationReader {
 }
 
 const isReference = (value: unknown): value is Data => isObject(value) && Object.hasOwn(value, '$ref');
-
-const isObject = (value: unknown): value is Data =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -73,7 +73,7 @@ export const readContent = route({
     try {
       setHeaders(ctx, content);
       if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) ctx.status = 304;
-      else await answer(ctx, content, app.files.storage);
+      else await answerContent(ctx, content, app.files.storage);
     } finally {
       content.release();
     }
@@ -88,7 +88,7 @@ interface FileRecord {
   readonly sha256: string;
 }
 /** The bytes themselves, or an image in another size. */
-interface Content extends Variant {
+interface ServedContent extends Variant {
   readonly etag: string;
   readonly disposition: string;
 }
@@ -98,7 +98,7 @@ interface ContentRequest {
   readonly userId: string;
 }
 
-async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, app: App): Promise<Content> {
+async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, app: App): Promise<ServedContent> {
   const { id, name, content_type: contentType, size, sha256 } = record;
   const { storage, variants } = app.files;
   const disposition = dispositionOf(isInline(contentType) ? 'inline' : 'attachment', name);
@@ -112,7 +112,7 @@ async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, 
   return { ...variant, etag: `"${sha256}${Variants.keyOf(request).slice(id.length)}"`, disposition };
 }
 
-function setHeaders(ctx: Context, { contentType, etag, disposition }: Content): void {
+function setHeaders(ctx: Context, { contentType, etag, disposition }: ServedContent): void {
   ctx.set('ETag', etag);
   ctx.set('Cache-Control', 'private, no-cache');
   ctx.set('Content-Disposition', disposition);
@@ -122,7 +122,7 @@ function setHeaders(ctx: Context, { contentType, etag, disposition }: Content): 
   ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; sandbox");
 }
 
-async function answer(ctx: Context, content: Content, storage: Storage): Promise<void> {
+async function answerContent(ctx: Context, content: ServedContent, storage: Storage): Promise<void> {
   const { key, size, contentType, disposition } = content;
   const mayRedirect = ctx.method === 'GET' && key !== undefined;
   const elsewhere = mayRedirect ? await storage.redirect(key, { contentType, disposition }) : undefined;
@@ -147,7 +147,7 @@ async function answer(ctx: Context, content: Content, storage: Storage): Promise
 }
 
 /** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */
-const isSameFor = (ifRange: string | undefined, { etag }: Content): boolean =>
+const isSameFor = (ifRange: string | undefined, { etag }: ServedContent): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
 interface SentPart {
@@ -156,7 +156,7 @@ interface SentPart {
   readonly range?: ByteRange;
 }
 
-async function sendContent(ctx: Context, { open }: Content, { length, range }: SentPart): Promise<void> {
+async function sendContent(ctx: Context, { open }: ServedContent, { length, range }: SentPart): Promise<void> {
   if (ctx.method === 'HEAD') {
     ctx.status = 200;
     ctx.length = length;
@@ -170,7 +170,7 @@ async function sendContent(ctx: Context, { open }: Content, { length, range }: S
   await sendChunks(ctx, chunks);
 }
 
-async function sendRange(ctx: Context, range: ByteRange, content: Content): Promise<void> {
+async function sendRange(ctx: Context, range: ByteRange, content: ServedContent): Promise<void> {
   ctx.set('Content-Range', contentRange(range, content.size));
   await sendContent(ctx, content, { length: rangeLength(range), range });
 }
@@ -178,7 +178,7 @@ async function sendRange(ctx: Context, range: ByteRange, content: Content): Prom
 async function sendRanges(
   ctx: Context,
   ranges: readonly ByteRange[],
-  { open, size, contentType }: Content,
+  { open, size, contentType }: ServedContent,
 ): Promise<void> {
   const boundary = randomBytes(18).toString('hex');
   const heads = ranges.map(

@@ -37,7 +37,7 @@ export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uplo
   const faults: Fault[] = [];
   const width = readSize(pairs, { key: 'width', sizes: widths }, faults);
   const height = readSize(pairs, { key: 'height', sizes: heights }, faults);
-  const fits = valuesOf(pairs, 'fit');
+  const fits = parameterValues(pairs, 'fit');
   const fit = fits.length === 0 ? 'cover' : FITS.find((known) => fits.length === 1 && known === fits[0]);
   if (fit === undefined) faults.push(sizeFault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
   if (fits.length > 0 && width === undefined && height === undefined)
@@ -46,7 +46,7 @@ export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uplo
   return width === undefined && height === undefined ? undefined : { width, height, fit: fit! };
 }
 
-const valuesOf = (pairs: readonly QueryPair[], key: string): readonly (string | undefined)[] =>
+const parameterValues = (pairs: readonly QueryPair[], key: string): readonly (string | undefined)[] =>
   pairs.filter((pair) => pair.key === key).map(({ value }) => value);
 
 /** A key with the values that it can have. */
@@ -56,7 +56,7 @@ interface Choice {
 }
 
 function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, faults: Fault[]): number | undefined {
-  const values = valuesOf(pairs, key);
+  const values = parameterValues(pairs, key);
   if (values.length === 0) return undefined;
   const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;
   if (size === undefined) faults.push(sizeFault(key, `\`${key}\` must be one of ${sizes.join(', ')}`));

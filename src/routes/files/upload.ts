@@ -77,7 +77,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
   const published = { done: false };
   try {
     const received = await receive(ctx.req, { boundary, limits: uploads, incoming });
-    const data = { name: received.name, ...dataOf(received) };
+    const data = { name: received.name, ...partData(received) };
     const access = admission.access(data);
     await incoming.publish();
     published.done = true;
@@ -125,7 +125,7 @@ function givenOf(id: string, { contentType, size, sha256 }: Received): Readonly<
   return { id, content_type: contentType, size, sha256 };
 }
 
-function dataOf({ data }: Received): Readonly<Record<string, unknown>> {
+function partData({ data }: Received): Readonly<Record<string, unknown>> {
   const read = data === undefined ? {} : readJsonBody(data);
   if (typeof read === 'object' && read !== null && !Array.isArray(read))
     return read as Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import type { Shape } from '../../describe/operation.ts';
 import { pointerPart } from '../../http/body.ts';
 import { type Fault, MAX_SHOWN_FAULTS, UNSHOWN_FAULT } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
-import type { Data } from '../../store/records/input.ts';
+import { type Data, isObject } from '../../store/records/data.ts';
 import type { Body } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 
@@ -58,6 +58,3 @@ const unknownKey = (key: string): Fault => ({
   code: 'unknown_key',
   detail: 'unknown key; the fields of the record belong under `data`',
 });
-
-const isObject = (value: unknown): value is Data =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

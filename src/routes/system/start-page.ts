@@ -11,10 +11,10 @@ code{font:0.9em/1.45 ui-monospace,monospace}
 dt{margin-top:.75rem}
 dd{margin:0}`;
 
-const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
+const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'`;
 
 /** The same for everybody: it shows nothing of the schema and of its records. */
-const PAGE = `<!doctype html>
+const START_PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>bylaw</title><style>${STYLE}</style></head>
 <body><h1>bylaw</h1>
 <p>This is the API of a service: collections of records, where policies decide every access.</p>
@@ -42,8 +42,8 @@ export const startPage = route({
       if (!(await publicFiles.answer(ctx))) throw notFound();
       return;
     }
-    ctx.set('Content-Security-Policy', POLICY);
+    ctx.set('Content-Security-Policy', PAGE_POLICY);
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = PAGE;
+    ctx.body = START_PAGE;
   },
 });

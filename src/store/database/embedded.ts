@@ -163,10 +163,19 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
   return database;
 }
 
+interface ListenClient {
+  readonly client: pg.Client;
+  readonly once: (statement: Sql) => Promise<unknown>;
+}
+interface ListenHandlers {
+  readonly onMessage: (payload: string) => void;
+  readonly onState: (up: boolean) => void;
+}
+
 async function listenOn(
-  { client, once }: { client: pg.Client; once: (statement: Sql) => Promise<unknown> },
+  { client, once }: ListenClient,
   channel: string,
-  { onMessage, onState }: { onMessage: (payload: string) => void; onState: (up: boolean) => void },
+  { onMessage, onState }: ListenHandlers,
 ): Promise<() => Promise<void>> {
   const deliver = (message: pg.Notification) => {
     if (message.channel === channel) onMessage(message.payload ?? '');

@@ -58,7 +58,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const urgent = primary.urgent();
   const listener = new Listener(primary.config);
   const lease = (unlimited = false) => transactions.lease(unlimited ? undefined : TIME_LIMIT_MS + GRACE_MS);
-  const run = async (statement: Sql) => (await retried(() => once(lease, statement))).count;
+  const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
   const replica: Reader | undefined = standby && {
     rows: (statement) => standby.reads.rows(statement),
     slowRows: (statement, limitMs) => standby.reads.slowRows(statement, limitMs),
@@ -80,7 +80,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     rows: (statement) => primary.reads.rows(statement),
     slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
     run,
-    write: async (statement) => (await retried(() => once(lease, statement))).rows,
+    write: async (statement) => (await retried(() => onLease(lease, statement))).rows,
     transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
     listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
     async notify(channel, payload) {
@@ -180,7 +180,7 @@ function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientC
 }
 
 /** One statement outside a transaction. What another try may cure keeps its own shape. */
-async function once(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
+async function onLease(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
   mustNotHoldConnection();
   const held = await lease();
   let destroy = false;

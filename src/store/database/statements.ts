@@ -31,14 +31,21 @@ interface Connection {
   close(message: { readonly type: 'S'; readonly name: string }): void;
 }
 
+interface DataRow {
+  readonly fields: Cells;
+}
+interface CommandComplete {
+  readonly text: string;
+}
+
 /** What the driver calls to send a query and while its answer arrives. */
 interface Handlers {
   name: string | undefined;
   prepare(connection: Connection): void;
   hasBeenParsed(connection: Connection): boolean;
   handleRowDescription(): void;
-  handleDataRow(message: { readonly fields: Cells }): void;
-  handleCommandComplete(message: { readonly text: string }): void;
+  handleDataRow(message: DataRow): void;
+  handleCommandComplete(message: CommandComplete): void;
   handleEmptyQuery(): void;
   handleError(error: Error): void;
   handleReadyForQuery(): void;
@@ -81,11 +88,11 @@ class CellQuery extends DriverQuery {
 
   override handleRowDescription(): void {}
 
-  override handleDataRow({ fields }: { readonly fields: Cells }): void {
+  override handleDataRow({ fields }: DataRow): void {
     this.#rows.push(fields);
   }
 
-  override handleCommandComplete({ text }: { readonly text: string }): void {
+  override handleCommandComplete({ text }: CommandComplete): void {
     this.#tag = text;
   }
 

@@ -55,7 +55,7 @@ SELECT c.relname,
    AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
  ORDER BY c.relname`);
 
-const COLUMNS = raw(`
+const COLUMN_ROWS = raw(`
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
        a.attgenerated <> '' OR a.attidentity <> '' OR COALESCE(pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
        (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = a.atttypid),
@@ -74,7 +74,7 @@ SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
    AND NOT a.attisdropped
  ORDER BY c.relname, a.attnum`);
 
-const CONSTRAINTS = raw(`
+const CONSTRAINT_ROWS = raw(`
 SELECT c.relname, k.contype, pg_get_constraintdef(k.oid),
        CASE WHEN f.relnamespace = c.relnamespace THEN f.relname ELSE f.oid::regclass::text END, k.confdeltype,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
@@ -90,7 +90,7 @@ SELECT c.relname, k.contype, pg_get_constraintdef(k.oid),
    AND k.contype IN ('p', 'u', 'f', 'c', 'x')
  ORDER BY c.relname, k.conname`);
 
-const INDEXES = raw(`
+const INDEX_ROWS = raw(`
 SELECT c.relname, x.indisunique,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(x.indkey) WITH ORDINALITY AS u (number, place)
@@ -104,12 +104,12 @@ SELECT c.relname, x.indisunique,
    AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY c.relname, x.indexrelid`);
 
-const list = (json: string | null | undefined): readonly string[] => (json == null ? [] : JSON.parse(json));
+const jsonList = (json: string | null | undefined): readonly string[] => (json == null ? [] : JSON.parse(json));
 
 /** Of the schema that comes first in the search path. */
 export async function readExistingTables(db: Queryable): Promise<readonly ExistingTable[]> {
   const [tables, columns, constraints, indexes] = await Promise.all(
-    [TABLES, COLUMNS, CONSTRAINTS, INDEXES].map(async (statement) => db.rows(statement)),
+    [TABLES, COLUMN_ROWS, CONSTRAINT_ROWS, INDEX_ROWS].map(async (statement) => db.rows(statement)),
   );
   const rowsOf = (rows: typeof tables, name: string) => rows!.filter(([table]) => table === name);
   return tables!.map(([name, kind]) => ({
@@ -122,14 +122,14 @@ export async function readExistingTables(db: Queryable): Promise<readonly Existi
       generated: generated === 't',
       collation: collation as ExistingColumn['collation'],
       ...(value != null && { default: value }),
-      ...(values != null && { values: list(values) }),
+      ...(values != null && { values: jsonList(values) }),
     })),
     constraints: rowsOf(constraints, name!).map(([, type, definition, table, onDelete, keys, foreignKeys]) => ({
       kind: type as ExistingConstraint['kind'],
-      columns: list(keys),
+      columns: jsonList(keys),
       definition: definition!,
-      ...(table != null && { table, onDelete: onDelete!, foreignColumns: list(foreignKeys) }),
+      ...(table != null && { table, onDelete: onDelete!, foreignColumns: jsonList(foreignKeys) }),
     })),
-    indexes: rowsOf(indexes, name!).map(([, unique, keys]) => ({ unique: unique === 't', columns: list(keys) })),
+    indexes: rowsOf(indexes, name!).map(([, unique, keys]) => ({ unique: unique === 't', columns: jsonList(keys) })),
   }));
 }

@@ -16,7 +16,7 @@ export function createTable(table: Table): readonly string[] {
   return statementsOf(
     builder.schema.createTable(table.name, (t) => {
       for (const column of table.columns) {
-        const made = t.specificType(column.name, typeOf(column));
+        const made = t.specificType(column.name, columnTypeOf(column));
         if (column.required) made.notNullable();
         if (column.standing !== undefined) made.defaultTo(builder.raw(column.standing));
       }
@@ -26,7 +26,7 @@ export function createTable(table: Table): readonly string[] {
   );
 }
 
-export const typeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
+export const columnTypeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
 
 /** Deferred: the policies decide on the resulting rows before a duplicate is reported. */
 const uniqueNamed = (table: string, column: string) =>

@@ -5,7 +5,7 @@
 import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
-import { addForeignKey, addUnique, createIndex, createTable, typeOf } from './ddl.ts';
+import { addForeignKey, addUnique, columnTypeOf, createIndex, createTable } from './ddl.ts';
 import type { LosableValues } from './loss.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
@@ -121,7 +121,7 @@ class TableDiff {
 
   async #addColumn(column: Column): Promise<Step[]> {
     const value = column.standing ?? column.fill;
-    const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${typeOf(column)}`;
+    const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${columnTypeOf(column)}`;
     if (!column.required) return [{ sql: add }];
     if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
     const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
@@ -150,7 +150,7 @@ class TableDiff {
   }
 
   #changeType(column: Column, existing: ActualColumn): Step {
-    const change = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} TYPE ${typeOf(column)}`;
+    const change = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} TYPE ${columnTypeOf(column)}`;
     // A double represents every int within ±(2^53−1) exactly.
     if (existing.type === 'bigint' && column.type === 'double precision') return { sql: change };
     return {

@@ -72,7 +72,7 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
       for (const step of steps) await tx.run(raw(step.sql));
       // Only those: a role without rights on the schema can serve a database that is current.
       for (const statement of missing) await tx.run(statement);
-      await recordSchema(tx, schema);
+      await writeFingerprint(tx, schema);
       await makeVersionKey(tx);
       return migration;
       // The time limit of requests does not apply to long changes.
@@ -141,7 +141,7 @@ async function ownedTables(db: Queryable): Promise<readonly string[]> {
   return row ? readStrings(row[0]) : [];
 }
 
-async function recordSchema(tx: Transaction, schema: Schema): Promise<void> {
+async function writeFingerprint(tx: Transaction, schema: Schema): Promise<void> {
   const names = JSON.stringify([...tablesOf(schema).keys()]);
   await tx.run(sql`
     INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at)

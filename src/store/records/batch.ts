@@ -7,7 +7,7 @@ import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import type { AccessContext, Store } from './access-context.ts';
 import { type CreateRequest, createWithin, type Written } from './create.ts';
-import type { Data } from './input.ts';
+import type { Data } from './data.ts';
 import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type UpdateRequest, updateWithin } from './update.ts';

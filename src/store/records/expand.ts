@@ -39,7 +39,7 @@ export interface Expand {
 export const expandsOf = (relations: readonly Relation[]): readonly Expand[] =>
   relations.map((relation) => ({ relation, expands: [] }));
 
-export interface Rows {
+export interface ExpandedRows {
   readonly collection: string;
   readonly rows: readonly Cells[];
   /** Where the record's cells begin. */
@@ -56,7 +56,7 @@ interface Expansion extends Omit<Reading, 'q'> {
 }
 
 /** The JSON text of each record. */
-export async function toJson(reading: Expansion, given: Rows): Promise<readonly string[]> {
+export async function toJson(reading: Expansion, given: ExpandedRows): Promise<readonly string[]> {
   const { collection, rows, from, members, expands } = given;
   const shape = reading.store.shape(collection);
   if (expands.length === 0) return rows.map((cells) => shape.json(cells, from, members));
@@ -184,13 +184,13 @@ function relatedStatement(
      ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
 }
 
-interface RelatedSource {
+interface JoinedSource {
   readonly source: Sql;
   /** Equals the id of the record that the row is related to. */
   readonly key: Sql;
 }
 
-function relatedBy(relation: HasMany | ManyToMany, target: Sql): RelatedSource {
+function relatedBy(relation: HasMany | ManyToMany, target: Sql): JoinedSource {
   if (relation.kind === 'has_many') return { source: target, key: sql`x.${ident(relation.viaColumn)}` };
   const { linkTable, sourceColumn, targetColumn } = relation;
   return {

@@ -7,6 +7,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from './access-context.ts';
+import { type Data, isObject } from './data.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface ColumnValue {
@@ -43,12 +44,6 @@ export interface Input {
 }
 
 const MAX_IDS = 1_000;
-
-/** What a write sends under `data`. */
-export type Data = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Data =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Values that the program sets on create, by the names of fields that callers cannot write. */
 export type ServerValues = Readonly<Record<string, Scalar>>;

@@ -10,8 +10,7 @@ import { param, sql, uuid } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden } from '../refusal.ts';
 import type { AccessContext } from './access-context.ts';
-
-type Data = Readonly<Record<string, unknown>>;
+import type { Data } from './data.ts';
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;

@@ -62,11 +62,11 @@ function defaultOf(otherwise: Default | undefined): unknown {
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;
 }
 
-type StoredMember = Pick<Field, 'name' | 'column'>;
+type NamedColumn = Pick<Field, 'name' | 'column'>;
 
 function systemValues(collection: Collection, given: SystemValues): readonly ColumnValue[] {
   const values: ColumnValue[] = [];
-  const push = (member: StoredMember, type: ColumnValue['type'], otherwise: Default | undefined) => {
+  const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
     const value = given[member.name] ?? defaultOf(otherwise);
     if (value !== undefined) values.push({ column: member.column, type, value: value as ColumnValue['value'] });
   };

@@ -30,7 +30,7 @@ export class UniqueQueue {
   }
 }
 
-interface ColumnValue {
+interface WantedValue {
   readonly column: string;
   readonly value: unknown;
 }
@@ -38,7 +38,7 @@ interface ColumnValue {
 /** What no other record of the collection may have at the same time. */
 export function uniqueKeys(
   { table, fields, relations }: Collection,
-  values: readonly ColumnValue[],
+  values: readonly WantedValue[],
 ): readonly string[] {
   const members = [...fields.values(), ...relations.values()];
   const unique = new Set(members.flatMap((member) => ('unique' in member && member.unique ? [member.column] : [])));

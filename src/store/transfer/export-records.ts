@@ -5,7 +5,7 @@ import type { Queryable } from '../database/contract.ts';
 import { RecordShape, tableOf } from '../records/record-shape.ts';
 import { manyToManyOf } from './members.ts';
 
-const PAGE = 1_000;
+const PAGE_SIZE = 1_000;
 
 /**
  * In the order of their ids, a page a statement: no transaction stays open while a slow reader
@@ -25,12 +25,12 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
         FROM ${tableOf(collection)} AS t
        WHERE ${after}
        ORDER BY t.id
-       LIMIT ${typedLiteral('int8', PAGE)}`);
+       LIMIT ${typedLiteral('int8', PAGE_SIZE)}`);
     for (const cells of rows) {
       const lists = keys.map((key, i) => `${key}${cells[shape.width + i] ?? '[]'}`);
       yield `${shape.openStored(cells)}${lists.join('')}}`;
     }
-    if (rows.length < PAGE) return;
+    if (rows.length < PAGE_SIZE) return;
     last = rows.at(-1)![0]!;
   }
 }

@@ -10,11 +10,11 @@ import {
   type Parameter,
   type Response,
 } from './api-document.ts';
-import { exampleOf } from './example-value.ts';
+import { exampleValue } from './example-value.ts';
 import { attribute, code, prose, text } from './html-text.ts';
-import { fieldsOf, REQUIRED, typeOf } from './schema-words.ts';
+import { fieldsOf, REQUIRED, typeWords } from './schema-words.ts';
 
-interface Entry {
+interface DocumentedOperation {
   readonly path: string;
   readonly method: string;
   readonly operation: Operation;
@@ -24,7 +24,7 @@ const METHODS = ['get', 'head', 'post', 'patch', 'delete'];
 
 export function renderDocs(document: ApiDocument): string {
   const { title, version, description } = document.info;
-  const groups = Map.groupBy(entriesOf(document), ({ operation }) => operation.tags?.[0] ?? 'other');
+  const groups = Map.groupBy(operationsOf(document), ({ operation }) => operation.tags?.[0] ?? 'other');
   const sections = [...groups].map(([name, entries]) => section(name, entries, document));
   const schemas = Object.entries(document.components?.schemas ?? {}).map(
     ([name, schema]) =>
@@ -44,7 +44,7 @@ export function renderDocs(document: ApiDocument): string {
 `;
 }
 
-function entriesOf({ paths }: ApiDocument): readonly Entry[] {
+function operationsOf({ paths }: ApiDocument): readonly DocumentedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
       path,
@@ -54,25 +54,25 @@ function entriesOf({ paths }: ApiDocument): readonly Entry[] {
   );
 }
 
-const idOf = ({ operationId }: Operation): string => `op-${attribute(operationId)}`;
+const anchorOf = ({ operationId }: Operation): string => `op-${attribute(operationId)}`;
 const badge = (method: string): string => `<span class="method ${method}">${text(method.toUpperCase())}</span>`;
 
-function navigation([name, entries]: readonly [string, readonly Entry[]]): string {
+function navigation([name, entries]: readonly [string, readonly DocumentedOperation[]]): string {
   const links = entries.map(
     ({ method, path, operation }) =>
-      `<li><a href="#${idOf(operation)}">${badge(method)} <span>${text(path)}</span></a></li>`,
+      `<li><a href="#${anchorOf(operation)}">${badge(method)} <span>${text(path)}</span></a></li>`,
   );
   return `<details><summary>${text(name)}</summary><ul><li><a href="#group-${attribute(name)}">all of ${text(name)}</a></li>${links.join('')}</ul></details>`;
 }
 
-function section(name: string, entries: readonly Entry[], document: ApiDocument): string {
+function section(name: string, entries: readonly DocumentedOperation[], document: ApiDocument): string {
   const about = document.tags?.find((tag) => tag.name === name)?.description;
   const operations = entries.map((each) => renderEntry(each, document)).join('\n');
   const head = `<h2 id="group-${attribute(name)}">${text(name)}</h2>`;
   return `<section>${head}${about === undefined ? '' : `<p>${prose(about)}</p>`}\n${operations}</section>`;
 }
 
-function renderEntry(entry: Entry, document: ApiDocument): string {
+function renderEntry(entry: DocumentedOperation, document: ApiDocument): string {
   const { path, method, operation } = entry;
   const { summary = '', description, parameters = [], security = [], requestBody, responses = {} } = operation;
   const head = `${badge(method)} <code class="path">${text(path)}</code> <span class="summary">${prose(summary)}</span>`;
@@ -87,19 +87,19 @@ function renderEntry(entry: Entry, document: ApiDocument): string {
     `<h3>Request</h3><pre class="curl" tabindex="0">${text(curlOf(entry, document))}</pre>`,
   ];
   const data = `data-method="${method.toUpperCase()}" data-path="${text(path)}"`;
-  return `<details class="operation" id="${idOf(operation)}" ${data}><summary>${head}</summary><div class="body">${parts.join('\n')}</div></details>`;
+  return `<details class="operation" id="${anchorOf(operation)}" ${data}><summary>${head}</summary><div class="body">${parts.join('\n')}</div></details>`;
 }
 
 function parameter({ name, in: place, required, description = '', schema = {} }: Parameter): string {
   const head = `<th scope="row">${code(name)}${required ? REQUIRED : ''}<br><small>${text(place)}</small></th>`;
   const data = `data-name="${text(name)}" data-in="${text(place)}"`;
-  return `<tr ${data}>${head}<td>${typeOf(schema)}${description === '' ? '' : `<br>${prose(description)}`}</td></tr>`;
+  return `<tr ${data}>${head}<td>${typeWords(schema)}${description === '' ? '' : `<br>${prose(description)}`}</td></tr>`;
 }
 
 function body(content: Content = {}, document: ApiDocument): string {
   return Object.entries(content)
     .map(([type, { schema = {} }]) => {
-      const example = json(exampleOf(schema, document, 'request'));
+      const example = json(exampleValue(schema, document, 'request'));
       const data = schema.properties?.data;
       const fields = `${fieldsOf(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldsOf(data, document)}`}`;
       return [
@@ -124,9 +124,9 @@ function success([status, response]: readonly [string, Response], document: ApiD
     ([name, header]) => `${code(name)}: ${prose(header.description ?? '')}`,
   );
   const bodies = Object.entries(content).map(([type, { schema = {} }]) => {
-    const about = `<p>${typeOf(schema)} <small>${text(type)}</small></p>`;
+    const about = `<p>${typeWords(schema)} <small>${text(type)}</small></p>`;
     if (!/\bjson$/.test(type)) return about;
-    const example = json(exampleOf(schema, document, 'answer'));
+    const example = json(exampleValue(schema, document, 'answer'));
     return `${schema.properties === undefined ? about : fieldsOf(schema, document)}<pre tabindex="0">${text(example)}</pre>`;
   });
   const list = described.length === 0 ? '' : `<ul>${described.map((line) => `<li>${line}</li>`).join('')}</ul>`;
@@ -142,17 +142,17 @@ function error(status: string, ref: string, { components }: ApiDocument): string
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
-function curlOf({ path, method, operation }: Entry, document: ApiDocument): string {
+function curlOf({ path, method, operation }: DocumentedOperation, document: ApiDocument): string {
   const content = Object.entries(operation.requestBody?.content ?? {})[0];
   const lines = [
     `curl${method === 'head' ? ' -I' : method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$BASE${path}"`,
     ...((operation.security ?? []).length === 0 ? [] : ['  -H "Authorization: Bearer $TOKEN"']),
-    ...(content === undefined ? [] : dataOf(content[0], exampleOf(content[1].schema ?? {}, document, 'request'))),
+    ...(content === undefined ? [] : curlData(content[0], exampleValue(content[1].schema ?? {}, document, 'request'))),
   ];
   return lines.join(' \\\n');
 }
 
-function dataOf(type: string, example: unknown): readonly string[] {
+function curlData(type: string, example: unknown): readonly string[] {
   if (type === 'multipart/form-data') return ["  -F 'file=@photo.png'"];
   return [`  -H 'Content-Type: ${type}'`, `  -d '${JSON.stringify(example).replaceAll("'", `'\\''`)}'`];
 }

@@ -6,7 +6,7 @@ import type { ApiDocument } from './api-document.ts';
 import { renderDocs } from './docs-page.ts';
 
 /** Only our own files; the script cannot make markup from text. */
-const POLICY = [
+const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -41,7 +41,7 @@ export const docs = route({
   answers: { 200: { description: 'HTML.', type: 'text/html', shape: () => TEXT } },
   problems: [],
   handle(ctx, app) {
-    ctx.set('Content-Security-Policy', POLICY);
+    ctx.set('Content-Security-Policy', DOCS_POLICY);
     ctx.type = 'text/html; charset=utf-8';
     ctx.body = pageOf(app.document());
   },

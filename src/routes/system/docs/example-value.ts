@@ -5,11 +5,11 @@ import { type ApiDocument, type JsonSchema, resolved } from './api-document.ts';
 type Use = 'request' | 'answer';
 
 const EXAMPLE_ID = '0190b0a0-0000-7000-8000-000000000001';
-const DATETIME = '2026-01-31T12:00:00.000000Z';
+const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
 /** Deeper, an example helps nobody. */
-const MAX_DEPTH = 6;
+const MAX_EXAMPLE_DEPTH = 6;
 
-export function exampleOf(schema: JsonSchema, document: ApiDocument, use: Use): unknown {
+export function exampleValue(schema: JsonSchema, document: ApiDocument, use: Use): unknown {
   return new Example(document, use).of(schema, 'value', 0);
 }
 
@@ -29,9 +29,9 @@ class Example {
     if (schema.enum !== undefined) return schema.enum[0];
     if (oneOf !== undefined) return this.of(oneOf[0]!, name, depth);
     if (allOf !== undefined) return Object.assign({}, ...allOf.map((part) => this.of(part, name, depth)));
-    if (items !== undefined) return depth < MAX_DEPTH ? [this.of(items, name, depth + 1)] : [];
-    if (properties !== undefined) return depth < MAX_DEPTH ? this.#object(schema, depth + 1) : {};
-    return scalar(schema, name);
+    if (items !== undefined) return depth < MAX_EXAMPLE_DEPTH ? [this.of(items, name, depth + 1)] : [];
+    if (properties !== undefined) return depth < MAX_EXAMPLE_DEPTH ? this.#object(schema, depth + 1) : {};
+    return scalarExample(schema, name);
   }
 
   #object(schema: JsonSchema, depth: number): object {
@@ -55,7 +55,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   access_token: 'eyJhbGciOi…',
 };
 
-function scalar({ type, format, minLength = 0, maxLength, ...schema }: JsonSchema, name: string): unknown {
+function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: JsonSchema, name: string): unknown {
   const types = typeof type === 'string' ? [type] : (type ?? []);
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
   const isOf = (wanted: string): boolean => types.includes(wanted);
@@ -64,6 +64,6 @@ function scalar({ type, format, minLength = 0, maxLength, ...schema }: JsonSchem
   if (isOf('object')) return {};
   if (!isOf('string')) return null;
   if (format === 'uuid') return EXAMPLE_ID;
-  if (format === 'date-time') return DATETIME;
+  if (format === 'date-time') return EXAMPLE_DATETIME;
   return (TEXTS[name] ?? name.replaceAll('_', ' ')).padEnd(minLength, '.').slice(0, maxLength);
 }

@@ -1,13 +1,13 @@
 /** Text into HTML. Everything that the page shows goes through one of these. */
 
-const ESCAPES: Readonly<Record<string, string>> = {
+const HTML_ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
   "'": '&#39;',
 };
-export const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => ESCAPES[character]!);
+export const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);
 /** For ids and the links to them. */
 export const attribute = (value: string): string => text(value.replaceAll(/\s/g, '-'));
 export const code = (value: string): string => `<code>${text(value)}</code>`;

@@ -2,32 +2,32 @@
 import { type ApiDocument, type JsonSchema, nameOfRef, resolved } from './api-document.ts';
 import { attribute, code, prose, text } from './html-text.ts';
 
-const WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };
-const FORMATS: Readonly<Record<string, string>> = { uuid: 'id', 'date-time': 'datetime' };
+const TYPE_WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };
+const FORMAT_WORDS: Readonly<Record<string, string>> = { uuid: 'id', 'date-time': 'datetime' };
 
 /** As HTML; references are links to the schema that they name. */
-export function typeOf(schema: JsonSchema): string {
+export function typeWords(schema: JsonSchema): string {
   const { $ref, oneOf, allOf, items } = schema;
   if ($ref !== undefined) return schemaLink(nameOfRef($ref));
-  if (oneOf !== undefined) return oneOf.map(typeOf).join(' or ');
-  if (allOf !== undefined) return allOf.map(typeOf).join(' with ');
-  if (schema.enum !== undefined) return `one of ${valuesOf(schema.enum)}`;
-  if (items?.enum !== undefined) return `list of ${valuesOf(items.enum)}${bounds(schema)}`;
-  if (items !== undefined) return `list of ${typeOf(items)}${bounds(schema)}`;
-  const types = typesOf(schema).map((type) => text(wordOf(type, schema)));
+  if (oneOf !== undefined) return oneOf.map(typeWords).join(' or ');
+  if (allOf !== undefined) return allOf.map(typeWords).join(' with ');
+  if (schema.enum !== undefined) return `one of ${codeList(schema.enum)}`;
+  if (items?.enum !== undefined) return `list of ${codeList(items.enum)}${bounds(schema)}`;
+  if (items !== undefined) return `list of ${typeWords(items)}${bounds(schema)}`;
+  const types = typeNamesOf(schema).map((type) => text(wordOf(type, schema)));
   return `${types.length === 0 ? 'any value' : types.join(' or ')}${bounds(schema)}`;
 }
 
-const valuesOf = (values: readonly unknown[]): string => values.map((value) => code(JSON.stringify(value))).join(', ');
+const codeList = (values: readonly unknown[]): string => values.map((value) => code(JSON.stringify(value))).join(', ');
 
 const schemaLink = (name: string): string => `<a href="#schema-${attribute(name)}">${text(name)}</a>`;
 
-const typesOf = ({ type, properties }: JsonSchema): readonly string[] =>
+const typeNamesOf = ({ type, properties }: JsonSchema): readonly string[] =>
   type === undefined ? (properties === undefined ? [] : ['object']) : typeof type === 'string' ? [type] : type;
 
 function wordOf(type: string, { format, contentMediaType }: JsonSchema): string {
-  if (type !== 'string') return WORDS[type] ?? type;
-  return contentMediaType === undefined ? (FORMATS[format ?? ''] ?? format ?? 'string') : 'file';
+  if (type !== 'string') return TYPE_WORDS[type] ?? type;
+  return contentMediaType === undefined ? (FORMAT_WORDS[format ?? ''] ?? format ?? 'string') : 'file';
 }
 
 function bounds({ minimum, maximum, minLength, maxLength, maxItems, default: otherwise }: JsonSchema): string {
@@ -54,25 +54,25 @@ export function fieldsOf(schema: JsonSchema, document: ApiDocument): string {
   const target = resolved(schema, document);
   const { properties } = target;
   const about = target.description === undefined ? '' : `<p>${prose(target.description)}</p>`;
-  if (properties === undefined) return `${about}<p>${typeOf(target)}</p>`;
+  if (properties === undefined) return `${about}<p>${typeWords(target)}</p>`;
   const required = new Set(target.required);
   const rows = Object.entries(properties).map(
     ([name, each]) =>
-      `<tr><th scope="row">${code(name)}${required.has(name) ? REQUIRED : ''}</th><td>${fieldOf(each)}</td></tr>`,
+      `<tr><th scope="row">${code(name)}${required.has(name) ? REQUIRED : ''}</th><td>${fieldWords(each)}</td></tr>`,
   );
   return `${about}<table>${rows.join('')}</table>`;
 }
 
 export const REQUIRED = ' <small class="required">required</small>';
 
-function fieldOf(schema: JsonSchema): string {
+function fieldWords(schema: JsonSchema): string {
   const { description, properties, readOnly } = schema;
-  const type = properties === undefined ? typeOf(schema) : `object: ${membersOf(properties)}`;
+  const type = properties === undefined ? typeWords(schema) : `object: ${memberWords(properties)}`;
   const parts = [type, readOnly ? '<small>read only</small>' : '', description === undefined ? '' : prose(description)];
   return parts.filter((part) => part !== '').join('. ');
 }
 
-const membersOf = (properties: NonNullable<JsonSchema['properties']>): string =>
+const memberWords = (properties: NonNullable<JsonSchema['properties']>): string =>
   Object.entries(properties)
-    .map(([name, schema]) => `${code(name)} ${typeOf(schema)}`)
+    .map(([name, schema]) => `${code(name)} ${typeWords(schema)}`)
     .join('; ');

@@ -1,0 +1,5 @@
+/** What a write sends under `data`. */
+export type Data = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
