@@ -1,5 +1,6 @@
 /** Migrations of `bylaw dev`: what loses nothing runs at once, the rest only if the developer says so. */
 import { createInterface } from 'node:readline/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { type Columns, losesNothing, readColumns } from '../store/migrations/loss.ts';
@@ -9,6 +10,9 @@ import { systemTables } from './system-tables.ts';
 
 /** Runs a migration where it has to happen; it may be called twice. */
 type Around = (migrate: () => Promise<void>) => Promise<void>;
+
+/** A terminal delivers in this time what it has kept. */
+const TYPED_AHEAD_MS = 50;
 
 /** Nobody can be asked, or the answer was no. */
 export class NotMigrated extends Error {
@@ -88,6 +92,9 @@ export class DevMigration {
     // While it reads, the terminal sends no signal for Ctrl-C.
     terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     try {
+      // What was typed before the question is no answer to it.
+      await sleep(TYPED_AHEAD_MS, undefined, { signal });
+      terminal.write(null, { ctrl: true, name: 'u' });
       const answer = await terminal.question(`\n${reasonsOf(migration)}\nDo it nevertheless? [y/N] `, { signal });
       return /^y(?:es)?$/i.test(answer.trim());
     } catch (error) {
