@@ -105,14 +105,14 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     COMPARISONS,
     'a list of the query is of texts',
-    /const type = ownType\(one\) \?\? 'string';/,
+    /const type = ownType\(one\) \?\? givenType\(one\) \?\? 'string';/,
     "const type = 'string';",
   ),
   fault(
     COMPARISONS,
     'a query parameter is text',
-    /name: side\.query\.name,\n {8}type: against,/,
-    "name: side.query.name,\n        type: 'string',",
+    /return readAs\(side\.query, against, false\);/,
+    "return readAs(side.query, 'string', false);",
   ),
   fault(
     COMPARISONS,
