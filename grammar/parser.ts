@@ -8,6 +8,8 @@ import {
   readNumeral,
   readParam,
   readPath,
+  readRelationName,
+  readStart,
   readStringToken,
   readVariable,
   readVariableName,
@@ -16,7 +18,7 @@ import {
 } from './read-tokens.ts';
 import { isStandIn, repairs } from './repairs.ts';
 import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
-import type { CompareOp, Dialect, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
+import type { Ancestors, CompareOp, Dialect, Elements, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';
 import * as t from './tokens.ts';
 
@@ -93,7 +95,7 @@ class PolicyParser extends EmbeddedActionsParser {
   readonly quantified: ParserMethod<[], Expr> = this.RULE('quantified', (): Expr => {
     const word = this.CONSUME(t.Quantifier);
     this.CONSUME(t.Open);
-    const path = this.SUBRULE(this.path);
+    const path = this.SUBRULE(this.elements);
     this.CONSUME(t.As);
     const name = this.CONSUME(t.Word);
     this.CONSUME(t.Comma);
@@ -147,13 +149,28 @@ class PolicyParser extends EmbeddedActionsParser {
       { ALT: () => this.SUBRULE(this.list) },
       { ALT: () => this.SUBRULE(this.instant) },
       { ALT: () => this.SUBRULE(this.count) },
+      { ALT: () => this.SUBRULE(this.ancestors) },
     ]),
   );
+
+  readonly elements: ParserMethod<[], Elements> = this.RULE('elements', () =>
+    this.OR([{ ALT: () => this.SUBRULE(this.path) }, { ALT: () => this.SUBRULE(this.ancestors) }]),
+  );
+
+  readonly ancestors: ParserMethod<[], Ancestors> = this.RULE('ancestors', (): Ancestors => {
+    const word = t.spanOf(this.CONSUME(t.Ancestors));
+    this.CONSUME(t.Open);
+    const path = this.SUBRULE(this.path);
+    this.CONSUME(t.By);
+    const by = readRelationName(this.CONSUME(t.Word), this.report);
+    this.ACTION(() => readStart(path, by, this.report));
+    return { kind: 'ancestors', path, by, span: spanning(word, t.spanOf(this.CONSUME(t.Close))) };
+  });
 
   readonly count: ParserMethod<[], Operand> = this.RULE('count', (): Operand => {
     const word = t.spanOf(this.CONSUME(t.Count));
     this.CONSUME(t.Open);
-    const path = this.SUBRULE(this.path);
+    const path = this.SUBRULE(this.elements);
     const chosen = this.OPTION(() => {
       this.CONSUME(t.As);
       const name = this.CONSUME(t.Word);

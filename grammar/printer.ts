@@ -2,7 +2,7 @@
  * The canonical text of a tree: words for operators, double quotes, one space, no parentheses but
  * those that the tree needs.
  */
-import type { Count, Expr, List, Now, Operand, Path } from './syntax.ts';
+import type { Ancestors, Count, Elements, Expr, List, Now, Operand, Path } from './syntax.ts';
 
 /** How tightly a condition binds; a looser one within a tighter one needs parentheses. */
 const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
@@ -30,7 +30,7 @@ export function print(expr: Expr): string {
       return `${printOperand(expr.operand)} ${expr.negated ? 'is not null' : 'is null'}`;
     case 'quantified': {
       const { quantifier, path, variable, condition } = expr;
-      return `${quantifier}(${printPath(path)} as ${variable.name}, ${print(condition)})`;
+      return `${quantifier}(${printElements(path)} as ${variable.name}, ${print(condition)})`;
     }
     case 'call':
       return `${expr.name.name}(${expr.args.map(printOperand).join(', ')})`;
@@ -64,13 +64,19 @@ function printOperand(operand: Operand): string {
       return printNow(operand);
     case 'count':
       return printCount(operand);
+    case 'ancestors':
+      return printElements(operand);
   }
 }
 
 function printCount({ path, variable, condition }: Count): string {
   const chosen = variable === undefined || condition === undefined ? '' : ` as ${variable.name}, ${print(condition)}`;
-  return `count(${printPath(path)}${chosen})`;
+  return `count(${printElements(path)}${chosen})`;
 }
+
+const printElements = (elements: Elements): string =>
+  elements.kind === 'path' ? printPath(elements) : printAncestors(elements);
+const printAncestors = ({ path, by }: Ancestors): string => `ancestors(${printPath(path)} by ${by.name})`;
 
 const printList = ({ items }: List): string => `[${items.map(printOperand).join(', ')}]`;
 

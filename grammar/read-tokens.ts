@@ -142,6 +142,24 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
   return { name, span };
 }
 
+/** The name of a belongs_to after `by`. */
+export function readRelationName(token: IToken, report: TokenReport): Name {
+  const name = { name: token.image, span: spanOf(token) };
+  if (name.name.includes('.'))
+    fault(report, { code: 'ancestors_malformed', message: '`by` takes one name, without dots', span: name.span });
+  return name;
+}
+
+/** `ancestors(@record by parent)`: the record that is judged is not one of its own ancestors. */
+export function readStart(path: Path, by: Name, { issues }: TokenReport): void {
+  const at = issues.findIndex(({ code, span }) => code === 'path_incomplete' && span === path.span);
+  if (at < 0 || (path.root !== 'record' && path.root !== 'next')) return;
+  const right = `@${path.root}.${by.name}`;
+  const message = `\`ancestors\` begins at a related record, not at the record itself; expected \`${right}\``;
+  const fix = { span: path.span, replacement: right };
+  issues[at] = { severity: 'error', code: 'ancestors_of_record', message, span: path.span, suggestion: right, fix };
+}
+
 function finishPath(path: Path, report: TokenReport): Path {
   const empty = path.steps.find((step) => step.name === '');
   if (empty !== undefined) {

@@ -8,6 +8,7 @@ import type { Span } from './syntax.ts';
 import {
   And,
   As,
+  By,
   Comparison,
   comparisonOf,
   IsNotNull,
@@ -22,9 +23,9 @@ import {
   Truth,
 } from './tokens.ts';
 
-const RIGHT_WORDS: ReadonlySet<string> = new Set('and or not && || ! any all none as true false null'.split(' '));
+const RIGHT_WORDS: ReadonlySet<string> = new Set('and or not && || ! any all none as by true false null'.split(' '));
 const FIXED: ReadonlySet<string> = new Set(['is null', 'is not null']);
-const WORD_TOKENS = new Set([And, Or, Not, Quantifier, As, Truth, Null, IsNull, IsNotNull]);
+const WORD_TOKENS = new Set([And, Or, Not, Quantifier, As, By, Truth, Null, IsNull, IsNotNull]);
 
 const spaced = (image: string): string => image.replaceAll(/(?:[ \t\r\n]|\/\*(?:[^*]|\*(?!\/))*\*\/)+/g, ' ');
 

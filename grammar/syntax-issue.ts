@@ -14,7 +14,16 @@ interface UnexpectedToken {
 
 const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
 const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.Param, t.CloseList, t.Now, t.Duration]);
-const STARTS_OPERAND = new Set<TokenType>([...LITERALS, t.Count, t.AtPath, t.Word, t.Param, t.OpenList, t.Now]);
+const STARTS_OPERAND = new Set<TokenType>([
+  ...LITERALS,
+  t.Count,
+  t.Ancestors,
+  t.AtPath,
+  t.Word,
+  t.Param,
+  t.OpenList,
+  t.Now,
+]);
 
 /** Names of the operators in other languages. */
 const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
@@ -80,7 +89,7 @@ function diagnose(found: UnexpectedToken): Given {
   const before = tokens[at - 1];
   if (before === undefined) return missingOperand(found);
   if (tokens[at]?.tokenType === t.Close && opens(found) === 0) return tooManyCloses(found);
-  const inCall = callHead(found);
+  const inCall = callHead(found) ?? ancestorsHead(found);
   if (inCall !== undefined) return inCall;
   const inHead = quantifierHead(found);
   if (inHead !== undefined) return inHead;
@@ -393,6 +402,17 @@ function callHead(found: UnexpectedToken): Given | undefined {
   if (token === undefined) return unclosed(found, open!);
   const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;
   return { code: 'arguments_malformed', message, span: t.spanOf(token) };
+}
+
+/** Between the parentheses of `ancestors(<path> by <belongs_to>)`. */
+function ancestorsHead(found: UnexpectedToken): Given | undefined {
+  const { tokens, at } = found;
+  const open = lastOpen(found);
+  const head = open === undefined ? -1 : tokens.indexOf(open) - 1;
+  if (tokens[head]?.tokenType !== t.Ancestors) return undefined;
+  const what = ['a path', '`by` and a belongs_to', 'the name of a belongs_to'][at - head - 2] ?? '`)`';
+  const message = `found ${describe(tokens[at])}, expected ${what}; write \`ancestors(@record.folder by parent)\``;
+  return { code: 'ancestors_malformed', message, span: foundSpan(found) };
 }
 
 function missingOperand(found: UnexpectedToken): Given {

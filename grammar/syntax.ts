@@ -60,7 +60,7 @@ export type Quantifier = 'any' | 'all' | 'none';
 export interface Quantified {
   readonly kind: 'quantified';
   readonly quantifier: Quantifier;
-  readonly path: Path;
+  readonly path: Elements;
   readonly variable: Name;
   readonly condition: Expr;
   readonly span: Span;
@@ -79,7 +79,9 @@ export interface Truth {
   readonly span: Span;
 }
 
-export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count;
+export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count | Ancestors;
+/** What a quantifier or `count` ranges over. */
+export type Elements = Path | Ancestors;
 export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
 export interface Name {
   readonly name: string;
@@ -113,9 +115,16 @@ export interface Text {
  */
 export interface Count {
   readonly kind: 'count';
-  readonly path: Path;
+  readonly path: Elements;
   readonly variable?: Name;
   readonly condition?: Expr;
+  readonly span: Span;
+}
+/** `ancestors(@record.folder by parent)`: the record at the path, and what is reached from it by following `by`. */
+export interface Ancestors {
+  readonly kind: 'ancestors';
+  readonly path: Path;
+  readonly by: Name;
   readonly span: Span;
 }
 /** A JSON number; `source` is what was written, because a literal is never rounded. */

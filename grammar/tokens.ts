@@ -57,6 +57,7 @@ export const Quantifier = createToken({
   label: 'a quantifier',
 });
 export const As = createToken({ name: 'As', pattern: pattern(words('as')), label: 'as' });
+export const By = createToken({ name: 'By', pattern: pattern(words('by')), label: 'by' });
 export const Truth = createToken({
   name: 'Truth',
   pattern: pattern(words('(?:true|false)')),
@@ -71,6 +72,12 @@ export const AtPath = createToken({
 });
 /** `count` before `(`; elsewhere it is a name like any other. */
 export const Count = createToken({ name: 'Count', pattern: new RegExp(`count(?=(?:${GAP})?\\()`), label: 'count' });
+/** `ancestors` before `(`; elsewhere it is a name like any other. */
+export const Ancestors = createToken({
+  name: 'Ancestors',
+  pattern: new RegExp(`ancestors(?=(?:${GAP})?\\()`),
+  label: 'ancestors',
+});
 /** The name of a condition, or of an unknown function: a name before `(`. */
 export const CallName = createToken({
   name: 'CallName',
@@ -137,9 +144,11 @@ export const TOKENS: readonly TokenType[] = [
   Not,
   Quantifier,
   As,
+  By,
   Truth,
   Null,
   Count,
+  Ancestors,
   CallName,
   Word,
   Param,

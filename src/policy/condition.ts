@@ -4,7 +4,7 @@
  * printer adds the null tests that its language needs, and no others.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
-import type { CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
+import type { AncestorRelation, CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
 /**
@@ -120,18 +120,21 @@ export interface Exists {
   readonly source: Source;
   /** The collection that `relation` belongs to. */
   readonly from: string;
-  readonly relation: CatalogRelation;
+  readonly relation: CatalogRelation | AncestorRelation;
   readonly target: CatalogCollection;
   /**
    * What `key` holds. `id`: the id of the one row (a belongs_to, or the has_one of a written
-   * record). `members`: the ids of the rows (the many_to_many of a written record). `owner`: the id
-   * of the record of `from`, which the rows belong to in the database.
+   * record), or of the first ancestor. `members`: the ids of the rows (the many_to_many of a
+   * written record). `owner`: the id of the record of `from`, which the rows belong to in the
+   * database.
    */
   readonly by: 'id' | 'members' | 'owner';
   readonly key: ColumnRef | SlotValue;
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];
   readonly condition: Condition;
+  /** Of ancestors: the one after the last that counts meets any condition, because nothing is known of it. */
+  readonly beyond?: true;
   /** Only the rows that the caller may read count. */
   readonly guard?: Guard;
 }

@@ -90,6 +90,18 @@ export interface ManyToMany {
   readonly targetColumn: string;
 }
 
+/** With the record itself; what is farther up is not looked at. */
+export const MOST_ANCESTORS = 32;
+
+/** A record and those above it: what a belongs_to that leads back to its own collection reaches, step by step. */
+export interface AncestorRelation {
+  readonly kind: 'ancestors';
+  /** That of the belongs_to. */
+  readonly name: string;
+  readonly collection: string;
+  readonly via: BelongsTo;
+}
+
 // ---------------------------------------------------------------- checked tree
 
 /**
@@ -177,14 +189,14 @@ export interface CountOperand {
   readonly span: Span;
 }
 
-/** A to-many relation after zero or more to-one steps. */
+/** A to-many relation after zero or more to-one steps; for ancestors the steps lead to the first of them. */
 export interface ToManyPath {
   readonly scope: Scope;
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
   /** In the collection after the steps. */
   readonly from: string;
-  readonly relation: HasMany | ManyToMany;
+  readonly relation: HasMany | ManyToMany | AncestorRelation;
   readonly span: Span;
 }
 
@@ -300,6 +312,8 @@ export const NO_RELATED: Related = { one: () => undefined, many: () => [] };
 /** Which related rows a predicate reads: a tree of relation names from the record (or from `@next`). */
 export interface Need {
   readonly relation: string;
+  /** The relation is followed up to the last ancestor that counts; `needs` are those of the record itself and of all above it. */
+  readonly isFollowed?: true;
   readonly needs: readonly Need[];
 }
 

@@ -362,6 +362,15 @@ function load(related: Related, { needs, collection, row, isWritten, arena }: Lo
       const next = { needs: need.needs, collection: relation.collection, row: found, isWritten: false, arena };
       load(related, next, allowed);
     };
+    if (need.isFollowed) {
+      for (let at: Row | undefined = row, n = 1; at !== undefined && n <= 32; n++) {
+        allowed.add(`${collection} ${at.id}`);
+        load(related, { needs: need.needs, collection, row: at, isWritten: false, arena }, allowed);
+        const above: unknown = at[relation.name];
+        at = typeof above === 'string' ? related.one(collection, above) : undefined;
+      }
+      continue;
+    }
     if (relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many')) {
       // A written record holds its partner's id, and the list of its members' ids.
       for (const id of [row[relation.name]].flat()) {

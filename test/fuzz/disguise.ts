@@ -1,5 +1,5 @@
 /** The same policy under other names: `owner_id` for `owner`, other variables, and parts that stand in named conditions with parameters. */
-import type { Call, Compare, Expr, Name, Operand, Path } from '../../grammar/syntax.ts';
+import type { Call, Compare, Elements, Expr, Name, Operand, Path } from '../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation, ValueType } from '../../src/policy/types.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
@@ -80,7 +80,7 @@ class Disguiser {
         const [variable, inner] = this.#bind(expr.variable, expr.path, variables);
         return {
           ...expr,
-          path: this.#path(expr.path, variables),
+          path: this.#elements(expr.path, variables),
           variable,
           condition: this.expr(expr.condition, inner),
         };
@@ -93,17 +93,22 @@ class Disguiser {
   #operand(operand: Operand, variables: Variables): Operand {
     if (operand.kind === 'path') return this.#path(operand, variables);
     if (operand.kind !== 'count') return operand;
-    const path = this.#path(operand.path, variables);
+    const path = this.#elements(operand.path, variables);
     if (operand.variable === undefined || operand.condition === undefined) return { ...operand, path };
     const [variable, inner] = this.#bind(operand.variable, operand.path, variables);
     return { ...operand, path, variable, condition: this.expr(operand.condition, inner) };
   }
 
-  #bind(variable: Name, path: Path, variables: Variables): readonly [Name, Variables] {
+  #elements(elements: Elements, variables: Variables): Elements {
+    if (elements.kind === 'path') return this.#path(elements, variables);
+    return { ...elements, path: this.#path(elements.path, variables) };
+  }
+
+  #bind(variable: Name, elements: Elements, variables: Variables): readonly [Name, Variables] {
     const taken = new Set([...variables.values()].map(({ as }) => as));
     const free = VARIABLES.filter((each) => !taken.has(each));
     const as = this.#renames || taken.has(variable.name) ? this.#random.pick(free) : variable.name;
-    const collection = this.#walk(path, variables).at(-1)!.relation!.collection;
+    const collection = this.#collectionAt(elements.kind === 'path' ? elements : elements.path, variables);
     return [name(as), new Map(variables).set(variable.name, { as, collection })];
   }
 
@@ -123,6 +128,13 @@ class Disguiser {
     if (root === 'query') return undefined;
     if (root === 'auth') return catalog.collections.get('users');
     return catalog.collections.get(root === 'variable' ? variables.get(variable!.name)!.collection : collection);
+  }
+
+  /** Of the records that a path leads to; a path ends with a relation, an `id`, or is a variable alone. */
+  #collectionAt(path: Path, variables: Variables): string {
+    const last = this.#walk(path, variables).at(-1);
+    if (last?.relation !== undefined) return last.relation.collection;
+    return (last === undefined ? this.#collectionOf(path, variables) : last.from)!.name;
   }
 
   #walk(path: Path, variables: Variables): readonly Walked[] {
@@ -274,7 +286,7 @@ class Extraction {
         return operand && { ...expr, operand };
       }
       case 'quantified': {
-        const path = this.#path(expr.path, bound);
+        const path = this.#elements(expr.path, bound);
         const condition = path && this.expr(expr.condition, new Set(bound).add(expr.variable.name));
         return condition && { ...expr, path: path!, condition };
       }
@@ -286,10 +298,16 @@ class Extraction {
   #operand(operand: Operand, bound: ReadonlySet<string>): Operand | undefined {
     if (operand.kind === 'path') return this.#path(operand, bound);
     if (operand.kind !== 'count') return operand;
-    const path = this.#path(operand.path, bound);
+    const path = this.#elements(operand.path, bound);
     if (path === undefined || operand.variable === undefined) return path && { ...operand, path };
     const condition = this.expr(operand.condition!, new Set(bound).add(operand.variable.name));
     return condition && { ...operand, path, condition };
+  }
+
+  #elements(elements: Elements, bound: ReadonlySet<string>): Elements | undefined {
+    if (elements.kind === 'path') return this.#path(elements, bound);
+    const path = this.#path(elements.path, bound);
+    return path && { ...elements, path };
   }
 
   #given(operand: Operand, { op, left, right }: Compare, bound: ReadonlySet<string>): Path | undefined {

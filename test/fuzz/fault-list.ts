@@ -124,7 +124,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'the foreign key of a written record leads to its own members',
-    /path\.steps\.length > 0 \|\| key\.kind === 'slot'/,
+    /steps\.length > 0 \|\| key\.kind === 'slot'/,
     "key.kind === 'slot'",
   ),
   fault(
@@ -239,8 +239,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     SIMPLIFY,
     'walks by different keys are one (M2)',
-    /exists\(\$\{cond\.from\}\.\$\{cond\.relation\.name\},\$\{operandKey\(cond\.key, bound\)\},/,
-    'exists(${cond.from}.${cond.relation.name},',
+    /exists\(\$\{relationKey\(cond\)\},\$\{operandKey\(cond\.key, bound\)\},/,
+    'exists(${relationKey(cond)},',
   ),
   fault(
     SIMPLIFY,
@@ -363,8 +363,56 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'a count behind an absent step is nothing',
-    /return wrap\(and\(\[isPresent\(key\), test\]\)\)/,
+    /return wrap\(and\(\[isPresent\(key\), isWhole, test\]\)\)/,
     'return and([wrap(TRUE), test])',
+  ),
+  fault(LOWER, 'ancestors beyond the last do not matter', /isCut && negated && \{ beyond: true \}/, '{}'),
+  fault(
+    LOWER,
+    'ancestors are counted as far as they are known',
+    /isPresent\(key\), isWhole, test/,
+    'isPresent(key), test',
+  ),
+  fault(
+    DECISION,
+    'ancestors: one more counts in JavaScript',
+    /rows\.length === MOST_ANCESTORS/,
+    'rows.length > MOST_ANCESTORS',
+  ),
+  fault(
+    DECISION,
+    'ancestors: a circle has no end',
+    /typeof id === 'string' && !met\.has\(id\)/,
+    "typeof id === 'string'",
+  ),
+  fault(
+    DECISION,
+    'ancestors: the first is left out',
+    /rows\.push\(row\);\s*met\.add/,
+    'if (id !== first) rows.push(row);\n    met.add',
+  ),
+  fault(WHERE, 'ancestors: one more counts below', /"place" < \$\{LAST\}/, '"place" <= ${LAST}'),
+  fault(WHERE, 'ancestors: one fewer counts below', /"place" < \$\{LAST\}/, '"place" < ${LAST} - 1'),
+  fault(
+    WHERE,
+    'ancestors: one more counts in SQL',
+    /cardinality\("path"\) < \$\{LAST\}/,
+    'cardinality("path") <= ${LAST}',
+  ),
+  fault(
+    WHERE,
+    'ancestors: a circle has no end in SQL',
+    /cardinality\("path"\) < \$\{LAST\} AND "next" <> ALL\("path"\)/,
+    'cardinality("path") < ${LAST}',
+  ),
+  fault(WHERE, 'ancestors: a chain of 32 always goes on', /= \$\{LAST\} AND "next" <> ALL\("path"\)/, '= ${LAST}'),
+  fault(WHERE, 'ancestors: what is beyond is asked for too', /\(\$\{goesOn\} OR \$\{met\}\)/, '(${goesOn} AND ${met})'),
+  fault(EXPLAIN, 'ancestors: the explanation ends with the last', /goesOn \? \[\.\.\.asked, /, 'false ? [...asked, '),
+  fault(
+    'src/policy/emit/shape-needs.ts',
+    'ancestors: only the first is needed',
+    /\? \{ relation: step\.slice\(FOLLOWED\.length\), isFollowed: true, needs \}/,
+    '? { relation: step.slice(FOLLOWED.length), needs }',
   ),
   fault(CLOSURES, 'a count counts all', /if \(condition\(frame\)\) count\+\+/, 'count++'),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),

@@ -11,6 +11,8 @@ const LITERALS = 'src/policy/check/literals.ts';
 const CALLS = 'src/policy/check/condition-calls.ts';
 const CHANGED = 'src/policy/check/changed.ts';
 const ACCESS = 'src/policy/access.ts';
+const ANCESTORS = 'src/policy/check/ancestors.ts';
+const RECORD_START = 'src/policy/check/record-start.ts';
 
 export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
@@ -26,6 +28,18 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     'an operator with odd white space is =',
     /READERS\.find\(\(\[, reader\]\) => reader\.test\(image\)\)\?\.\[0\] \?\? '='/,
     "'='",
+  ),
+  fault(
+    ANCESTORS,
+    'ancestors follow the first belongs_to that leads back',
+    /if \(found !== undefined && isRight\(found\)\) return found;/,
+    'if (found !== undefined && isRight(found)) return [...collection.relations.values()].find(isRight);',
+  ),
+  fault(
+    ANCESTORS,
+    'ancestors begin at the record',
+    /scope, collection, steps, from: at/,
+    'scope, collection, steps: [], from: at',
   ),
   fault(
     PARSER,
@@ -184,7 +198,7 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     /const kept = held\.length > 0 \? held : items;/,
     'const kept = held;',
   ),
-  fault(CALLS, 'a parameter starts one step too early', /steps: \[\.\.\.steps, \{ from, relation \}\]/, 'steps'),
+  fault(RECORD_START, 'a parameter starts one step too early', /steps: \[\.\.\.steps, \{ from, relation \}\]/, 'steps'),
   fault(
     CALLS,
     'an argument of the query is text',

@@ -1,7 +1,9 @@
 /** Random well-typed policies as syntax trees. */
 import type {
+  Ancestors,
   CompareOp,
   Count,
+  Elements,
   Expr,
   List,
   Now,
@@ -34,6 +36,10 @@ interface Reaches {
   readonly values: ReadonlyMap<Type, readonly Reach[]>;
   readonly toMany: readonly ToMany[];
   readonly toOne: readonly (readonly string[])[];
+}
+interface Chained {
+  readonly collection: string;
+  readonly relation: string;
 }
 interface Binding {
   readonly variable: string;
@@ -104,6 +110,8 @@ export class PolicyMaker {
   readonly #reaches = new Map<string, Reaches>();
   /** Columns that this policy named already: a simplifier acts where one is named again. */
   readonly #elementsOf = new WeakMap<Expr, string>();
+  /** The collections whose records have ancestors. */
+  readonly #chained: readonly Chained[];
   readonly #literals = new Map<string, List['items'][number][]>();
   #recent: { readonly type: Type; readonly path: Path; readonly variable: Binding | undefined }[] = [];
 
@@ -111,6 +119,7 @@ export class PolicyMaker {
     this.#setting = setting;
     this.#random = random;
     this.#ids = ids;
+    this.#chained = chainedIn(setting.catalog);
   }
 
   make(): Expr {
@@ -248,20 +257,50 @@ export class PolicyMaker {
     const found = root === 'auth' ? all.filter(({ names }) => names.length === 1) : all;
     if (found.length === 0) return undefined;
     const toMany = random.pick(this.#ofTheWrite(root, found));
-    const path = this.#path(root, variable, toMany.names);
+    const direct = this.#path(root, variable, toMany.names);
+    const chain = random.chance(0.3) ? this.#ancestors(bound) : undefined;
+    if (chain) return this.#over(chain.path, chain.collection, { depth, bound, leaves });
     if (random.chance(0.12)) {
       const right = this.#valueOf(`id:${toMany.collection}`, bound);
-      if (right) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: path, right, span: SPAN };
+      if (right) return { kind: 'compare', op: 'contains', opSpan: SPAN, left: direct, right, span: SPAN };
     }
+    return this.#over(direct, toMany.collection, { depth, bound, leaves });
+  }
+
+  #over(path: Elements, collection: string, { depth, bound, leaves }: Site): Expr {
+    const random = this.#random;
     const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
     const own = ['m', 'x', 'y'][bound.length]!;
-    const inner = [...bound, { variable: own, collection: toMany.collection }];
-    const condition = this.#expr({ depth: depth + 1, bound: inner, leaves });
+    const inner = [...bound, { variable: own, collection }];
+    // An index finds one record, from which the chain can be followed downwards.
+    const isOne = path.kind === 'ancestors' && random.chance(0.45);
+    const one = isOne ? this.#isRecord(own, `id:${collection}`) : undefined;
+    const condition = one ?? this.#expr({ depth: depth + 1, bound: inner, leaves });
     if (random.chance(0.25))
       return this.#counted({ kind: 'count', path, variable: name(own), condition, span: SPAN }, bound);
     const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
-    this.#elementsOf.set(made, toMany.collection);
+    this.#elementsOf.set(made, collection);
     return made;
+  }
+
+  #isRecord(variable: string, type: Type): Expr {
+    const left = this.#path('variable', variable, []);
+    const right = this.#random.chance(0.7) ? this.#literal(type) : (this.#request(type) ?? this.#literal(type));
+    return { kind: 'compare', op: '=', opSpan: SPAN, left, right, span: SPAN };
+  }
+
+  /** From a record that a path or the request names. */
+  #ancestors(bound: readonly Binding[]): { readonly path: Ancestors; readonly collection: string } | undefined {
+    const random = this.#random;
+    if (this.#chained.length === 0) return undefined;
+    const { collection, relation } = random.pick(this.#chained);
+    const type = `id:${collection}` as const;
+    const start = random.chance(0.15) ? this.#request(type) : this.#column(type, bound);
+    if (start?.kind !== 'path' || isQuery(start)) return undefined;
+    const isRecord = start.root === 'record' || start.root === 'next';
+    if (isRecord && start.steps.length === 1 && start.steps[0]!.name === 'id') return undefined;
+    const by = name(random.chance(0.2) ? `${relation}_id` : relation);
+    return { path: { kind: 'ancestors', path: start, by, span: SPAN }, collection };
   }
 
   /** Of a written record, often its own members, or a path on which the record itself might be met. */
@@ -618,6 +657,13 @@ function withPath(test: Expr, path: Path): Expr {
   if (test.kind === 'is null') return { ...test, operand: path };
   return test.kind === 'compare' ? { ...test, left: path } : test;
 }
+
+const chainedIn = ({ collections }: Catalog): readonly Chained[] =>
+  [...collections].flatMap(([collection, { relations }]) =>
+    [...relations.values()]
+      .filter((relation) => relation.kind === 'belongs_to' && relation.collection === collection)
+      .map((relation) => ({ collection, relation: relation.name })),
+  );
 
 const isQuery = (operand: Operand): boolean => operand.kind === 'path' && operand.root === 'query';
 const textOf = (value: string): Text => ({ kind: 'text', value, span: SPAN });

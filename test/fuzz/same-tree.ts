@@ -49,6 +49,8 @@ function plainOperand(operand: Operand): unknown {
       return ['now', operand.seconds];
     case 'param':
       return ['param', operand.name];
+    case 'ancestors':
+      return ['ancestors', plainOperand(operand.path), operand.by.name];
     case 'count':
       return [
         'count',
@@ -103,7 +105,7 @@ class Outline {
   #range({ scope, collection, steps, from, relation }: ToManyPath, variable: string): unknown {
     const start = this.#scope(scope);
     this.#elements.set(variable, this.#elements.size);
-    return [start, collection, steps.map(stepName), from, relation.name, this.#elements.get(variable)];
+    return [start, collection, steps.map(stepName), from, relation.kind, relation.name, this.#elements.get(variable)];
   }
 
   #scope(scope: Scope): unknown {

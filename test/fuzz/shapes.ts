@@ -146,6 +146,10 @@ function universe(): string[] {
         for (const path of ['', ' path', ' path?']) both(`${quantifier} ${relation} of ${scope}${path}`);
     }
   }
+  for (const quantifier of ['any', 'all', 'none']) {
+    for (const scope of ['record path', 'record path?', 'next path', 'next path?', 'variable', 'request'])
+      both(`${quantifier} ancestors of ${scope}`);
+  }
   both('changed');
   both('changed_only');
   return [...shapes].filter((shape) => !readAsOther(shape));

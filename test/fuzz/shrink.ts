@@ -27,7 +27,8 @@ function* simpler(expr: Expr): Generator<Expr> {
       if (expr.condition.kind !== 'truth') {
         for (const condition of [truth(true), truth(false), ...simpler(expr.condition)]) yield { ...expr, condition };
       }
-      for (const path of shorter(expr.path)) if (path.kind === 'path') yield { ...expr, path };
+      for (const path of shorter(expr.path))
+        if (path.kind === 'path' || path.kind === 'ancestors') yield { ...expr, path };
       return;
     case 'compare':
       for (const left of shorter(expr.left)) yield { ...expr, left };
@@ -46,6 +47,8 @@ function* shorter(operand: Operand): Generator<Operand> {
     for (const i of operand.items.keys()) yield { ...operand, items: operand.items.filter((_, j) => j !== i) };
   } else if (operand.kind === 'path' && operand.steps.length > 1) {
     yield { ...operand, steps: operand.steps.slice(1) };
+  } else if (operand.kind === 'ancestors') {
+    for (const path of shorter(operand.path)) if (path.kind === 'path') yield { ...operand, path };
   } else if (operand.kind === 'now' && operand.offset) {
     yield { kind: 'now', seconds: 0, span: SPAN };
   }

@@ -103,7 +103,7 @@ class Speller {
         return [...this.#operand(expr.operand), 'is', ...(expr.negated ? ['not'] : []), 'null'];
       case 'quantified': {
         const { quantifier, path, variable, condition } = expr;
-        return [quantifier, '(', this.#path(path), 'as', variable.name, ',', ...this.#expr(condition, 0), ')'];
+        return [quantifier, '(', ...this.#operand(path), 'as', variable.name, ',', ...this.#expr(condition, 0), ')'];
       }
       case 'call':
         return [expr.name.name, '(', ...this.#list(expr.args), ')'];
@@ -156,8 +156,10 @@ class Speller {
       case 'count': {
         const { path, variable, condition } = operand;
         const chosen = variable && condition ? ['as', variable.name, ',', ...this.#expr(condition, 0)] : [];
-        return ['count', '(', this.#path(path), ...chosen, ')'];
+        return ['count', '(', ...this.#operand(path), ...chosen, ')'];
       }
+      case 'ancestors':
+        return ['ancestors', '(', this.#path(operand.path), 'by', operand.by.name, ')'];
     }
   }
 

@@ -229,7 +229,13 @@ function randomData(
       if (relation.kind !== 'belongs_to') continue;
       const targets = ids.get(relation.collection)!;
       const unique = isUnique(catalog, name, relation) ? random.shuffled(targets) : undefined;
-      for (const row of made) {
+      const isChain = relation.collection === name && unique === undefined && random.chance(0.6);
+      for (const [i, row] of made.entries()) {
+        // Each below the one before, so that chains are longer than what counts of them.
+        if (isChain && i > 0 && random.chance(0.98)) {
+          row[relation.name] = own[i - 1]!;
+          continue;
+        }
         const absent = !relation.required && random.chance(0.25);
         row[relation.name] = absent ? null : unique ? (unique.pop() ?? null) : random.pick(targets);
       }

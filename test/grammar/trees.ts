@@ -1,6 +1,6 @@
 /** Random trees, as the parser would build them. */
 import fc from 'fast-check';
-import type { CompareOp, Expr, Name, Now, Operand, Path, Quantifier, Span } from '../../grammar/syntax.ts';
+import type { Ancestors, CompareOp, Expr, Name, Now, Operand, Path, Quantifier, Span } from '../../grammar/syntax.ts';
 import { COMPARE_OPS, RESERVED } from '../../grammar/tokens.ts';
 
 const span: Span = { start: 0, end: 0 };
@@ -52,9 +52,15 @@ const now: fc.Arbitrary<Now> = fc.oneof(
     }),
 );
 
+const ancestors: fc.Arbitrary<Ancestors> = fc
+  .tuple(path, fc.stringMatching(/^q[A-Za-z0-9_]{0,9}$/))
+  .map(([start, by]) => ({ kind: 'ancestors', path: start, by: { name: by, span }, span }));
+const elements = fc.oneof({ weight: 3, arbitrary: path }, { weight: 1, arbitrary: ancestors });
+
 const operand: fc.Arbitrary<Operand> = fc.oneof(
   path,
-  path.map((each) => ({ kind: 'count', path: each, span }) as const),
+  ancestors,
+  elements.map((each) => ({ kind: 'count', path: each, span }) as const),
   literal,
   now,
   fc.array(literal, { maxLength: 4 }).map((items) => ({ kind: 'list', items, span }) as const),
@@ -78,7 +84,7 @@ export const trees: fc.Arbitrary<Expr> = fc.letrec<{ expr: Expr }>((tie) => ({
       .tuple(fc.constantFrom('and', 'or'), fc.array(tie('expr'), { minLength: 2, maxLength: 3 }))
       .map(([kind, items]) => ({ kind, items, span }) as const),
     fc
-      .tuple(fc.constantFrom<Quantifier>('any', 'all', 'none'), path, name(true), tie('expr'))
+      .tuple(fc.constantFrom<Quantifier>('any', 'all', 'none'), elements, name(true), tie('expr'))
       .map(
         ([quantifier, each, variable, condition]) =>
           ({ kind: 'quantified', quantifier, path: each, variable, condition, span }) as const,

@@ -4,6 +4,7 @@
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import type {
+  AncestorRelation,
   Checked,
   CheckedCompare,
   CheckedOperand,
@@ -106,11 +107,12 @@ function quantified({ quantifier, path, variable, condition }: CheckedQuantified
   const start = walk(placeOf(path.scope, world), path.steps, world);
   if (start === undefined) return undefined;
   const elements = elementsOf(start, path, world);
-  const holds = (row: Row): Truth =>
-    truthOf(condition, {
-      ...world,
-      variables: new Map(world.variables).set(variable, { row, isWritten: false }),
-    });
+  if (elements === undefined) return undefined;
+  const holds = (row: Element): Truth => {
+    if (row === UNKNOWN) return undefined;
+    const variables = new Map(world.variables).set(variable, { row, isWritten: false });
+    return truthOf(condition, { ...world, variables });
+  };
   switch (quantifier) {
     case 'any':
       return any(elements, holds);
@@ -121,24 +123,46 @@ function quantified({ quantifier, path, variable, condition }: CheckedQuantified
   }
 }
 
-function elementsOf({ row, isWritten }: Place, path: ToManyOf, { related }: World): readonly Row[] {
+function elementsOf({ row, isWritten }: Place, path: ToManyOf, { related }: World): readonly Element[] | undefined {
+  if (path.relation.kind === 'ancestors') return chainOf(row, path.relation, related);
   if (!isWritten || path.relation.kind === 'has_many')
     return related.many(path.from, path.relation.name, String(row.id));
   const members = (own(row, path.relation.name) ?? []) as readonly string[];
   return members.map((id) => related.one(path.relation.collection, id)).filter((member) => member !== undefined);
 }
 
+/** An element of which nothing is known but that it is there. */
+const UNKNOWN = Symbol('unknown');
+type Element = Row | typeof UNKNOWN;
+
 interface ToManyOf {
   readonly from: string;
-  readonly relation: HasMany | ManyToMany;
+  readonly relation: HasMany | ManyToMany | AncestorRelation;
+}
+
+/** The record and those above it, 32 of them at most. */
+function chainOf(first: Row, { collection, via }: AncestorRelation, related: Related): readonly Element[] | undefined {
+  const chain: Row[] = [];
+  let next = related.one(collection, String(own(first, 'id')));
+  while (next !== undefined && !chain.some(({ id }) => id === next!.id)) {
+    if (chain.length === 32) return [...chain, UNKNOWN];
+    chain.push(next);
+    const above = own(next, via.name);
+    next = above === undefined ? undefined : related.one(collection, String(above));
+  }
+  // An id that the request holds may be nobody's.
+  return chain.length === 0 ? undefined : chain;
 }
 
 /** Of what is not known, nothing counts. */
 function counted({ path, variable, condition }: CountOperand, world: Bound): number | undefined {
   const start = walk(placeOf(path.scope, world), path.steps, world);
   if (start === undefined) return undefined;
+  const elements = elementsOf(start, path, world);
+  if (elements === undefined) return undefined;
   let count = 0;
-  for (const row of elementsOf(start, path, world)) {
+  for (const row of elements) {
+    if (row === UNKNOWN) return undefined;
     const variables = new Map(world.variables).set(variable, { row, isWritten: false });
     if (truthOf(condition, { ...world, variables }) === true) count++;
   }

@@ -2,7 +2,18 @@
  * What a tree of names means, by the definition of the language: every path followed in the catalog, every literal and request value read as the type of its
  * other side. It shares no code with the parser and the checker, so that a difference between the two is a fault of one of them.
  */
-import type { Call, Compare, Count, Expr, IsNull, List, Operand, Path, Quantified } from '../../grammar/syntax.ts';
+import type {
+  Ancestors,
+  Call,
+  Compare,
+  Count,
+  Expr,
+  IsNull,
+  List,
+  Operand,
+  Path,
+  Quantified,
+} from '../../grammar/syntax.ts';
 import type {
   Action,
   Catalog,
@@ -112,7 +123,9 @@ class Reader {
   #counted({ path, variable, condition }: Count, elements: Elements): CountOperand {
     const range = this.#toMany(path, elements);
     const [unique, inner] = this.#bind(variable?.name ?? 'element', range, elements);
-    const nullable = range.scope.kind === 'request' || range.steps.some(({ relation }) => isOptional(relation));
+    const isCut = range.relation.kind === 'ancestors';
+    const nullable =
+      isCut || range.scope.kind === 'request' || range.steps.some(({ relation }) => isOptional(relation));
     const each: Checked = condition ? this.expr(condition, inner) : { kind: 'const', value: true, span: SPAN };
     return { kind: 'count', path: range, variable: unique, condition: each, type: 'int', nullable, span: SPAN };
   }
@@ -144,10 +157,28 @@ class Reader {
     return [unique, new Map(elements).set(name, { unique, collection })];
   }
 
-  #toMany(path: Path, elements: Elements): ToManyPath {
+  #toMany(path: Path | Ancestors, elements: Elements): ToManyPath {
+    if (path.kind === 'ancestors') return this.#above(path, elements);
     const named = this.#named(path, elements);
     if (named.kind !== 'to many') throw new Misfit('elements of what is one');
     return named.path;
+  }
+
+  #above({ path, by }: Ancestors, elements: Elements): ToManyPath {
+    const named = this.#named(path, elements);
+    const operand = named.kind === 'value' ? named.operand : undefined;
+    if (operand === undefined || typeof operand.type !== 'object') throw new Misfit('ancestors of what is no record');
+    const { id: collection } = operand.type;
+    const { relations } = this.#collection(collection);
+    const via = relations.get(by.name) ?? ownerOf(relations, by.name);
+    if (via?.kind !== 'belongs_to' || via.collection !== collection) throw new Misfit(`no ${by.name} of its own kind`);
+    const relation = { kind: 'ancestors', name: via.name, collection, via } as const;
+    const start = { steps: [], from: collection, relation, span: SPAN } as const;
+    if (operand.kind === 'request') return { ...start, scope: { kind: 'request', operand }, collection };
+    const { column, steps } = operand;
+    // The belongs_to at the end of a path is one more step to the record itself.
+    const last = column.kind === 'belongs_to' ? [{ from: endOf(operand), relation: column.relation }] : [];
+    return { ...start, scope: operand.scope, collection: operand.collection, steps: [...steps, ...last] };
   }
 
   // -------------------------------------------------------------- comparisons
@@ -231,6 +262,8 @@ class Reader {
         return { kind: 'now', seconds: operand.seconds, type: 'datetime', span: SPAN };
       case 'count':
         return this.#counted(operand, elements);
+      case 'ancestors':
+        throw new Misfit('many where one is meant');
       case 'list':
         throw new Misfit('a list where a value is meant');
       case 'param':
@@ -341,6 +374,8 @@ class Reader {
 function ownerOf(relations: ReadonlyMap<string, CatalogRelation>, name: string): CatalogRelation | undefined {
   return [...relations.values()].find((relation) => relation.kind === 'belongs_to' && `${relation.name}_id` === name);
 }
+
+const endOf = ({ steps, collection }: ColumnOperand): string => steps.at(-1)?.relation.collection ?? collection;
 
 const isOptional = (relation: CatalogRelation): boolean =>
   relation.kind === 'has_one' || (relation.kind === 'belongs_to' && !relation.required);

@@ -65,6 +65,7 @@ const COLLECTIONS: readonly CatalogCollection[] = [
       hasMany('memberships', 'memberships', 'team'),
       belongsTo('lead', 'users'),
       belongsTo('founder', 'users'),
+      belongsTo('parent', 'teams'),
     ],
   }),
   collection('memberships', {

@@ -5,6 +5,7 @@
  */
 
 import type { Span } from '../../../grammar/syntax.ts';
+import { type AncestorRows, ancestorsOf } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
 import { readJson, readText } from '../scalar-types.ts';
@@ -16,6 +17,7 @@ import {
   type ColumnOperand,
   type CountOperand,
   type Member,
+  MOST_ANCESTORS,
   own,
   type Policy,
   type PolicyRequest,
@@ -174,11 +176,13 @@ class Evaluation {
   ): Omit<Clause, 'text'> {
     const at = this.#walk(path, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
-    const rows = this.#elements(at, path);
-    const parts = rows.map((row) => ({
+    const { rows, goesOn } = this.#elements(at, path);
+    if (path.relation.kind === 'ancestors' && rows.length === 0) return { value: undefined, absent: NOBODY, parts: [] };
+    const asked = rows.map((row) => ({
       ...this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })),
       element: `${path.relation.name} ${own(row, 'id')}`,
     }));
+    const parts = goesOn ? [...asked, unknownBeyond(this.#text(path.span))] : asked;
     if (quantifier === 'all') return { value: kleene('and', parts), parts };
     const some = kleene('or', parts);
     return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
@@ -194,11 +198,14 @@ class Evaluation {
     return before.length !== held.length || !before.every((id) => held.includes(id));
   }
 
-  #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): readonly Row[] {
+  #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): AncestorRows {
     const { related } = this.#situation;
-    if (!isWritten || relation.kind === 'has_many') return related.many(from, relation.name, own(row, 'id') as string);
+    if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
+    if (!isWritten || relation.kind === 'has_many')
+      return { rows: related.many(from, relation.name, own(row, 'id') as string), goesOn: false };
     const members = (own(row, relation.name) ?? []) as readonly string[];
-    return members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
+    const rows = members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
+    return { rows, goesOn: false };
   }
 
   // -------------------------------------------------------------- values
@@ -239,7 +246,10 @@ class Evaluation {
     if ('absent' in at) return at;
     const meets = (row: Row): boolean =>
       this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })).value === true;
-    return { value: this.#elements(at, path).filter(meets).length };
+    const { rows, goesOn } = this.#elements(at, path);
+    if (path.relation.kind === 'ancestors' && rows.length === 0) return { absent: NOBODY };
+    if (goesOn) return { absent: beyondOf(this.#text(path.span)) };
+    return { value: rows.filter(meets).length };
   }
 
   #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
@@ -310,6 +320,11 @@ class Evaluation {
     return value === undefined ? { absent: `${shown} cannot be read as ${kind}` } : { value };
   }
 }
+
+const NOBODY = 'there is no such record';
+/** Of those ancestors nothing is known, so they are one more element, for which the condition is unknown. */
+const unknownBeyond = (text: string): Clause => ({ text, value: undefined, absent: beyondOf(text), parts: [] });
+const beyondOf = (text: string): string => `\`${text}\` goes on beyond ${MOST_ANCESTORS} records`;
 
 function kleene(kind: 'and' | 'or', parts: readonly Clause[]): ThreeValued {
   const settling = kind === 'or';

@@ -27,6 +27,7 @@ export interface PolicyNeeds {
 
 interface Node {
   readonly relation: string;
+  readonly isFollowed: boolean;
   readonly children: Map<string, Node>;
 }
 interface Requested {
@@ -39,7 +40,7 @@ interface NeedsPlace {
   readonly variables: ReadonlyMap<string, Node>;
 }
 
-const nodeOf = (relation: string): Node => ({ relation, children: new Map() });
+const nodeOf = (relation: string, isFollowed = false): Node => ({ relation, isFollowed, children: new Map() });
 
 export function policyNeedsOf(checked: Checked): PolicyNeeds {
   const place: NeedsPlace = { root: nodeOf(''), requested: new Map(), variables: new Map() };
@@ -49,7 +50,11 @@ export function policyNeedsOf(checked: Checked): PolicyNeeds {
 }
 
 const toNeeds = ({ children }: Node): readonly Need[] =>
-  [...children.values()].map((child) => ({ relation: child.relation, needs: toNeeds(child) }));
+  [...children.values()].map((child) => ({
+    relation: child.relation,
+    ...(child.isFollowed && { isFollowed: true }),
+    needs: toNeeds(child),
+  }));
 
 function nodeOfScope(scope: Scope, { root, requested, variables }: NeedsPlace): Node {
   switch (scope.kind) {
@@ -78,6 +83,14 @@ function walk(from: Node, relations: readonly string[]): Node {
   return node;
 }
 
+/** The records reached by following the relation, the first included. */
+function above(from: Node, relation: string): Node {
+  const key = `by ${relation}`;
+  const known = from.children.get(key) ?? nodeOf(relation, true);
+  from.children.set(key, known);
+  return known;
+}
+
 function collect(checked: Checked, place: NeedsPlace): void {
   for (const operand of operandsOf(checked)) collectOperand(operand, place);
   if (checked.kind === 'changed') collectChanged(checked, place);
@@ -86,8 +99,10 @@ function collect(checked: Checked, place: NeedsPlace): void {
 }
 
 function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: NeedsPlace): void {
-  const names = [...path.steps.map(({ relation }) => relation.name), path.relation.name];
-  const element = walk(nodeOfScope(path.scope, place), names);
+  const { scope, steps, relation } = path;
+  const names = steps.map((step) => step.relation.name);
+  const owner = walk(nodeOfScope(scope, place), names);
+  const element = relation.kind === 'ancestors' ? above(owner, relation.name) : walk(owner, [relation.name]);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
 }
 

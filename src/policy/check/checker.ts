@@ -8,6 +8,7 @@ import type {
   Call,
   Compare,
   Count,
+  Elements,
   Expr,
   IsNull,
   Name,
@@ -19,6 +20,7 @@ import type {
 import { equalityOf } from '../operators.ts';
 import type { ValueType } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
+import { ancestorsOf } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
@@ -201,6 +203,10 @@ class Checker {
 
   #pathOnly(operand: Operand): Path | undefined {
     if (operand.kind === 'path') return operand;
+    if (operand.kind === 'ancestors') {
+      const message = 'ancestors are never null; test the path that they begin at';
+      return this.#fault({ code: 'null_of_list', message, span: operand.span });
+    }
     if (operand.kind === 'count') {
       const message = 'a count is absent only where a step before its relation is; expected `is null` of that step';
       return this.#fault({ code: 'null_of_count', message, span: operand.span });
@@ -239,6 +245,7 @@ class Checker {
         { kind: 'compare', op: equalityOf(true), opSpan: span, left: operand, right: truth, span },
         variables,
       );
+    if (operand.kind === 'ancestors') return this.#fault(this.#notBool(operand, true));
     if (operand.kind !== 'path') {
       this.#fault({
         code: 'condition_expected',
@@ -262,7 +269,7 @@ class Checker {
     return undefined;
   }
 
-  #notBool({ span }: Path, toMany: boolean): CheckIssue {
+  #notBool({ span }: Elements, toMany: boolean): CheckIssue {
     const path = this.#context.text.slice(span.start, span.end);
     const replacement = toMany ? `any(${path} as x, true)` : `${path} is not null`;
     const message = `\`${path}\` is not a bool, so it is not a condition by itself; expected a comparison, such as \`${replacement}\``;
@@ -298,7 +305,7 @@ class Checker {
       path: toMany,
       variable: unique,
       type: 'int',
-      nullable: mayBeAbsent(toMany),
+      nullable: mayBeAbsent(toMany) || toMany.relation.kind === 'ancestors',
       span,
     } as const;
     if (variable === undefined || condition === undefined)
@@ -308,7 +315,9 @@ class Checker {
     return inner && { ...operand, condition: inner };
   }
 
-  #toMany(path: Path, variables: Variables) {
+  #toMany(path: Elements, variables: Variables) {
+    if (path.kind === 'ancestors')
+      return this.#broken.has(path.path) ? undefined : ancestorsOf(path, this.#place(variables))?.path;
     const named = resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
     if (named.kind === 'to many' && named.used === path.steps.length) return named.path;

@@ -327,9 +327,26 @@ function comparedWithNull({ expr, left, right, at }: Pair): CheckIssue {
   return { ...given, fix: { span: expr.span, replacement: `${textAt(at, other.span)} ${test}` } };
 }
 
+/** `ancestors(…) contains x`, `x in ancestors(…)`, `ancestors(…) = x`. */
+function comparedAncestors({ expr, left, right, at }: Pair, bare: Side): CheckIssue {
+  const chain = textAt(at, bare.span);
+  const wanted = OPERATORS[expr.op].negative ? 'none' : 'any';
+  const message = `ancestors are many records; expected \`${wanted}(${chain} as x, …)\``;
+  const given = { code: 'to_many_compared', message, span: bare.span, suggestion: wanted };
+  const other = bare === left ? right : left;
+  const name = ['x', 'y', 'z', 'x1', 'x2', 'x3'].find((each) => !at.variables.has(each));
+  const { family, sides } = OPERATORS[expr.op];
+  const asksForOne = sides === 'holder' || family === 'list' || family === 'equality';
+  if (!asksForOne || name === undefined || !isScalar(other)) return given;
+  const replacement = `${wanted}(${chain} as ${name}, ${name} ${equalityOf(true)} ${textAt(at, other.span)})`;
+  return { ...given, fix: { span: expr.span, replacement } };
+}
+
 /** `@record.tags = x`, `@record.team.memberships.user = x`, `x in @record.tags`. */
-function bareToMany({ expr, left, right, at }: Pair, bare: Extract<Side, { kind: 'to many' }>): CheckIssue {
+function bareToMany(pair: Pair, bare: Extract<Side, { kind: 'to many' }>): CheckIssue {
+  const { expr, left, right, at } = pair;
   const { path, relation } = bare;
+  if (path.kind === 'ancestors') return comparedAncestors(pair, bare);
   const relationText = textAt(at, { start: path.span.start, end: relation.path.span.end });
   const rest = at.text.slice(relation.path.span.end, path.span.end);
   const wanted = OPERATORS[expr.op].negative ? 'all' : 'any';

@@ -4,9 +4,10 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
-import type { Catalog, CheckedOperand, ColumnOperand, NamedCondition, Parameter } from '../types.ts';
+import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
 import { readLiteral } from './literals.ts';
-import type { BoundParameter, CheckIssue, Place, RecordStart } from './place.ts';
+import type { BoundParameter, CheckIssue, Place } from './place.ts';
+import { recordStart } from './record-start.ts';
 import { resolve } from './resolve.ts';
 import { sizeOf } from './size.ts';
 
@@ -142,6 +143,8 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
       return place.fault(unfit(parameter, 'a count', argument));
     case 'param':
       return place.fault(unfit(parameter, 'a param', argument));
+    case 'ancestors':
+      return place.fault(unfit(parameter, 'many records', argument));
     case 'list':
     case 'null':
       return place.fault(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));
@@ -171,23 +174,8 @@ function bindPath(
 }
 
 function withRecord(operand: CheckedOperand, names: number): BoundParameter {
-  const record = typeof operand.type === 'object' ? recordStart(operand) : undefined;
+  const record = recordStart(operand);
   return { kind: 'parameter', operand, names, ...(record && { record }) };
-}
-
-/** The record whose id the operand is. */
-function recordStart(operand: CheckedOperand): RecordStart | undefined {
-  if (operand.kind === 'column') return recordOfColumn(operand);
-  if (operand.kind !== 'request' || typeof operand.type !== 'object') return undefined;
-  const { id } = operand.type;
-  return { scope: { kind: 'request', operand }, collection: id, steps: [], at: id, nullable: true };
-}
-
-function recordOfColumn({ scope, collection, steps, column, nullable }: ColumnOperand): RecordStart {
-  const from = steps.at(-1)?.relation.collection ?? collection;
-  if (column.kind !== 'belongs_to') return { scope, collection, steps, at: from, nullable };
-  const { relation } = column;
-  return { scope, collection, steps: [...steps, { from, relation }], at: relation.collection, nullable };
 }
 
 /** An int is a float; nothing else is converted. */

@@ -104,7 +104,7 @@ function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolea
 }
 
 function ofQuantified({ quantifier, path, condition }: CheckedQuantified): Outcomes {
-  const absent = mayBeAbsent(path) ? CAN_BE_UNKNOWN : 0;
+  const absent = mayBeAbsent(path) || path.relation.kind === 'ancestors' ? CAN_BE_UNKNOWN : 0;
   const inner = outcomes(condition);
   switch (quantifier) {
     case 'any':

@@ -1,5 +1,6 @@
-import type { Compare, Count, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type { Compare, Count, Elements, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import type { CheckedOperand, CountOperand, RequestOperand } from '../types.ts';
+import { ancestorsOf } from './ancestors.ts';
 import type { Literal } from './literals.ts';
 import { paramOf } from './params.ts';
 import type { Place, QueryName, ToMany } from './place.ts';
@@ -20,7 +21,7 @@ export type Side =
   | { readonly kind: 'literal'; readonly literal: Literal; readonly span: Span }
   | { readonly kind: 'list'; readonly list: List; readonly span: Span }
   | { readonly kind: 'null'; readonly literal: Null; readonly span: Span }
-  | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Path; readonly span: Span };
+  | { readonly kind: 'to many'; readonly relation: ToMany; readonly path: Elements; readonly span: Span };
 export type ScalarSide = Extract<Side, { kind: 'fixed' | 'query' | 'literal' }>;
 
 export interface Pair {
@@ -46,6 +47,10 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
     case 'count': {
       const count = at.count(operand);
       return count && { kind: 'fixed', operand: count, span };
+    }
+    case 'ancestors': {
+      const relation = ancestorsOf(operand, at);
+      return relation && { kind: 'to many', relation, path: operand, span };
     }
     case 'path':
       return pathSide(operand, at);
@@ -78,5 +83,5 @@ function pathSide(path: Path, at: Comparing): Side | undefined {
 export const isScalar = (side: Side): side is ScalarSide =>
   side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
 export const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
-  relation.used === path.steps.length;
+  path.kind === 'path' && relation.used === path.steps.length;
 export const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);

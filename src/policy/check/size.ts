@@ -1,16 +1,19 @@
 /** How large an expression is once its named conditions are expanded. */
 import { LIMITS } from '../../../grammar/limits.ts';
-import type { Expr, Operand } from '../../../grammar/syntax.ts';
+import type { Elements, Expr, Operand } from '../../../grammar/syntax.ts';
 import type { Catalog, Size } from '../types.ts';
 
 const LEAF: Size = { comparisons: 1, elements: 0, levels: 0 };
 const deeper = (size: Size, by = 1): Size => ({ ...size, levels: size.levels + by });
 const NO_SIZE: Size = { comparisons: 0, elements: 0, levels: 0 };
 
+const elementsSize = ({ kind }: Elements): Size => (kind === 'ancestors' ? deeper(NO_SIZE) : NO_SIZE);
+
 function sideSize(operand: Operand, catalog: Catalog): Size {
   if (operand.kind === 'list') return { ...NO_SIZE, elements: operand.items.length };
-  if (operand.kind !== 'count') return NO_SIZE;
-  return operand.condition === undefined ? deeper(NO_SIZE) : deeper(sizeOf(operand.condition, catalog));
+  if (operand.kind !== 'count') return operand.kind === 'ancestors' ? elementsSize(operand) : NO_SIZE;
+  const condition = operand.condition === undefined ? NO_SIZE : sizeOf(operand.condition, catalog);
+  return deeper(together(elementsSize(operand.path), condition));
 }
 
 /** A call counts as its body, which was measured before. */
@@ -22,7 +25,7 @@ export function sizeOf(expr: Expr, catalog: Catalog): Size {
     case 'not':
       return deeper(sizeOf(expr.item, catalog));
     case 'quantified':
-      return deeper(sizeOf(expr.condition, catalog));
+      return deeper(together(elementsSize(expr.path), sizeOf(expr.condition, catalog)));
     case 'compare':
       return [sideSize(expr.left, catalog), sideSize(expr.right, catalog)].reduce(together, LEAF);
     case 'call':

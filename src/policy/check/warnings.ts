@@ -203,7 +203,8 @@ class Review {
   #quantified(quantified: CheckedQuantified, around: Surroundings): void {
     const { quantifier, path, condition, span } = quantified;
     const relation = this.#slice(path.span);
-    if (quantifier === 'all' && !around.negated && !around.inhabited.has(relationKey(quantified))) {
+    const canBeEmpty = path.relation.kind !== 'ancestors';
+    if (quantifier === 'all' && canBeEmpty && !around.negated && !around.inhabited.has(relationKey(quantified))) {
       const replacement = `(any(${relation} as ${freeName(this.#text)}, true) and ${this.#slice(span)})`;
       const message = `\`all\` is true for an empty \`${relation}\`; write \`${replacement}\` to require at least one`;
       this.#warn({
@@ -264,7 +265,7 @@ const isEmptyText = ({ right }: CheckedCompare): boolean => right.kind === 'lite
 const identical = ({ left, right }: CheckedCompare): boolean => identity(left) === identity(right);
 
 const relationKey = ({ path }: CheckedQuantified): string =>
-  JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.name]);
+  JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.kind, path.relation.name]);
 
 function beside(items: readonly Checked[], around: Surroundings): Surroundings {
   const nullTests = items.filter((item): item is CheckedIsNull => item.kind === 'is null');

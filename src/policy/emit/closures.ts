@@ -15,7 +15,7 @@ import { isMember, OPERATORS, type Operator } from '../operators.ts';
 import { own, type Related, type Row } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
-import { isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 interface Frame {
   readonly record: Row;
@@ -204,7 +204,9 @@ function existsClosure(exists: Exists): Closure {
     frame.bound[id] = row;
     return condition(frame);
   };
-  if (!isToOne(exists)) return (frame) => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
+  const some = (frame: Frame): boolean => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
+  if (exists.beyond) return (frame) => goesOn(exists, frame.related, key(frame)) || some(frame);
+  if (!isToOne(exists)) return some;
   return (frame) => {
     const row = oneOf(exists, frame.related, key(frame));
     return row !== undefined && meets(frame, row);

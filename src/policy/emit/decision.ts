@@ -1,6 +1,6 @@
 /** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
 import type { Exists } from '../condition.ts';
-import type { Related, Row } from '../types.ts';
+import { type AncestorRelation, MOST_ANCESTORS, own, type Related, type Row } from '../types.ts';
 import type { Scalar } from '../values.ts';
 
 /** Reads `next` only where the condition names the resulting record. */
@@ -26,9 +26,35 @@ export function oneOf({ relation, from, by }: Exists, related: Related, key: unk
 
 export function manyOf({ relation, from, by }: Exists, related: Related, key: unknown): readonly Row[] {
   if (key === null || key === undefined) return [];
+  if (relation.kind === 'ancestors') return ancestorsOf(relation, related, key).rows;
   if (by === 'owner') return related.many(from, relation.name, key as string);
   const rows = (key as readonly string[]).map((id) => related.one(relation.collection, id));
   return rows.filter((row) => row !== undefined);
+}
+
+/** Whether there are more ancestors than count. */
+export function goesOn({ relation }: Exists, related: Related, key: unknown): boolean {
+  return relation.kind === 'ancestors' && ancestorsOf(relation, related, key).goesOn;
+}
+
+export interface AncestorRows {
+  readonly rows: readonly Row[];
+  readonly goesOn: boolean;
+}
+
+/** The record `first` and those above it, up to the last that counts or to the one that was met before. */
+export function ancestorsOf({ collection, via }: AncestorRelation, related: Related, first: unknown): AncestorRows {
+  const rows: Row[] = [];
+  const met = new Set<unknown>();
+  for (let id = first; typeof id === 'string' && !met.has(id); ) {
+    if (rows.length === MOST_ANCESTORS) return { rows, goesOn: true };
+    const row = related.one(collection, id);
+    if (row === undefined) break;
+    rows.push(row);
+    met.add(id);
+    id = own(row, via.name);
+  }
+  return { rows, goesOn: false };
 }
 
 export const isToOne = ({ relation }: Exists): boolean => relation.kind === 'belongs_to' || relation.kind === 'has_one';

@@ -15,7 +15,7 @@ import {
 import { isMember, OPERATORS, rank } from '../operators.ts';
 import { own } from '../types.ts';
 import type { Scalar } from '../values.ts';
-import { isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */
 export function javascript(cond: Condition): Predicate {
@@ -28,8 +28,10 @@ export function javascript(cond: Condition): Predicate {
 
 function compileCode(cond: Condition): Predicate {
   const { code, constants } = writeCode(cond);
-  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', code) as (...given: unknown[]) => Predicate;
-  return make(constants, own, rank, oneOf, manyOf);
+  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'goesOn', code) as (
+    ...given: unknown[]
+  ) => Predicate;
+  return make(constants, own, rank, oneOf, manyOf, goesOn);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */
@@ -77,7 +79,9 @@ class CodeWriter {
   #exists(exists: Exists): string {
     const row = rowName(exists.source);
     const found = `(${this.#constant(exists)}, related, ${this.#operand(exists.key)})`;
-    if (!isToOne(exists)) return `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
+    const some = (): string => `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
+    if (exists.beyond) return `(goesOn${found} || ${some()})`;
+    if (!isToOne(exists)) return some();
     this.walked.push(row);
     return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;
   }

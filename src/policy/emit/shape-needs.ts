@@ -5,6 +5,7 @@ import type { Need, NeedsBy } from '../types.ts';
 
 /** Before the request has filled the slots that hold the ids. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
+/** By the name of the relation, with `by ` before it where it is followed. */
 type Branch = Map<string, Branch>;
 interface SlotRoot {
   readonly collection: string;
@@ -35,7 +36,7 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
     invariant(branch !== undefined, 'a row is bound before it is walked from');
     if (node.key.kind === 'slot' && node.walk.length === 0)
       requested.get(`${node.key.slot} ${node.from}`)!.isRead = true;
-    for (const relation of node.walk) {
+    for (const relation of stepsOf(node)) {
       const known: Branch = branch.get(relation) ?? new Map();
       branch.set(relation, known);
       branch = known;
@@ -48,5 +49,15 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
   return { record: listed(record), next: listed(next), requested: roots };
 }
 
+const FOLLOWED = 'by ';
+
+const stepsOf = ({ walk, relation }: Exists): readonly string[] =>
+  relation.kind === 'ancestors' ? [...walk.slice(0, -1), FOLLOWED + relation.name] : walk;
+
 const listed = (branch: Branch): readonly Need[] =>
-  [...branch].map(([relation, needs]) => ({ relation, needs: listed(needs) }));
+  [...branch].map(([step, inner]) => {
+    const needs = listed(inner);
+    return step.startsWith(FOLLOWED)
+      ? { relation: step.slice(FOLLOWED.length), isFollowed: true, needs }
+      : { relation: step, needs };
+  });

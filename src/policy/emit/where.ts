@@ -22,6 +22,7 @@ import {
 } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
+import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 
@@ -64,6 +65,9 @@ function filled(place: Param, values: readonly unknown[]): Param {
   return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
 }
 
+/** The place of the last ancestor that counts. */
+const LAST = raw(String(MOST_ANCESTORS));
+
 /** How the columns of a bound row are named. */
 type Naming = (column: string) => Sql;
 
@@ -74,6 +78,8 @@ class Printer {
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
   #rows = 0;
+  /** Records whose ids the request holds. */
+  readonly #requested = new Set<number>();
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
 
@@ -104,6 +110,9 @@ class Printer {
   }
 
   #exists(cond: Exists, underOr: boolean): Sql {
+    const { relation } = cond;
+    if (relation.kind === 'ancestors')
+      return isHoistable(cond) && !this.#isOfRequest(cond) ? this.#below(cond, relation) : this.#above(cond, relation);
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#keyList(cond, keyList);
     if (!underOr) return this.#semiJoin(cond);
@@ -150,8 +159,80 @@ class Printer {
     return sql`${this.#key(exists)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
   }
 
+  // -------------------------------------------------------------- ancestors
+
+  /** One row is outside, so its chain is the shorter way. */
+  #isOfRequest({ key }: Exists): boolean {
+    return key.kind === 'column' && this.#requested.has(key.source.id);
+  }
+
+  /** Some ancestor meets the condition: the chain of the row outside, a look-up a step. */
+  #above(exists: Exists, relation: AncestorRelation): Sql {
+    const { chain, from, conditions } = this.#chainOf(exists, relation, true);
+    const met = join(conditions, ' AND ');
+    const goesOn = sql`cardinality("path") = ${LAST} AND "next" <> ALL("path")`;
+    const isMet = exists.condition.kind === 'const' && exists.condition.value;
+    const where = exists.beyond ? (exists.condition.kind === 'const' ? goesOn : sql`(${goesOn} OR ${met})`) : met;
+    const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
+    return sql`${word} (${chain} SELECT 1 FROM ${from}${isMet ? empty : sql` WHERE ${where}`} OFFSET 0)`;
+  }
+
+  /** The ids of the records below those that meet the condition, found once: then an index serves the row outside. */
+  #below(exists: Exists, { via }: AncestorRelation): Sql {
+    const key = this.#key(exists);
+    const row = `${this.#alias}_${++this.#rows}`;
+    const [below, under] = [ident(`${row}.below`), ident(`${row}.under`)];
+    const table = ident(exists.target.table);
+    this.#naming.set(exists.source.id, (column) => ident(row, column));
+    this.#aliases.set(exists.source.id, row);
+    const where = join(this.#conditions(exists), ' AND ');
+    const first = sql`SELECT ${ident(row, 'id')}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
+    const { isSeen, up } = this.#step(exists, via, `${row}.under`);
+    const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${join([sql`${up} = ${below}."id"`, ...isSeen], ' AND ')}`;
+    const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE "place" < ${LAST})`;
+    return sql`${key} = ANY(ARRAY(${all} SELECT "id" FROM ${below}))`;
+  }
+
+  /** A row of a chain: what lets the caller see it, and the id of the one above it. */
+  #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly up: Sql } {
+    const up = ident(alias, via.column);
+    if (guard === undefined) return { isSeen: [], up };
+    const visibility = this.#sight();
+    const records = visibility.records(guard.collection);
+    const isSeen =
+      records.verdict === 'allow' ? [] : [records.verdict === 'deny' ? raw('FALSE') : records.where(alias)];
+    const member = visibility.member(guard.collection, via.name);
+    if (member === undefined || member.verdict === 'allow') return { isSeen, up };
+    const rule = member.verdict === 'deny' ? raw('FALSE') : member.where(alias);
+    return { isSeen, up: sql`CASE WHEN ${rule} THEN ${up} END` };
+  }
+
+  #chainOf(exists: Exists, { via }: AncestorRelation, underOr: boolean) {
+    const key = this.#key(exists);
+    const row = `${this.#alias}_${++this.#rows}`;
+    const [name, step] = [ident(`${row}.chain`), ident(`${row}.step`)];
+    const table = ident(exists.target.table);
+    const { isSeen, up } = this.#step(exists, via, `${row}.step`);
+    this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
+    const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...isSeen], ' AND ');
+    const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
+    const next = sql`SELECT ${step}."id", ${up}, "path" || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(raw('"next"'))}`;
+    const goesOn = sql`cardinality("path") < ${LAST} AND "next" <> ALL("path")`;
+    const chain = sql`WITH RECURSIVE ${name} ("id", "next", "path") AS (${first} UNION ALL ${next} WHERE ${goesOn})`;
+    const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${ident(row, 'id')} = ${name}."id"`;
+    const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
+    // What the caller may not read is not in the chain.
+    const { guard: _, ...seen } = exists;
+    return { chain, from, conditions: this.#conditions(seen, underOr) };
+  }
+
   /** Stops where further counting cannot change the result. */
   #count({ exists, limit }: CountRef): Sql {
+    if (exists.relation.kind === 'ancestors') {
+      const { chain, from, conditions } = this.#chainOf(exists, exists.relation, false);
+      const where = conditions.length > 0 ? sql` WHERE ${join(conditions, ' AND ')}` : empty;
+      return sql`(${chain} SELECT count(*) FROM ${from}${where})`;
+    }
     const { from, link } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
@@ -178,13 +259,13 @@ class Printer {
     return sql`${this.#column(outer)} = ANY(ARRAY(SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}))`;
   }
 
-  #conditions({ condition, source, guard }: Exists): readonly Sql[] {
+  #conditions({ condition, source, guard }: Exists, underOr = false): readonly Sql[] {
     const guards = guard === undefined ? [] : this.#guards(guard, source);
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;
     const items = condition.kind === 'and' ? condition.items : [condition];
-    const printed = items.map((item) => this.#part(item, false));
+    const printed = items.map((item) => this.#part(item, underOr));
     this.#nearest = around;
     return [...guards, ...printed];
   }
@@ -203,7 +284,8 @@ class Printer {
   }
 
   /** The rows that `exists` ranges over, and the column of theirs that equals its key. */
-  #rowsOf({ source, relation, target, condition, by, guard }: Exists): { readonly from: Sql; readonly link: Sql } {
+  #rowsOf({ source, relation, target, condition, by, key, guard }: Exists): { readonly from: Sql; readonly link: Sql } {
+    if (by === 'id' && key.kind === 'slot') this.#requested.add(source.id);
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
     const from = sql`${ident(target.table)} AS ${ident(row)}`;
@@ -212,7 +294,8 @@ class Printer {
     if (by !== 'owner') return { from, link: columns('id') };
     switch (relation.kind) {
       case 'belongs_to':
-        invariant(false, 'a belongs_to is found by the id that it holds');
+      case 'ancestors':
+        invariant(false, 'a belongs_to, and a chain of them, is found by the id that it holds');
         break;
       case 'has_one':
       case 'has_many':
@@ -363,7 +446,7 @@ function isSelective(cond: Condition): boolean {
     case 'or':
       return cond.items.every(isSelective);
     case 'exists':
-      return !cond.negated && isSelective(cond.condition);
+      return !cond.negated && (keyListOf(cond)?.outer.selective ?? isSelective(cond.condition));
     case 'test':
       return (
         isMember(OPERATORS[cond.op]) &&

@@ -69,6 +69,14 @@ const FOUND = { kind: 'exists', negated: false } as const;
 type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
+/** How the elements are found from what the owner's key holds. */
+function elementsBy({ relation, steps, from }: ToManyPath, key: Owner['key']): ExistsKey {
+  if (relation.kind === 'ancestors') return { by: 'id', key };
+  // A foreign key leads to a stored record, also when a written record holds it.
+  const isStored = steps.length > 0 || key.kind === 'slot';
+  return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
+}
+
 /** `T` of a planned tree, for all requests of one signature. */
 export function lower(tree: Planned, standpoint: Standpoint): Condition {
   return new Lowering(standpoint).lower(tree, { polarity: true, variables: new Map() });
@@ -189,9 +197,6 @@ class Lowering {
     const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();
-    // A foreign key references a stored record, even if a written record holds it.
-    const isStored = path.steps.length > 0 || key.kind === 'slot';
-    const owner: ExistsKey = isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
     const rows = (condition: Condition): Exists =>
       this.#sight.seen({
         ...FOUND,
@@ -199,12 +204,14 @@ class Lowering {
         from,
         relation,
         target: this.#collection(relation.collection),
-        ...owner,
+        ...elementsBy(path, key),
         walk: [...walk, relation.name],
         condition,
       });
-    const exists = (condition: Condition, negated: boolean): Condition => existsOf({ ...rows(condition), negated });
-    return { wrap, key, source, rows, exists };
+    const isCut = relation.kind === 'ancestors';
+    const exists = (condition: Condition, negated: boolean): Condition =>
+      existsOf({ ...rows(condition), negated, ...(isCut && negated && { beyond: true }) });
+    return { wrap, key, source, rows, exists, isWhole: exists(FALSE, true) };
   }
 
   // -------------------------------------------------------------- paths
@@ -241,17 +248,19 @@ class Lowering {
     const { wrap, key } = this.#requestedId(scope);
     const { id: collection } = key.type as { readonly id: string };
     const find: Wrap = (condition) =>
-      existsOf({
-        ...FOUND,
-        source,
-        from: collection,
-        relation: { kind: 'belongs_to', name: '', collection, required: false, column: '' },
-        target: this.#collection(collection),
-        by: 'id',
-        key,
-        walk: [],
-        condition,
-      });
+      existsOf(
+        this.#sight.seen({
+          ...FOUND,
+          source,
+          from: collection,
+          relation: { kind: 'belongs_to', name: '', collection, required: false, column: '' },
+          target: this.#collection(collection),
+          by: 'id',
+          key,
+          walk: [],
+          condition,
+        }),
+      );
     return { wrap: (condition) => wrap(find(condition)), source };
   }
 
@@ -264,7 +273,9 @@ class Lowering {
   }
 
   #owner(path: ToManyPath, place: LoweringPlace): Owner {
-    if (path.scope.kind === 'request' && path.steps.length === 0) return { ...this.#requestedId(path.scope), walk: [] };
+    // What refers to a record needs no more than its id; a chain of ancestors begins at the record itself.
+    const isById = path.scope.kind === 'request' && path.steps.length === 0 && path.relation.kind !== 'ancestors';
+    if (isById) return { ...this.#requestedId(path.scope), walk: [] };
     const { wrap, column: key, walk } = this.#identifier(path, place);
     return { wrap, key, walk };
   }
@@ -377,7 +388,7 @@ class Lowering {
 
   /** After a null step, nothing is known of the count. */
   #countTest({ op, right }: Pick<PlannedTest, 'op' | 'right'>, count: PlannedCount, place: LoweringPlace): Condition {
-    const { wrap, source, rows, key } = this.#elements(count.path, place);
+    const { wrap, source, rows, key, isWhole } = this.#elements(count.path, place);
     const variables = new Map(place.variables).set(count.variable, source);
     const exists = rows(this.lower(count.condition, { polarity: true, variables }));
     const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
@@ -387,7 +398,7 @@ class Lowering {
       to === undefined
         ? valueTest({ op, negated: false }, { column, value: right, states })
         : to.wrap({ kind: 'test', op, negated: false, left: column, right: to.column });
-    return wrap(and([isPresent(key), test]));
+    return wrap(and([isPresent(key), isWhole, test]));
   }
 
   #stateOf(operand: PlannedOperand): number | undefined {

@@ -1,6 +1,6 @@
 /** A filter's conditions as its author may see the records: what is hidden is absent, in `T` as in `F`. */
 import { type ColumnRef, type Exists, FALSE, type Guard } from '../condition.ts';
-import type { ToOneStep } from '../types.ts';
+import type { AncestorRelation, ToOneStep } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
 
 export class Sight {
@@ -15,6 +15,7 @@ export class Sight {
   seen(exists: Exists): Exists {
     if (this.#visibility === undefined) return exists;
     const { relation, from, key } = exists;
+    if (relation.kind === 'ancestors') return this.#seenAbove(exists, relation);
     const held = relation.kind === 'belongs_to' && key.kind === 'column' ? this.column(from, key) : key;
     const isFoundBy = relation.kind === 'has_one' || relation.kind === 'has_many' ? relation.via : undefined;
     const via = isFoundBy === undefined ? undefined : this.#visibility.member(relation.collection, isFoundBy);
@@ -28,6 +29,12 @@ export class Sight {
           ? { collection: relation.collection }
           : undefined;
     return { ...exists, key: held, ...(guard && { guard }) };
+  }
+
+  /** The chain ends before a record that is hidden, and at one whose next step is. */
+  #seenAbove(exists: Exists, { collection, via }: AncestorRelation): Exists {
+    const isSeen = !this.mayHide({ from: collection, relation: via });
+    return isSeen ? exists : { ...exists, guard: { collection, via: via.name } };
   }
 
   /** The column of a row of `from`, absent where the caller may not read it. Undefined: the caller may read it nowhere. */

@@ -39,9 +39,11 @@ export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
 export function existsOf(exists: Exists): Condition {
   const { negated, condition, relation, key, guard } = exists;
   if (condition.kind !== 'const') return exists;
-  if (!condition.value) return negated ? TRUE : FALSE;
+  if (!condition.value) return exists.beyond ? exists : negated ? TRUE : FALSE;
   if (guard !== undefined) return exists;
-  if (relation.kind !== 'belongs_to' || key.kind === 'slot') return exists;
+  // The first of the ancestors is the record whose id the key holds.
+  const isToOne = relation.kind === 'belongs_to' || relation.kind === 'ancestors';
+  if (!isToOne || key.kind === 'slot') return exists;
   if (key.nullable) return { kind: 'null', negated: !negated, column: key };
   return negated ? FALSE : TRUE;
 }
@@ -283,10 +285,13 @@ export function keyOf(cond: Condition, bound: readonly number[] = []): string {
       return `${cond.negated ? '!' : ''}null(${operandKey(cond.column, bound)})`;
     case 'exists': {
       const inner = keyOf(cond.condition, [...bound, cond.source.id]);
-      return `${cond.negated ? '!' : ''}exists(${cond.from}.${cond.relation.name},${operandKey(cond.key, bound)},${inner})`;
+      return `${cond.negated ? '!' : ''}exists(${relationKey(cond)},${operandKey(cond.key, bound)},${inner})`;
     }
   }
 }
+
+const relationKey = ({ from, relation: { kind, name }, beyond }: Exists): string =>
+  kind === 'ancestors' ? `ancestors ${from}.${name} ${beyond === true}` : `${from}.${name}`;
 
 function operandKey(operand: ConditionOperand, bound: readonly number[] = []): string {
   if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);

@@ -49,7 +49,10 @@ export interface Elements {
   readonly key: ColumnRef | SlotValue;
   /** Binds an element. */
   readonly source: Source;
+  /** Negated, of ancestors: nothing is known of those beyond the last that counts, so one of them is an exception. */
   exists(condition: Condition, negated: boolean): Condition;
   /** The elements that meet the condition. */
   rows(condition: Condition): Exists;
+  /** There is no element beyond the last that counts. */
+  readonly isWhole: Condition;
 }

@@ -1,6 +1,6 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
 import { invariant } from '../../invariant.ts';
-import { type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
+import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model.ts';
 import { ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
@@ -95,10 +95,38 @@ class Loader implements Related {
     for (const need of needs) {
       const relation = this.#store.shape(collection).collection.relations.get(need.relation);
       invariant(relation !== undefined, `${collection} has the relation ${need.relation}`);
+      if (need.isFollowed) {
+        const above = await this.#loadAbove(relation, rows);
+        if (above.length > 0) await this.load(collection, { rows: above, isWritten: false, needs: need.needs });
+        continue;
+      }
       const isHeld = relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many');
       const found = isHeld ? await this.#loadHeld(relation, rows) : await this.#loadMany(collection, relation, rows);
       if (found.length > 0) await this.load(relation.collection, { rows: found, isWritten: false, needs: need.needs });
     }
+  }
+
+  /** The given rows and those above them, as far as they count. */
+  async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
+    invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
+    const { collection, column } = relation;
+    const ids = await this.#q.rows(sql`
+      WITH RECURSIVE chain (id, place) AS (
+        SELECT unnest(${param(
+          'uuid[]',
+          rows.map(({ id }) => id),
+        )}), 1
+         UNION
+        SELECT x.${ident(column)}, place + 1
+          FROM chain
+          JOIN ${this.#store.from(collection, raw('x'))} ON x.id = chain.id
+         WHERE x.${ident(column)} IS NOT NULL AND place < ${raw(String(MOST_ANCESTORS))}
+      )
+      SELECT DISTINCT id::text FROM chain`);
+    return this.#loadIds(
+      collection,
+      ids.map(([id]) => String(id)),
+    );
   }
 
   async loadRequested({ collection, id, needs }: RequestedRecord): Promise<void> {

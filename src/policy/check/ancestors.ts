@@ -1,0 +1,60 @@
+/** `ancestors(<path> by <belongs_to>)`: the record at the path, and those above it. */
+import type { Ancestors } from '../../../grammar/syntax.ts';
+import type { BelongsTo, CatalogCollection } from '../types.ts';
+import type { CheckIssue, Named, Place, RecordStart, ToMany } from './place.ts';
+import { recordStart } from './record-start.ts';
+import { findRelation, resolve } from './resolve.ts';
+import { reportUnknownName } from './unknown-names.ts';
+
+export function ancestorsOf(ancestors: Ancestors, place: Place): ToMany | undefined {
+  const { path, span } = ancestors;
+  const named = resolve(path, place);
+  const start = named && startOf(named, ancestors, place);
+  const relation = start && followed(ancestors, start, place);
+  if (start === undefined || relation === undefined) return undefined;
+  const { scope, collection, steps, at } = start;
+  const above = { kind: 'ancestors', name: relation.name, collection: at, via: relation } as const;
+  return { kind: 'to many', path: { scope, collection, steps, from: at, relation: above, span }, used: 0 };
+}
+
+function startOf(named: Named, { path, by }: Ancestors, place: Place): RecordStart | undefined {
+  const isSingle = named.kind !== 'to many' && named.kind !== 'query';
+  const start = isSingle ? recordStart(named) : undefined;
+  if (start === undefined) {
+    const found = named.kind === 'to many' ? 'many records' : 'a value';
+    const message = `\`ancestors\` begins at one record, found ${found}; expected a path such as \`@record.${by.name}\``;
+    return place.fault({ code: 'ancestors_start', message, span: path.span });
+  }
+  const isRoot = start.scope.kind === 'record' || start.scope.kind === 'next';
+  return isRoot && start.steps.length === 0 ? place.fault(ofTheRecord(start, { path, by })) : start;
+}
+
+/** The record that is judged is not one of its own ancestors: on create it is not stored yet. */
+function ofTheRecord({ scope }: RecordStart, { path, by }: Pick<Ancestors, 'path' | 'by'>): CheckIssue {
+  const right = `@${scope.kind}.${by.name}`;
+  const message = `\`ancestors\` begins at a related record, not at the record itself; expected \`${right}\``;
+  const fix = { span: path.span, replacement: right };
+  return { code: 'ancestors_of_record', message, span: path.span, suggestion: right, fix };
+}
+
+const leadsBack =
+  ({ name }: CatalogCollection) =>
+  (relation: { readonly kind: string; readonly collection: string }): relation is BelongsTo =>
+    relation.kind === 'belongs_to' && relation.collection === name;
+
+function followed({ by }: Ancestors, { at }: RecordStart, place: Place): BelongsTo | undefined {
+  const collection = place.catalog.collections.get(at)!;
+  const found = findRelation(collection, by.name);
+  const isRight = leadsBack(collection);
+  if (found !== undefined && isRight(found)) return found;
+  const names = [...collection.relations.values()].filter(isRight).map(({ name }) => name);
+  if (names.length === 0) {
+    const message = `\`${at}\` has no belongs_to of \`${at}\`, so its records have no ancestors`;
+    return place.fault({ code: 'ancestors_relation', message, span: by.span });
+  }
+  if (found === undefined) return reportUnknownName({ name: by, where: `\`${at}\` as its own parent`, names }, place);
+  const message = `\`${by.name}\` does not lead from \`${at}\` to \`${at}\`; expected \`${names.join('`, `')}\``;
+  const [only, ...others] = names as [string, ...string[]];
+  const fix = others.length > 0 ? {} : { suggestion: only, fix: { span: by.span, replacement: only } };
+  return place.fault({ code: 'ancestors_relation', message, span: by.span, ...fix });
+}
