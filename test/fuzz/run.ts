@@ -29,7 +29,7 @@ import type { Shapes } from './shapes.ts';
 import { leavesOf, shrink } from './shrink.ts';
 import { createTables, createWrittenTable, type Database } from './tables.ts';
 import { NOW } from './values.ts';
-import { randomWorld, type World } from './world.ts';
+import { FEW_ROWS, randomWorld, type World } from './world.ts';
 
 export interface Lane {
   readonly database: Database;
@@ -89,13 +89,16 @@ let schemas = 0;
 /** One world. The first disagreement, made small, or undefined. */
 export async function runWorld(number: number, lane: Lane, run: Run): Promise<Disagreement | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 7919) >>> 0);
-  const world = randomWorld(random, run.rowsOf?.(number));
+  const most = run.rowsOf?.(number);
+  const world = randomWorld(random, most);
   const schema = `fuzz_${process.pid}_${++schemas}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);
   try {
     await database.query(`SET search_path = ${schema}`);
     await createTables(database, { ...world, collation: random.chance(0.5) ? 'declared' : 'default' });
+    // Without statistics the planner takes every table for a small one.
+    if (most !== undefined && most > FEW_ROWS) await database.query('ANALYZE');
     run.counts.worlds++;
     for (const collection of world.catalog.collections.keys()) {
       const setting: Setting = { catalog: world.catalog, collection, action: random.pick(ACTIONS) };
