@@ -1,8 +1,8 @@
-/** Makes the value on the first call. A leaf. */
-export function memoized<T>(make: () => T): () => T {
+/** Makes a value at the first call. Later calls return the same, whatever they are given. */
+export function memoized<T, A extends readonly unknown[]>(make: (...args: A) => T): (...args: A) => T {
   let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
+  return (...args) => {
+    made ??= { value: make(...args) };
     return made.value;
   };
 }

@@ -1,4 +1,7 @@
-/** `bylaw serve`: settings → schema → database and migration → first admin → listen → print one line. */
+/**
+ * `bylaw serve`: settings → schema → database and migration → first admin → listen → print one
+ * line.
+ */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -14,7 +17,7 @@ import { listenForCommands } from './admin-socket.ts';
 import type { Command, Io } from './command.ts';
 import { remoteRunner } from './remote-command.ts';
 import { type Service, startService } from './start-service.ts';
-import { notifyReady, readMetricsOfAll, serveWithWorkers } from './workers.ts';
+import { notifyReady, readMetricsOfAll, serveWithWorkers, stopMessage } from './workers.ts';
 import { openDatabaseOf, requireSchema } from './workspace.ts';
 
 export const command: Command = {
@@ -26,7 +29,7 @@ export const command: Command = {
     const schema = requireSchema(config.schema, io);
     return reportingStartErrors('serve', { config, io }, () =>
       config.workers > 1 && cluster.isPrimary
-        ? serveWithWorkers({ config, schema, io, ready: readyLine })
+        ? serveWithWorkers({ config, schema, io, ready: readyLine, stopped: stopSignal() })
         : serve(config, schema, io),
     );
   },
@@ -57,6 +60,7 @@ export async function reportingStartErrors(
 async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
+  const asked = isWorker ? stopMessage() : undefined;
   if (!isWorker) await requireFreePort(config);
   // On a terminal a sentence; elsewhere a line like the others of the log.
   const say = (message: string): void =>
@@ -70,17 +74,20 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   });
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
   // INVARIANT: a signal that follows the line below stops the service in order.
-  const stopped = stopSignal();
+  const stopped = asked ?? stopSignal();
   if (isWorker) notifyReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
   if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
   await stopped;
   await closeSocket?.();
-  await service.stop();
+  await service.stop(FAREWELL_MS);
   // The channel to the primary would keep a worker alive.
   if (isWorker) process.disconnect?.();
   return 0;
 }
+
+/** Milliseconds for which clients that keep their connections are told to close them. */
+const FAREWELL_MS = 2_000;
 
 export const HOW_TO_MAKE_AN_ADMIN =
   'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
@@ -123,13 +130,18 @@ export async function openSocket(folder: string, service: Service, io: Io): Prom
   }
 }
 
-/** The first signal asks the service to stop; the second ends the process at once. */
+/** Milliseconds. Ctrl-C in a shell and some supervisors send two signals at once. */
+const SAME_SIGNAL_MS = 1_000;
+
+/**
+ * The first signal asks the service to stop; another one, a second later, ends the process at once.
+ */
 export function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let isStopping = false;
+    let since: number | undefined;
     const onSignal = (): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
+      if (since !== undefined && performance.now() - since > SAME_SIGNAL_MS) process.exit(1);
+      since ??= performance.now();
       resolve();
     };
     process.on('SIGTERM', onSignal);

@@ -62,8 +62,12 @@ export interface Service {
    * before stays.
    */
   replaceSchema(schema: Schema, migrate?: () => Promise<void>): Promise<void>;
-  /** Accepts no new connection, finishes running requests (10 s at most), closes the database. */
-  stop(): Promise<void>;
+  /**
+   * Accepts no new connection, finishes running requests (10 s at most), closes the database. For
+   * `farewellMs` before that, it goes on serving: `/readyz` answers 503, and clients are told to
+   * close their connections. Default: 0.
+   */
+  stop(farewellMs?: number): Promise<void>;
 }
 
 /** Database to the schema → keys and sessions → first admin → listen. */
@@ -79,10 +83,11 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
-  const stop = async (): Promise<void> => {
+  const stop = async (farewellMs = 0): Promise<void> => {
     clearInterval(forgetting);
+    apps.isStopping = true;
     app.files.close();
-    await drainConnections(http.server);
+    await http.drain(farewellMs, DRAIN_MS);
     await app.auth.close();
     await db.close();
     log.flush();
@@ -119,6 +124,7 @@ class Apps {
   readonly #config: Config;
   readonly #passwords: PasswordPool;
   readonly #inFlight = new InFlight();
+  isStopping = false;
 
   constructor(parts: ServiceParts, config: Config) {
     this.#parts = parts;
@@ -161,6 +167,7 @@ class Apps {
       records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
       log: log.logger,
       inFlight: this.#inFlight,
+      isStopping: () => this.isStopping,
       addressOf: addressReader(schema.proxies),
       document: memoized(() => openapiOf(schema, routes, packageVersion())),
       readJson: jsonBodyReader(schema.limits.body, arrival?.bodyMs),
@@ -179,14 +186,4 @@ async function listen(server: Server, { host, port }: Config): Promise<string> {
   });
   const { port: taken } = server.address() as AddressInfo;
   return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`;
-}
-
-async function drainConnections(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A kept-alive connection is idle as soon as its response is sent.
-  const idle = setInterval(() => server.closeIdleConnections(), 20);
-  const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(late);
 }

@@ -17,6 +17,8 @@ export interface Fleet {
   readonly schema: Schema;
   readonly io: Io;
   readonly ready: (url: string, config: Config) => string;
+  /** Resolves with the signal that stops the service. */
+  readonly stopped: Promise<void>;
 }
 
 interface WorkerMessage {
@@ -27,44 +29,92 @@ interface WorkerMessage {
 }
 const READY = 'bylaw:ready';
 const METRICS = 'bylaw:metrics';
+const STOP = 'bylaw:stop';
 
-/** A worker that exits sooner after its start is not replaced: its replacement would fail, too. */
+/** Milliseconds. A worker that lived this long is replaced at once. */
 const HEALTHY_MS = 5_000;
+const FIRST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 30_000;
 
 /** Returns after a signal. */
-export async function serveWithWorkers({ config, schema, io, ready }: Fleet): Promise<number> {
+export async function serveWithWorkers(fleet: Fleet): Promise<number> {
+  const { config, schema, io } = fleet;
   const db = await openDatabaseOf(config, io.cwd);
   await applyMigration(db, schema, { systemTables }).finally(() => db.close());
-  const registry = new AggregatorRegistry();
-  let isStopping = false;
-  let waiting = config.workers;
-  const ended = Promise.withResolvers<number>();
+  return new Primary(fleet).run();
+}
 
-  const start = (): void => {
+/** Keeps as many workers as are configured. Ends by itself only if no worker can start. */
+class Primary {
+  readonly #fleet: Fleet;
+  readonly #registry = new AggregatorRegistry();
+  readonly #ended = Promise.withResolvers<number>();
+  readonly #restarts = new Set<NodeJS.Timeout>();
+  #waiting: number;
+  #isStopping = false;
+  #wasReady = false;
+  #pause = FIRST_PAUSE_MS;
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+    this.#waiting = fleet.config.workers;
+  }
+
+  run(): Promise<number> {
+    void this.#fleet.stopped.then(() => this.#stop(0));
+    for (let i = 0; i < this.#fleet.config.workers; i++) this.#start();
+    return this.#ended.promise;
+  }
+
+  #start(): void {
     const worker = cluster.fork();
-    const began = Date.now();
+    const began = performance.now();
     worker.on('message', (message: WorkerMessage) => {
-      if (message.type === METRICS) void sendMetrics(worker, registry, message.id ?? 0);
-      if (message.type === READY && --waiting === 0)
-        io.stdout.write(`${ready(message.url ?? config.baseUrl, config)}\n`);
+      if (message.type === METRICS) void sendMetrics(worker, this.#registry, message.id ?? 0);
+      if (message.type === READY) this.#onReady(message);
     });
-    worker.once('exit', (code) => {
-      if (isStopping) return;
-      if (Date.now() - began > HEALTHY_MS) return start();
-      io.stderr.write(`bylaw serve: a worker exited at its start (exit code ${code})\n`);
-      stop(1);
+    worker.once('exit', (code, signal) => {
+      if (this.#isStopping) return;
+      if (performance.now() - began > HEALTHY_MS) this.#pause = FIRST_PAUSE_MS;
+      this.#onExit(signal === null ? `exit code ${code}` : signal, performance.now() - began);
     });
-  };
-  const stop = (code: number): void => {
-    if (isStopping) return;
-    isStopping = true;
+  }
+
+  #onReady({ url }: WorkerMessage): void {
+    this.#wasReady = true;
+    this.#waiting--;
+    if (this.#waiting !== 0) return;
+    const { config, io, ready } = this.#fleet;
+    io.stdout.write(`${ready(url ?? config.baseUrl, config)}\n`);
+  }
+
+  #onExit(reason: string, lived: number): void {
+    const { stderr } = this.#fleet.io;
+    // Killed from outside, or stopped by an error: only the latter would happen again.
+    if (!this.#wasReady && reason.startsWith('exit')) {
+      stderr.write(`bylaw serve: a worker exited at its start (${reason})\n`);
+      this.#stop(1);
+      return;
+    }
+    const pause = lived > HEALTHY_MS ? 0 : this.#pause;
+    this.#pause = Math.min(this.#pause * 2, LAST_PAUSE_MS);
+    stderr.write(`bylaw serve: a worker exited (${reason}); another starts in ${pause} ms\n`);
+    const restart = setTimeout(() => {
+      this.#restarts.delete(restart);
+      this.#start();
+    }, pause);
+    this.#restarts.add(restart);
+  }
+
+  #stop(code: number): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    for (const restart of this.#restarts) clearTimeout(restart);
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    void Promise.all(workers.map(exitOf)).then(() => ended.resolve(code));
-    for (const worker of workers) worker.process.kill('SIGTERM');
-  };
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop(0));
-  for (let i = 0; i < config.workers; i++) start();
-  return ended.promise;
+    void Promise.all(workers.map(exitOf)).then(() => this.#ended.resolve(code));
+    // Not by a signal: one that the whole group got would be the second.
+    for (const worker of workers) if (worker.isConnected()) worker.send({ type: STOP } satisfies WorkerMessage);
+  }
 }
 
 const exitOf = (worker: Worker): Promise<void> =>
@@ -80,6 +130,19 @@ async function sendMetrics(
 }
 
 // ---------------------------------------------------------------- in a worker
+
+/**
+ * Resolves when the primary asks this worker to stop. Signals are for the primary: a whole group
+ * gets them.
+ */
+export function stopMessage(): Promise<void> {
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
+  return new Promise((resolve) => {
+    process.on('message', (message: WorkerMessage) => {
+      if (message.type === STOP) resolve();
+    });
+  });
+}
 
 export function notifyReady(url: string): void {
   process.send?.({ type: READY, url } satisfies WorkerMessage);

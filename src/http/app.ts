@@ -22,6 +22,8 @@ export interface App {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly inFlight: InFlight;
+  /** It takes no new work soon; a balancer should look elsewhere. */
+  readonly isStopping: () => boolean;
   /** The client's address; `X-Forwarded-For` counts from configured proxies only. */
   readonly addressOf: AddressReader;
   /** The OpenAPI document of the routes. */

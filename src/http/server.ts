@@ -3,7 +3,10 @@
  * order, request id → log and metrics → the error door → Host and Expect → CORS → the route → the
  * gate → Accept → the handler.
  */
+
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context, type Next } from 'koa';
 import { StorageUnavailable } from '../files/storage.ts';
 import { Problem } from '../problem.ts';
@@ -57,6 +60,7 @@ export class HttpServer {
   readonly server: Server;
   readonly #routes: readonly Route[];
   #current: Generation;
+  #isDraining = false;
   /** While it is given, requests that arrive wait for it. */
   #pause: Promise<void> | undefined;
 
@@ -102,11 +106,43 @@ export class HttpServer {
     };
   }
 
+  /**
+   * Serves on for `farewellMs`, or until nobody is connected, and lets every answer close its
+   * connection: a client that keeps one would lose the next request. Then accepts no more, and
+   * finishes what runs; after `mostMs` in all, connections are cut.
+   */
+  async drain(farewellMs: number, mostMs: number): Promise<void> {
+    this.#isDraining = true;
+    const end = performance.now() + farewellMs;
+    while (performance.now() < end && (await connectionsOf(this.server)) > 0) await sleep(20);
+    const closed = new Promise<void>((resolve) => {
+      // Unlike that of an HTTP server, it leaves connections alone on which a request may be
+      // arriving.
+      NetServer.prototype.close.call(this.server, () => resolve());
+    });
+    if (farewellMs > 0) await Promise.race([closed, sleep(LAST_ARRIVALS_MS)]);
+    this.server.closeIdleConnections();
+    const idle = setInterval(() => this.server.closeIdleConnections(), 20);
+    const late = setTimeout(() => this.server.closeAllConnections(), Math.max(0, mostMs - farewellMs));
+    await closed;
+    clearInterval(idle);
+    clearTimeout(late);
+    // Ends the timers of the HTTP server.
+    this.server.close(() => undefined);
+  }
+
   #take(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#isDraining) response.shouldKeepAlive = false;
     if (this.#pause === undefined) this.#current.take(request, response);
     else void this.#pause.then(() => this.#take(request, response));
   }
 }
+
+/** Milliseconds for which a request may be under way on a connection that was just made. */
+const LAST_ARRIVALS_MS = 100;
+
+const connectionsOf = (server: Server): Promise<number> =>
+  new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));
 
 function handlerOf(app: App, routes: readonly Route[]): Handler {
   const table = new RouteTable(routes);

@@ -7,23 +7,27 @@ import { SlowShapes } from '../../src/store/database/slow-shapes.ts';
 describe('the memory of slow statements', () => {
   it('needs more than one pause, and forgets when they are fast again', () => {
     const shapes = new SlowShapes();
-    const isSlowAfter = (...milliseconds: readonly number[]): boolean => {
+    const speedAfter = (...milliseconds: readonly number[]): string => {
       for (const took of milliseconds) shapes.note('a', took);
-      return shapes.isSlow('a');
+      return shapes.speedOf('a');
     };
-    expect([isSlowAfter(50), isSlowAfter(1, 1, 1, 1), isSlowAfter(200), shapes.isSlow('b')]).toEqual([
-      false,
-      false,
-      true,
-      false,
-    ]);
-    expect([isSlowAfter(1, 1), isSlowAfter(1, 1, 1, 1, 1, 1)]).toEqual([true, false]);
+    expect([speedAfter(50), speedAfter(1, 1, 1, 1), speedAfter(200)]).toEqual(['fast', 'fast', 'slow']);
+    expect([speedAfter(400), shapes.speedOf('b')]).toEqual(['certainly slow', 'fast']);
+    expect([speedAfter(1, 1, 1), speedAfter(...Array<number>(9).fill(1))]).toEqual(['slow', 'fast']);
+  });
+
+  it('tries one as fast after two seconds in which it was not measured', () => {
+    const shapes = new SlowShapes();
+    shapes.note('a', 500);
+    const later = performance.now() + 2_100;
+    const speeds = [later, later + 1, later + 2_200].map((now) => shapes.speedOf('a', now));
+    expect(speeds).toEqual(['fast', 'certainly slow', 'fast']);
   });
 
   it('is bounded', () => {
     const shapes = new SlowShapes();
     for (let i = 0; i < 3_000; i++) shapes.note(String(i), 500);
-    expect([shapes.isSlow('0'), shapes.isSlow('2999')]).toEqual([false, true]);
+    expect([shapes.speedOf('0'), shapes.speedOf('2999')]).toEqual(['fast', 'certainly slow']);
   });
 });
 

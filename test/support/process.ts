@@ -65,7 +65,10 @@ async function launch(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Server> {
-  const child = start({ args: [command, '--port', '0', ...args], env: { BYLAW_RATE_LIMIT: 'off', ...env } });
+  const child = start({
+    args: [command, ...(args.includes('--port') ? [] : ['--port', '0']), ...args],
+    env: { BYLAW_RATE_LIMIT: 'off', ...env },
+  });
   const exit = exitOf(child);
   let stderr = '';
   child.stderr!.setEncoding('utf8').on('data', (said: string) => {

@@ -38,7 +38,8 @@ export const readyz = route({
 /** Milliseconds. What asks for readiness gives up soon, too. */
 const PATIENCE_MS = 1_000;
 
-async function checkReady({ db, schema }: App): Promise<void> {
+async function checkReady({ db, schema, isStopping }: App): Promise<void> {
+  if (isStopping()) throw new Problem('unavailable', 'the service is stopping');
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(new Problem('unavailable', 'the database does not answer', { headers: { 'Retry-After': '5' } })),

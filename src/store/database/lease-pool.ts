@@ -34,6 +34,12 @@ export class LeasePool {
     });
   }
 
+  /** Whether nobody would have to wait. */
+  get hasRoom(): boolean {
+    const { idleCount, totalCount, waitingCount, options } = this.#pool;
+    return waitingCount === 0 && (idleCount > 0 || totalCount < options.max!);
+  }
+
   /**
    * @param deadlineMs after which a statement's connection is destroyed; none if it is not given.
    */

@@ -17,11 +17,14 @@ import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-s
 const MAX_PENDING = 2_000;
 /** Milliseconds that a statement may keep others waiting. */
 const PATIENCE_MS = 20;
+/** The same where no more connections may be kept. */
+const LAST_PATIENCE_MS = 100;
 const TICK_MS = 10;
 /** A tick that comes later than this shows that the program was held up, not the database. */
 const LATE_MS = 5;
 /** What a withdrawal counts as in the average of a shape: two in a row make it slow. */
 const WITHDRAWN_MS = 45;
+const EVICTED_MS = 300;
 
 export interface PipelineOptions {
   readonly connect: () => Promise<pg.Client>;
@@ -58,7 +61,7 @@ export class Pipeline {
   }
 
   rows(statement: Sql): Promise<readonly Cells[]> {
-    invariant(isSelect(statement), 'only SELECTs can be asked twice');
+    invariant(isRead(statement), 'only SELECTs can be asked twice');
     return new Promise((resolve, reject) => {
       this.#dispatch({
         statement,
@@ -189,39 +192,56 @@ export class Pipeline {
   }
 
   #look(line: Line, now: number): void {
+    const { deadlineMs, mostPrivate, overflow } = this.#options;
     const age = line.headAge(now);
-    if (age > this.#options.deadlineMs) line.destroy();
-    else if (age > PATIENCE_MS && !line.isPrivate) this.#withdraw(line);
+    if (age > deadlineMs) line.destroy();
+    if (age < PATIENCE_MS || line.isPrivate) return;
+    if (this.#privates.size < mostPrivate) this.#withdraw(line);
+    else if (age > LAST_PATIENCE_MS && overflow !== undefined) this.#evict(line, overflow);
   }
 
   /** The first statement keeps the line; what is behind it goes elsewhere. */
   #withdraw(line: Line): void {
-    const { mostPrivate, overflow, shapes } = this.#options;
-    const isFull = this.#privates.size >= mostPrivate;
-    if (isFull && overflow === undefined) return;
-    for (const slot of this.#slots) if (slot.line === line) slot.line = undefined;
+    this.#take(line);
     const { first, behind } = line.withdraw();
-    shapes.note(first.statement.text, WITHDRAWN_MS);
+    this.#options.shapes.note(first.statement.text, WITHDRAWN_MS);
     this.#privates.add(line);
-    for (const asked of behind) {
-      if (overflow !== undefined && shapes.isSlow(asked.statement.text)) hand(asked, overflow);
-      else this.#dispatch(asked);
-    }
-    if (!isFull) return;
-    // Too many are kept: the statement starts again where slow ones wait for each other.
-    hand(first, overflow!);
+    for (const asked of behind) this.#sendElsewhere(asked);
+  }
+
+  /** Too many lines are kept: the statement starts again where slow ones wait for each other. */
+  #evict(line: Line, overflow: Overflow): void {
+    this.#take(line);
+    const { first, behind } = line.withdraw();
+    this.#options.shapes.note(first.statement.text, EVICTED_MS);
+    hand(first, overflow);
+    for (const asked of behind) this.#sendElsewhere(asked);
     line.destroy();
+  }
+
+  #take(line: Line): void {
+    for (const slot of this.#slots) if (slot.line === line) slot.line = undefined;
+  }
+
+  #sendElsewhere(asked: Asked): void {
+    const { overflow, shapes } = this.#options;
+    const isSlow = shapes.speedOf(asked.statement.text) !== 'fast';
+    if (isSlow && overflow !== undefined) hand(asked, overflow);
+    else this.#dispatch(asked);
   }
 }
 
+type Overflow = NonNullable<PipelineOptions['overflow']>;
+
 /** Whatever becomes of it on a line is of no interest any more. */
-function hand(asked: Asked, overflow: NonNullable<PipelineOptions['overflow']>): void {
+function hand(asked: Asked, overflow: Overflow): void {
   asked.isDone = true;
   overflow(asked.statement).then((rows) => asked.resolve({ rows, count: rows.length }), asked.reject);
 }
 
 const pendingOf = ({ queued, line }: Slot): number => queued + (line?.pending ?? 0);
 
-export function isSelect(statement: Sql): boolean {
-  return /^\s*SELECT\b/i.test(statement.text);
+/** By its first word; our statements are not `SELECT … INTO`. */
+export function isRead(statement: Sql): boolean {
+  return /^\s*(?:SELECT|EXPLAIN)\b/i.test(statement.text);
 }

@@ -50,6 +50,9 @@ const SESSION: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: '30000',
 };
 
+/** A slow statement takes one processor, and leaves the others to fast ones. */
+const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
+
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const statements = new Statements(options.preparedStatements);
   const primary = new Server(options.url, statements, options);
@@ -110,11 +113,11 @@ class Server {
   readonly #silence: Silence;
   readonly #slowPool: LeasePool;
 
-  constructor(url: string, statements: Statements, { searchPath, pipelines = 4, slowReads = 4 }: PostgresOptions) {
+  constructor(url: string, statements: Statements, { searchPath, pipelines = 4, slowReads = 3 }: PostgresOptions) {
     this.config = clientConfigOf(url, searchPath);
     this.#statements = statements;
     this.#silence = new Silence(this.config);
-    this.#slowPool = this.pool(slowReads);
+    this.#slowPool = this.pool(slowReads, ONE_PROCESSOR);
     this.reads = new Reads({
       connect: () => this.#connect(),
       statements,
@@ -125,9 +128,9 @@ class Server {
     });
   }
 
-  pool(size: number): LeasePool {
+  pool(size: number, settings = ''): LeasePool {
     return new LeasePool({
-      config: this.config,
+      config: { ...this.config, options: `${this.config.options} ${settings}`.trim() },
       size,
       statements: this.#statements,
       onConnect: (client) => this.#silence.watch(client),

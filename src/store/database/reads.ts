@@ -6,7 +6,7 @@ import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
 import { type Cells, type Reader, StoreError } from './contract.ts';
 import type { LeasePool } from './lease-pool.ts';
-import { isSelect, Pipeline } from './pipeline.ts';
+import { isRead, Pipeline } from './pipeline.ts';
 import { SlowShapes } from './slow-shapes.ts';
 import type { Statements } from './statements.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from './to-store-error.ts';
@@ -49,7 +49,9 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
 
   async rows(statement: Sql): Promise<readonly Cells[]> {
     mustNotHoldConnection();
-    return this.#shapes.isSlow(statement.text) ? this.slowRows(statement) : this.#pipeline.rows(statement);
+    const speed = this.#shapes.speedOf(statement.text);
+    const isForSlow = speed === 'certainly slow' || (speed === 'slow' && this.#options.slowPool.hasRoom);
+    return isForSlow ? this.slowRows(statement) : this.#pipeline.rows(statement);
   }
 
   async slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
@@ -59,7 +61,7 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
         return await this.#alone(statement, limitMs);
       } catch (error) {
         if (limitMs !== undefined && isQueryCanceled(error)) throw new StoreError('time_limit', undefined, error);
-        const mayRetry = count === 1 && isSelect(statement) && (isConnectionLoss(error) || isTransient(error));
+        const mayRetry = count === 1 && isRead(statement) && (isConnectionLoss(error) || isTransient(error));
         if (!mayRetry) throw toStoreError(error);
       }
     }

@@ -1,0 +1,6 @@
+import type { Scenario } from '../scenario.ts';
+import { DATABASE_SCENARIOS } from './database.ts';
+import { PROCESS_SCENARIOS } from './processes.ts';
+import { SLOW_FILTER } from './slow-filter.ts';
+
+export const SCENARIOS: readonly Scenario[] = [...DATABASE_SCENARIOS, ...PROCESS_SCENARIOS, SLOW_FILTER];
