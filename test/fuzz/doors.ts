@@ -2,7 +2,7 @@
  * The store's own doors: random creates and updates under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
  * comes to: whether it is allowed, and what the database holds afterwards.
  */
-import type { Expr } from '../../grammar/syntax.ts';
+import type { Expr, Operand } from '../../grammar/syntax.ts';
 import type { Permit } from '../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
 import type { Collection } from '../../src/schema/model.ts';
@@ -209,7 +209,21 @@ class Session {
   #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
     if (random.chance(action === 'read' ? 0.7 : 0.15)) return [this.#compiled(collection, action, TRUE)!];
+    const isOfWrite = action === 'update' && collection === about.write.collection;
+    const crossed = isOfWrite && random.chance(0.3) ? this.#crossed(about.write) : [];
+    if (crossed.length > 0) return crossed;
     return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, about));
+  }
+
+  /** Two rules: what the write makes of a field, and the opposite. Where it changes the field, each holds once and neither for both records. */
+  #crossed({ collection, values }: Write): readonly RandomRule[] {
+    const given = Object.entries(values).filter(([, value]) => value !== null);
+    if (given.length === 0) return [];
+    const [field, value] = this.#random.pick(given);
+    const left = { kind: 'path', root: 'record', steps: [{ name: field, span: SPAN }], span: SPAN } as const;
+    const is: Expr = { kind: 'compare', op: '=', opSpan: SPAN, left, right: literalOf(value), span: SPAN };
+    const rules = this.#random.shuffled<Expr>([is, { kind: 'not', item: is, span: SPAN }]);
+    return rules.map((rule) => this.#compiled(collection, 'update', rule)).filter((rule) => rule !== undefined);
   }
 
   #rule(collection: string, action: Action, { data, write }: About): RandomRule {
@@ -272,6 +286,12 @@ interface About {
 }
 
 const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: SPAN }, span: SPAN };
+
+function literalOf(value: unknown): Operand {
+  if (typeof value === 'boolean') return { kind: 'bool', value, span: SPAN };
+  if (typeof value === 'number') return { kind: 'number', source: JSON.stringify(value), span: SPAN };
+  return { kind: 'text', value: String(value), span: SPAN };
+}
 
 /** One is enough where a literal of the type is wanted. */
 const idsOf = (rows: readonly Row[]): readonly Id[] =>
