@@ -3,6 +3,7 @@
  * exclusive. Chains of `and` / `or` are flat: `a and b and c` has three items; parentheses make a
  * nested node only where the kind differs or were written.
  */
+import type { CompareOp } from './tokens.ts';
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -10,18 +11,7 @@ export interface Span {
   readonly source?: string;
 }
 
-export type CompareOp =
-  | '='
-  | '!='
-  | '<'
-  | '<='
-  | '>'
-  | '>='
-  | 'in'
-  | 'not in'
-  | 'contains'
-  | 'starts with'
-  | 'ends with';
+export type { CompareOp };
 
 /**
  * Where a text stands. A policy names its records by `@record` and the like; in the filter of a query a bare name is a member of the

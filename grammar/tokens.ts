@@ -4,7 +4,6 @@
  * ones.
  */
 import { createToken, type IToken, Lexer, type TokenType } from 'chevrotain';
-import type { CompareOp, Span } from './syntax.ts';
 
 const COMMENT = String.raw`/\*(?:[^*]|\*(?!/))*\*/`;
 const GAP = `(?:[ \\t\\r\\n]|${COMMENT})+`;
@@ -14,7 +13,7 @@ const words = (...parts: readonly string[]): string => parts.join(GAP) + END;
 const pattern = (source: string): RegExp => new RegExp(source, 'i');
 
 /** The pattern of each comparison. The first match wins, so the longer ones come first. */
-const COMPARISONS: Readonly<Record<CompareOp, string>> = {
+const COMPARISONS = {
   '!=': '!==?|<>|≠',
   '<=': '<=|=<|≤',
   '>=': '>=|=>|≥',
@@ -26,7 +25,8 @@ const COMPARISONS: Readonly<Record<CompareOp, string>> = {
   contains: words('contains'),
   'starts with': words('starts', 'with'),
   'ends with': words('ends', 'with'),
-};
+} as const;
+export type CompareOp = keyof typeof COMPARISONS;
 export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
@@ -184,7 +184,8 @@ export function comparisonOf(image: string): CompareOp {
   return RIGHT.get(image) ?? READERS.find(([, reader]) => reader.test(image))?.[0] ?? '=';
 }
 
-export const spanOf = (token: IToken): Span => ({
+/** A `Span` of the syntax tree. */
+export const spanOf = (token: IToken): { readonly start: number; readonly end: number } => ({
   start: token.startOffset,
   end: token.startOffset + token.image.length,
 });
