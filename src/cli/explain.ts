@@ -181,7 +181,7 @@ async function conditionLines({ store, collection, action, request }: Question):
   if (permit.verdict !== 'depends' || action === 'create') return [];
   const where: Sql = action === 'update' ? permit.update.where('t') : permit.where('t');
   const statement = sql`SELECT t.id FROM ${ident(collection.table)} AS t WHERE ${where} ORDER BY t.id LIMIT 21`;
-  const plan = await store.db.rows(sql`EXPLAIN ${statement}`);
+  const plan = await store.db.slowRows(sql`EXPLAIN ${statement}`);
   const values = statement.values.map((value, i) => `  $${i + 1} = ${JSON.stringify(value)}`);
   return ['', 'SQL:', `  ${statement.text}`, ...values, '', 'plan:', ...plan.map(([line]) => `  ${line}`)];
 }
