@@ -1,6 +1,7 @@
 /** What `query` sends and how it walks, against answers in the form of the contract. */
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
+import { describeOnBoth } from '../support/service.ts';
 
 /** Answers each request with the next of `pages`, and keeps the bodies. */
 function answering(pages: readonly object[]) {
@@ -43,4 +44,20 @@ test('gives the first page when awaited, and is repeated like every read', async
   const { tasks, bodies } = answering([]);
   await expect(tasks.query()).rejects.toMatchObject({ status: 503 });
   expect(bodies).toEqual([{}, {}]);
+});
+
+describeOnBoth('a query of the running service', (service) => {
+  test('walks its pages in order, and reports the fault of a filter', async () => {
+    const { email, password } = await service.user();
+    const client = createClient(service.url);
+    await client.login({ email, password });
+    const documents = client.collection('documents');
+    for (const title of ['b1', 'a1', 'b3', 'b2', 'c']) await documents.create({ title });
+    const titles: unknown[] = [];
+    const query = { filter: 'title starts with $start', params: { start: 'b' }, sort: ['-title'], limit: 2 };
+    for await (const { title } of documents.query(query).records()) titles.push(title);
+    expect(titles).toEqual(['b3', 'b2', 'b1']);
+    expect((await documents.query(query)).page).toMatchObject({ limit: 2, has_more: true });
+    await expect(documents.query({ filter: 'titel = "x"' })).rejects.toMatchObject({ code: 'filter_invalid' });
+  });
 });
