@@ -1,6 +1,11 @@
 /** The same bytes through a bucket, at the interface of the storage. The whole service on one: bucket.test.ts. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStorage } from '../../src/files/open-storage.ts';
 import { S3Storage } from '../../src/files/s3.ts';
 import { readS3Place } from '../../src/files/s3-place.ts';
@@ -112,6 +117,55 @@ describe('a bucket', () => {
       'attachment; filename="a"',
     ]);
     expect((await fetch(address.replace(/X-Amz-Signature=../, 'X-Amz-Signature=00'))).status).toBe(403);
+  });
+
+  describe('its credentials, without those of the environment', () => {
+    const SECRET = CREDENTIALS.AWS_SECRET_ACCESS_KEY;
+    const folder = mkdtempSync(join(tmpdir(), 'bylaw-aws-'));
+    beforeEach(() => {
+      vi.stubEnv('AWS_ACCESS_KEY_ID', undefined);
+      vi.stubEnv('AWS_SECRET_ACCESS_KEY', undefined);
+    });
+    afterEach(() => vi.unstubAllEnvs());
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    test('come from the profile that AWS_PROFILE names', async () => {
+      const file = join(folder, 'credentials');
+      const profile = (name: string, secret: string): string =>
+        `[${name}]\naws_access_key_id = S3RVER\naws_secret_access_key = ${secret}\n`;
+      writeFileSync(file, profile('default', 'wrong') + profile('ours', SECRET));
+      vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', file);
+      vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'none'));
+      vi.stubEnv('AWS_PROFILE', 'ours');
+      await put(ID, Buffer.from('kept'));
+      expect(await new S3Storage(readS3Place(server.place())!).size(ID)).toBe(4);
+    });
+
+    test('come from the container, and are asked for again when they end', async () => {
+      const given: string[] = [];
+      const container = createServer((request, response) => {
+        given.push(String(request.headers.authorization));
+        const Expiration = new Date(Date.now() + 1_000).toISOString();
+        response.end(JSON.stringify({ AccessKeyId: 'S3RVER', SecretAccessKey: SECRET, Token: 'session', Expiration }));
+      });
+      await new Promise<void>((done) => container.listen(0, '127.0.0.1', done));
+      try {
+        const { port } = container.address() as AddressInfo;
+        vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', `http://127.0.0.1:${port}/`);
+        vi.stubEnv('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'the token of the container');
+        vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(folder, 'none'));
+        vi.stubEnv('AWS_CONFIG_FILE', join(folder, 'none'));
+        const inContainer = new S3Storage(readS3Place(server.place())!);
+        await put(ID, Buffer.from('kept'));
+        expect(await inContainer.size(ID)).toBe(4);
+        await new Promise((done) => setTimeout(done, 1_100));
+        expect(await inContainer.size(ID)).toBe(4);
+        expect(given.length).toBeGreaterThanOrEqual(2);
+        expect(new Set(given)).toEqual(new Set(['the token of the container']));
+      } finally {
+        container.close();
+      }
+    });
   });
 
   test.each(['s3:///folder', 'http://x', 's3://b?unknown=1', 's3://b?redirects=yes', 's3://b?endpoint=nonsense'])(
