@@ -130,6 +130,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   collection: section(...COLLECTION),
   types: typesTable,
   field: section(...COLLECTION, 'fields', '*'),
+  member_access: section(...COLLECTION, 'fields', '*', 'access'),
   relations: relationTables,
   access: section(...COLLECTION, 'access'),
   rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),

@@ -52,12 +52,13 @@ export class Accounts {
 
   /** Throws `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
   async register({ email, password, client }: PasswordClaim): Promise<User> {
-    const { limiter, passwords, schema, users } = this.#parts;
+    const { db, limiter, passwords, schema, users } = this.#parts;
     await limiter.register(client, email);
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
-    return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'register', userId, client }));
+    const made = await users.insert(user, (tx, userId) => recordAudit(tx, { event: 'register', userId, client }));
+    return users.shown(db, made);
   }
 
   /** Throws `invalid_credentials` for every wrong input; `rate_limited`, `unavailable`. */
@@ -128,7 +129,7 @@ export class Accounts {
         expires_in: lifetime,
         refresh_token: refreshToken,
         refresh_expires_in: expiresIn,
-        user,
+        user: await users.shown(db, user),
       },
       cookie: { value: cookie, maxAge: expiresIn },
     };

@@ -190,7 +190,7 @@ export class Auth {
     const { db, users } = this.#members;
     const user = await users.byId(db, caller.id);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
-    return user;
+    return users.shown(db, user);
   }
 
   /** The caller's own, newest first. */

@@ -1,9 +1,11 @@
 /** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
+import { decide } from '../policy/access.ts';
 import { isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
+import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
-import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+import { join, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
 import { Store } from '../store/records/access-context.ts';
 import type { RecordShape } from '../store/records/record-shape.ts';
@@ -12,7 +14,7 @@ import { touched } from '../store/records/touched.ts';
 import { normalEmail } from './email-address.ts';
 import { beginRoleHistory } from './role-history.ts';
 
-/** As every route shows it: the built-in fields, and the fields and belongs_to that the schema adds. */
+/** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
 export type User = Readonly<Record<string, unknown>> & {
   readonly id: string;
   readonly email: string;
@@ -38,10 +40,12 @@ export interface Account {
 export class Users {
   readonly #store: Store;
   readonly #shape: RecordShape;
+  readonly #schema: Schema;
 
   constructor(db: Database, schema: Schema) {
     this.#store = new Store(db, schema);
     this.#shape = this.#store.shape('users');
+    this.#schema = schema;
   }
 
   /** Of the row `alias`; `read` takes the cells. */
@@ -56,6 +60,22 @@ export class Users {
 
   byId(db: Queryable, id: string): Promise<User | undefined> {
     return this.#find(db, sql`u.id = ${uuid(id)}`);
+  }
+
+  /** As the user sees it: without the fields whose rules hide them from it. */
+  async shown(db: Queryable, user: User): Promise<User> {
+    const request = { auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) }, query: {}, now: nowMicros() };
+    const rules = [...this.#shape.collection.memberAccess].flatMap(([name, { read }]) =>
+      read === undefined ? [] : [{ name, permit: decide({ rules: read, request }) }],
+    );
+    if (rules.length === 0) return user;
+    const conditions = rules.map(({ permit }) => sql`(${permit.where('u')})`);
+    const [cells] = await db.rows(sql`
+      SELECT ${join(conditions, ', ')}
+        FROM ${this.#store.from('users', raw('u'))}
+       WHERE u.id = ${uuid(user.id)}`);
+    const hidden = new Set(rules.filter((_, i) => cells?.[i] !== 't').map(({ name }) => name));
+    return Object.fromEntries(Object.entries(user).filter(([name]) => !hidden.has(name))) as User;
   }
 
   async byEmail(db: Queryable, email: string): Promise<User | undefined> {
@@ -135,6 +155,8 @@ export class Users {
     return cells && this.read(cells, 0);
   }
 }
+
+const nowMicros = (): string => new Date().toISOString().replace('Z', '000Z');
 
 function emailTaken(cause: unknown): Problem {
   const detail = 'an account with this email exists';

@@ -5,7 +5,7 @@ import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
 import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
-import { referencesOf, type Writable, writablesOf } from './writable.ts';
+import { canBeHidden, referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
 export function collectionIn({ collection }: OperationScope): Collection {
@@ -164,7 +164,7 @@ function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
   ]);
   return {
     type: 'object',
-    required: Object.keys(stored),
+    required: Object.keys(stored).filter((name) => !canBeHidden(collection, name)),
     properties: { ...stored, ...expandProperties([...collection.relations.values()], typeName) },
   };
 }

@@ -2,7 +2,7 @@
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Schema } from '../schema/model.ts';
-import { referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
+import { canBeHidden, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
 
@@ -84,15 +84,19 @@ const rolesLine = ({ kind }: Collection): readonly string[] =>
 function recordLines(collection: Collection, names: Names): readonly string[] {
   const lines = ['id: Id;'];
   for (const field of collection.fields.values()) {
-    lines.push(`${field.name}: ${valueType(field)}${field.required ? '' : ' | null'};`);
+    lines.push(`${shownName(collection, field)}: ${valueType(field)}${field.required ? '' : ' | null'};`);
   }
   if (collection.kind === 'users') lines.push('roles: Role[];');
   for (const relation of referencesOf(collection)) {
     const nullable = relation.kind === 'has_one' || !relation.required;
-    lines.push(`${relation.name}: Id${nullable ? ' | null' : ''};`);
+    lines.push(`${shownName(collection, relation)}: Id${nullable ? ' | null' : ''};`);
   }
   return [...lines, ...expandLine(collection, names)];
 }
+
+/** With a question mark where the record can come without it. */
+const shownName = (collection: Collection, { name }: { readonly name: string }): string =>
+  `${name}${canBeHidden(collection, name) ? '?' : ''}`;
 
 function expandLine({ relations }: Collection, names: Names): readonly string[] {
   const parts = [...relations.values()].map(({ kind, name, collection }) => {

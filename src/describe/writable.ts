@@ -54,6 +54,10 @@ function writableRelation(relation: Relation): readonly Writable[] {
 export const referencesOf = ({ relations }: Collection): readonly (BelongsTo | HasOne)[] =>
   [...relations.values()].filter((relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one');
 
+/** Whether a record can come without the member: its rules can hide it from who may read the record. */
+export const canBeHidden = ({ memberAccess }: Collection, name: string): boolean =>
+  memberAccess.get(name)?.read !== undefined;
+
 /** Names of generated types that do not come from a collection. */
 export const OTHER_TYPES: readonly string[] = [
   'Id',

@@ -11,8 +11,8 @@ import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
-import { Problem } from '../problem.ts';
-import type { Collection, Schema } from '../schema/model.ts';
+import { type Fault, Problem } from '../problem.ts';
+import type { Collection, MemberAction, Schema } from '../schema/model.ts';
 import type { AccessContext, Origin } from '../store/records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/role-changes.ts';
 import type { App } from './app.ts';
@@ -148,6 +148,12 @@ interface Asked {
   readonly origin: () => Origin;
 }
 
+interface MemberOf {
+  readonly name: string;
+  readonly member: string;
+  readonly action: MemberAction;
+}
+
 /** An admitted request's access to the store. Made only if the caller's side leaves the action possible. */
 export class Admission {
   readonly caller: Caller;
@@ -195,7 +201,22 @@ export class Admission {
       origin: this.#origin,
       permit: (name, action) =>
         name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
+      member: (name, member, action) => this.#member({ name, member, action }, data),
     };
+  }
+
+  /** `data`: what the body of a write to the admitted collection holds. */
+  #member({ name, member, action }: MemberOf, data: Readonly<Record<string, unknown>>): Permit | undefined {
+    const rules = this.#schema.collections.get(name)?.memberAccess.get(member)?.[action];
+    if (rules === undefined) return undefined;
+    const key = `${action} ${name}.${member}`;
+    const known = this.#permits.get(key);
+    if (known !== undefined) return known;
+    const isOwnWrite = name === this.collection.name && action === this.#action;
+    const request = isOwnWrite ? { ...this.#request, data } : this.#request;
+    const permit = decide({ rules, request });
+    this.#permits.set(key, permit);
+    return permit;
   }
 
   get #mayAssignRoles(): boolean {
@@ -220,7 +241,8 @@ function requireAllowable(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }
 
-export const forbidden = (): Problem => new Problem('forbidden', 'the access rules do not allow this');
+export const forbidden = (errors: readonly Fault[] = []): Problem =>
+  new Problem('forbidden', 'the access rules do not allow this', { errors });
 export const notFound = (): Problem => new Problem('not_found', 'there is nothing here, or nothing that you may see');
 
 function nowMicros(): string {

@@ -8,7 +8,7 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
     case 'not_found':
       return notFound();
     case 'forbidden':
-      return forbidden();
+      return forbidden(errors);
     case 'idempotency_lost':
       return new Problem('unavailable', message);
     case 'validation_failed':

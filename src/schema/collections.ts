@@ -8,7 +8,7 @@ import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } 
 import { collectionNameFault, linkTableOf, memberNameFault } from './names.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
 
-export type Bare = Omit<Collection, 'access'>;
+export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
 
 interface CollectionDraft {
   readonly name: string;

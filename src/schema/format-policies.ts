@@ -7,7 +7,7 @@ import { print } from '../../grammar/printer.ts';
 import { invariant } from '../invariant.ts';
 import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
-import { RULE_KEYS } from './shape.ts';
+import { MEMBER_RULE_KEYS, RULE_KEYS } from './shape.ts';
 import { SchemaSource } from './source.ts';
 import { valueAt } from './validate.ts';
 
@@ -56,9 +56,20 @@ function applied(text: string, edits: readonly Edit[]): string {
 function policyPaths(raw: unknown): readonly Path[] {
   const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
   const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>
-    RULE_KEYS.flatMap((key) => textsBelow(raw, ['collections', name, 'access', key])),
+    accessPaths(raw, ['collections', name]).flatMap((path) => textsBelow(raw, path)),
   );
   return [...conditions, ...rules];
+}
+
+/** Of the rules of a collection and of its members. */
+function accessPaths(raw: unknown, collection: Path): readonly Path[] {
+  const members = (['fields', 'relations'] as const).flatMap((part) =>
+    objectKeys(valueAt(raw, [...collection, part])).map((name) => [...collection, part, name, 'access']),
+  );
+  return [
+    ...RULE_KEYS.map((key) => [...collection, 'access', key]),
+    ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
+  ];
 }
 
 const objectKeys = (value: unknown): readonly string[] =>

@@ -8,7 +8,7 @@ import { readConditions } from './conditions.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
-import { readAccess } from './read-access.ts';
+import { readAccess, readMemberAccess } from './read-access.ts';
 import {
   readLimits,
   readOAuth,
@@ -43,8 +43,10 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const settings = { report: source.report.bind(source), roles, env };
   const register = readRegister(shape, settings);
   const complete = [...declared.collections].map(([name, collection]) => {
-    const access = readAccess(collection, shape.collections?.[name], { source, catalog, broken });
-    return [name, { ...collection, access }] as const;
+    const reading = { source, catalog, broken };
+    const access = readAccess(collection, shape.collections?.[name], reading);
+    const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
+    return [name, { ...collection, access, memberAccess }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
   const shapes = shape.collections ?? {};

@@ -47,7 +47,14 @@ export interface Collection extends CatalogCollection {
   readonly relations: ReadonlyMap<string, Relation>;
   /** The union of rules of each action; an empty list denies everyone. */
   readonly access: Readonly<Record<Action, readonly Policy[]>>;
+  /** Of fields and belongs_to with rules of their own, by name. */
+  readonly memberAccess: ReadonlyMap<string, MemberAccess>;
 }
+
+/** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
+export type MemberAction = 'read' | 'create' | 'update';
+/** Without rules for an action, those of the record decide alone. An empty list denies everyone. */
+export type MemberAccess = Readonly<Partial<Record<MemberAction, readonly Policy[]>>>;
 
 export interface Field extends CatalogField {
   readonly type: ScalarType;

@@ -6,7 +6,7 @@ import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../poli
 import { operandsOf, partsOf } from '../policy/visit.ts';
 import type { Path } from './issue.ts';
 import type { Collection } from './model.ts';
-import { type AccessShapes, rulePlace } from './read-access.ts';
+import { type AccessShapes, memberRulePlace, rulePlace } from './read-access.ts';
 import type { SchemaSource } from './source.ts';
 
 interface Context extends AccessShapes {
@@ -17,15 +17,31 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
   const users = collections.get('users');
   if (users === undefined) return;
   for (const collection of collections.values()) {
-    for (const action of ACTIONS) {
-      // A `view` is one list of rules for both.
-      if (action === 'read' && collection.access.read === collection.access.list) continue;
-      collection.access[action].forEach((policy, i) => {
-        const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
-        for (const name of names)
-          report(name, { ...context, path: rulePlace({ collection: collection.name, action, index: i }, context) });
-      });
+    for (const { policy, path } of placedPolicies(collection, context)) {
+      const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
+      for (const name of names) report(name, { ...context, path });
     }
+  }
+}
+
+interface PlacedPolicy {
+  readonly policy: Policy;
+  readonly path: Path;
+}
+
+/** The rules of the records, then those of their members. */
+function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
+  for (const action of ACTIONS) {
+    // A `view` is one list of rules for both.
+    if (action === 'read' && access.read === access.list) continue;
+    for (const [index, policy] of access[action].entries())
+      yield { policy, path: rulePlace({ collection: name, action, index }, context) };
+  }
+  for (const [member, { read = [], update = [] }] of memberAccess) {
+    for (const [index, policy] of read.entries())
+      yield { policy, path: memberRulePlace({ collection: name, member, key: 'read', index }, context) };
+    for (const [index, policy] of update.entries())
+      yield { policy, path: memberRulePlace({ collection: name, member, key: 'write', index }, context) };
   }
 }
 
@@ -52,7 +68,9 @@ function report(name: string, { source, path }: EscalationPlace): void {
 function isSelfChosen(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
-  return users.access.update.some((rule: Policy) => !needsRole(rule.checked) && !looksAtNext(name, rule.checked));
+  const isOpen = (rule: Policy): boolean => !needsRole(rule.checked) && !looksAtNext(name, rule.checked);
+  const own = users.memberAccess.get(name)?.update;
+  return users.access.update.some(isOpen) && (own === undefined || own.some(isOpen));
 }
 
 function needsRole(checked: Checked): boolean {

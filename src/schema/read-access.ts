@@ -9,11 +9,12 @@ import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
 import { missingIndexes } from './indexes.ts';
 import { cutByComment, type Path, pathText } from './issue.ts';
-import type { Collection } from './model.ts';
+import type { Collection, MemberAccess } from './model.ts';
 import { adviceFor, type WordAdvice } from './policy-words.ts';
 import { knownRole } from './settings.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from './shape.ts';
 import type { SchemaSource } from './source.ts';
+import { valueAt } from './validate.ts';
 
 export interface AccessReading {
   readonly source: SchemaSource;
@@ -42,13 +43,7 @@ export function readAccess(
     const place = { ...context, collection: collection.name, action };
     if (given === undefined) return builtInPolicies(collection, { ...place, path });
     const key = ruleKey(action, given);
-    const rules = rulesOf(given[key]).map((rule, i) => {
-      const at = rulePath(given[key], [...path, key], i);
-      return { path: at, policy: readRule(rule, { ...place, path: at }) };
-    });
-    const policies = rules.flatMap(({ policy, path: at }) => (policy === undefined ? [] : [{ policy, path: at }]));
-    // A faulty rule may be replaced here by one that always holds.
-    if (!context.source.hasErrors) warnOfIdle(policies, context);
+    const policies = placedPolicies(given[key], { ...place, path: [...path, key] });
     if (action === 'list') warnOfIndexes(policies, { ...context, collection });
     return policies.map(({ policy }) => policy);
   };
@@ -62,6 +57,48 @@ export function readAccess(
     update: read('update'),
     delete: read('delete'),
   };
+}
+
+/** The rules of fields and belongs_to. Policies are checked as those of `read` and of `update`. */
+export function readMemberAccess(
+  collection: Bare,
+  shape: CollectionShape | undefined,
+  context: AccessReading,
+): Collection['memberAccess'] {
+  const given = [
+    ...Object.entries(shape?.fields ?? {}).map(([name, member]) => ({ part: 'fields', name, member })),
+    ...Object.entries(shape?.relations ?? {}).map(([name, member]) => ({ part: 'relations', name, member })),
+  ];
+  const read = given.flatMap(({ part, name, member }) => {
+    const access = typeof member === 'object' && 'access' in member ? member.access : undefined;
+    // A member that could not be declared is reported as that.
+    const isDeclared = collection.fields.has(name) || collection.relations.has(name);
+    if (access === undefined || !isDeclared) return [];
+    const path = ['collections', collection.name, part, name, 'access'];
+    const policiesOf = (key: 'read' | 'write') =>
+      access[key] === undefined
+        ? undefined
+        : readPolicies(access[key], {
+            ...context,
+            collection: collection.name,
+            action: key === 'read' ? 'read' : 'update',
+            path: [...path, key],
+          });
+    return [[name, memberRules(policiesOf('read'), policiesOf('write'), context)] as const];
+  });
+  return new Map(read);
+}
+
+function memberRules(
+  read: readonly Policy[] | undefined,
+  update: readonly Policy[] | undefined,
+  { catalog }: AccessReading,
+): MemberAccess {
+  // On create, `@record` and `@next` are both the record as it would be stored.
+  const create = update?.map(({ text, source, checked }) =>
+    compileChecked({ text, source, checked, catalog, action: 'create' }),
+  );
+  return { ...(read && { read }), ...(create && { create }), ...(update && { update }) };
 }
 
 type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
@@ -82,6 +119,21 @@ interface PlacedPolicy {
   readonly policy: Policy;
   readonly path: Path;
 }
+
+/** `path`: of the list of rules. */
+function placedPolicies(rules: RulesShape | undefined, place: RulePlace): readonly PlacedPolicy[] {
+  const read = rulesOf(rules).flatMap((rule, i) => {
+    const path = rulePath(rules, place.path, i);
+    const policy = readRule(rule, { ...place, path });
+    return policy === undefined ? [] : [{ policy, path }];
+  });
+  // A faulty rule may be replaced here by one that always holds.
+  if (!place.source.hasErrors) warnOfIdle(read, place);
+  return read;
+}
+
+const readPolicies = (rules: RulesShape, place: RulePlace): readonly Policy[] =>
+  placedPolicies(rules, place).map(({ policy }) => policy);
 
 /** More rules than this are not compared: the number of pairs grows with the square. */
 const COMPARED_RULES = 24;
@@ -146,6 +198,21 @@ export function rulePlace({ collection, action, index: i }: RuleOfAction, { shap
   const access = (shapes[collection]?.access ?? {}) as RulesByKey;
   const key = ruleKey(action, access);
   return rulePath(access[key], ['collections', collection, 'access', key], i);
+}
+
+/** Of the rule with the index `i` of a field or belongs_to. */
+interface RuleOfMember {
+  readonly collection: string;
+  readonly member: string;
+  readonly key: 'read' | 'write';
+  readonly index: number;
+}
+
+export function memberRulePlace({ collection, member, key, index: i }: RuleOfMember, { shapes }: AccessShapes): Path {
+  const shape = shapes[collection];
+  const part = shape?.fields !== undefined && Object.hasOwn(shape.fields, member) ? 'fields' : 'relations';
+  const given = valueAt(shape, [part, member, 'access', key]) as RulesShape | undefined;
+  return rulePath(given, ['collections', collection, part, member, 'access', key], i);
 }
 
 /** A rule without `roles` or without `when` has no condition of that kind. */

@@ -36,6 +36,28 @@ const NO = { default: false, examples: [true] };
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
+const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
+const rule = z.strictObject({
+  roles: key(names.min(1), 'the caller has one of these roles', { examples: [['editor', 'admin']] }),
+  when: key(z.union([z.string(), z.boolean()]), 'this policy is true', {
+    examples: ['@record.owner = @request.auth.id'],
+  }),
+});
+const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
+/** Rules of a field or a belongs_to itself. */
+export const MEMBER_RULE_KEYS = ['read', 'write'] as const;
+const memberAccess = z.strictObject({
+  read: key(rules, 'who may see the value; for others it is left out of the record; default: who may read the record'),
+  write: key(rules, 'who may set the value; `@next` is the record as it would be; default: who may write the record'),
+});
+const ownAccess = key(
+  memberAccess,
+  'who may see and set the value, where that is not everyone who may read and write the record',
+  {
+    examples: [{ read: [{ roles: ['hr'] }], write: [{ roles: ['hr'] }] }],
+  },
+);
+
 const fieldType = z.enum(SCALAR_TYPES);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
@@ -57,6 +79,7 @@ const fieldObject = z.strictObject({
     examples: [200],
   }),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
+  access: ownAccess,
 });
 const field = z.union([fieldType, fieldObject]).describe('a type, or a mapping with a type');
 
@@ -80,6 +103,7 @@ const belongsTo = z.strictObject({
     },
   ),
   was: key(name, OLD_NAME, { examples: ['author'] }),
+  access: ownAccess,
 });
 const via = z.string().meta({
   description: 'the belongs_to of the other collection that points here',
@@ -105,14 +129,6 @@ const relation = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
-const rule = z.strictObject({
-  roles: key(names.min(1), 'the caller has one of these roles', { examples: [['editor', 'admin']] }),
-  when: key(z.union([z.string(), z.boolean()]), 'this policy is true', {
-    examples: ['@record.owner = @request.auth.id'],
-  }),
-});
-const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
 /** `view` is `list` and `read`. */
 export const RULE_KEYS = ['view', ...ACTIONS] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));

@@ -73,10 +73,11 @@ export function valueAt(value: unknown, path: Path): unknown {
   return at;
 }
 
-function remember([room, collection, part, name]: Path, broken: Set<string>): void {
+function remember(path: Path, broken: Set<string>): void {
+  const [room, collection, part, name] = path;
   if (room !== 'collections' || typeof collection !== 'string') return;
   if (part === undefined || ((part === 'fields' || part === 'relations') && name === undefined)) broken.add(collection);
-  if ((part === 'fields' || part === 'relations') && typeof name === 'string') {
+  if ((part === 'fields' || part === 'relations') && typeof name === 'string' && !Number.isFinite(accessAt(path))) {
     broken.add(name);
     broken.add(`${name}_id`);
   }
@@ -99,8 +100,14 @@ function take(value: unknown, path: Path): void {
   }
 }
 
-/** `collections.<name>.access.<action>`, or an element of it. */
-const isRule = ({ length, 2: room }: Path): boolean => room === 'access' && (length === 4 || length === 5);
+/** `collections.<name>.access.<action>`, or of a member (`….fields.<name>.access.read`), or an element of it. */
+const isRule = (path: Path): boolean => [0, 1].includes(path.length - 2 - accessAt(path));
+
+/** The index of `access` in the path of a rule; far beyond its end in other paths. */
+function accessAt(path: Path): number {
+  const isAccess = (index: number): boolean => path[0] === 'collections' && path[index] === 'access';
+  return [2, 4].find(isAccess) ?? Number.POSITIVE_INFINITY;
+}
 
 function flatten(fault: ZodFault, raw: unknown, base: Path = []): Flat[] {
   const path = [...base, ...fault.path];
@@ -163,7 +170,7 @@ function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat 
 
 /** What was meant by a word, or a policy, in a list of rules. */
 function ruleFor(path: Path, value: unknown): string | undefined {
-  if (path.length !== 5 || path[2] !== 'access') return undefined;
+  if (path.length !== accessAt(path) + 3) return undefined;
   if (typeof value === 'boolean') return `{ when: ${value} }`;
   if (typeof value !== 'string' || !NAME.test(value)) return undefined;
   const decided = policyFor(value);

@@ -13,6 +13,7 @@ interface RelationSpec {
   readonly collection: string;
   readonly via?: string;
   readonly required?: boolean;
+  readonly access?: object;
 }
 interface CollectionSpec {
   readonly fields: Record<string, object>;
@@ -48,11 +49,14 @@ function randomCollection(name: string, random: Random): CollectionSpec {
   const optional = Object.entries(FIELDS).filter(() => random.chance(0.6));
   const required = name === 'users' ? [] : Object.entries(REQUIRED);
   const fields = [
-    ...optional.map(([field, type]) => [field, { type }]),
-    ...required.map(([field, type]) => [field, { type, required: true }]),
+    ...optional.map(([field, type]) => [field, { type, ...ownRules(random) }]),
+    ...required.map(([field, type]) => [field, { type, required: true, ...ownRules(random) }]),
   ];
   return { fields: Object.fromEntries(fields), relations: {} };
 }
+
+/** The session replaces them by random ones. */
+const ownRules = (random: Random): object => (random.chance(0.35) ? { access: { read: true, write: true } } : {});
 
 /** Each belongs_to with the way back, or without: has_many, has_one, or none. */
 function addRelations(specs: Specs, from: string, random: Random): void {
@@ -61,7 +65,7 @@ function addRelations(specs: Specs, from: string, random: Random): void {
     const collection = random.chance(0.25) ? from : random.pick(Object.keys(specs));
     const way = random.pick(['has_one', 'has_one', 'has_many', 'has_many', undefined]);
     const required = way !== 'has_one' && collection === 'users' && random.chance(0.4);
-    relations[name] = { kind: 'belongs_to', collection, required };
+    relations[name] = { kind: 'belongs_to', collection, required, ...ownRules(random) };
     if (way === undefined) continue;
     specs[collection]!.relations[`${way === 'has_one' ? 'one' : 'many'}_${from}_${name}`] = {
       kind: way,

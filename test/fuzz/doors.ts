@@ -5,10 +5,12 @@
 import type { Expr, Operand } from '../../grammar/syntax.ts';
 import type { Permit } from '../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
-import type { Collection } from '../../src/schema/model.ts';
+import type { Collection, MemberAction } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
+import type { AccessContext } from '../../src/store/records/access-context.ts';
+import type { Filter } from '../../src/store/records/list.ts';
 import type { Data, Id } from '../oracle/database.ts';
-import { judge, type MemberOperation, type Write } from '../oracle/judge.ts';
+import { answered, judge, type MemberOperation, type Standing, seen, type Write } from '../oracle/judge.ts';
 import { compileForm, Rejected } from './differential.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
 import { PolicyMaker, type Setting, SPAN } from './policies.ts';
@@ -64,10 +66,14 @@ class Session {
     const before = this.#data ?? (await readAll(this.#stocked));
     const write = this.#write(before);
     const request = this.#request(write, before);
-    const rules = new RandomRules((collection, action) => this.#rules(collection, action, { data: before, write }));
+    const about = { data: before, write };
+    const rules = new RandomRules({
+      of: (collection, action) => this.#rules(collection, action, about),
+      ofMember: (collection, member, action) => this.#memberRules(collection, member, { action, about }),
+    });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
     const expected = judge(write, standing);
-    const error = await this.#perform(write, request, rules);
+    const { error, answer } = await this.#perform(write, request, rules);
     // A refusal that wrote something is found by one of the next looks.
     const isRead = error === undefined || expected !== undefined || this.#random.chance(0.2);
     const after = isRead ? await readAll(this.#stocked) : before;
@@ -75,7 +81,21 @@ class Session {
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
     const wanted = shown(expected ?? before);
-    if ((error === undefined) === (expected !== undefined) && wanted === shown(after)) return undefined;
+    if ((error === undefined) === (expected !== undefined) && wanted === shown(after)) {
+      const now = { ...standing, data: after };
+      const told = answer && sorted([answered(write, now)]);
+      if (answer !== undefined && sorted([answer]) !== told) {
+        return [
+          'DISAGREEMENT: the store, in the answer to a write',
+          ...rules.lines(),
+          `  request     ${JSON.stringify(request)}`,
+          `  expected    ${told}`,
+          `  found       ${sorted([answer])}`,
+        ].join('\n');
+      }
+      const looked = this.#random.pick([write.collection, write.collection, ...PLAIN]);
+      return this.#look(looked, request, now);
+    }
     return [
       `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
         `${error === undefined ? 'allowed' : `refused (${error})`} by the store`,
@@ -88,9 +108,27 @@ class Session {
     ].join('\n');
   }
 
-  /** The code of a refusal; undefined where the write was made. What is not a refusal is a defect. */
-  async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<string | undefined> {
+  /** The code of a refusal, or the answer where the write was made. What is not a refusal is a defect. */
+  async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
     const { doors, schema, db } = this.#stocked;
+    const ask = this.#accessTo(write.collection, request, rules);
+    const records = doors.createRecords(db, schema);
+    const data = request.data as Row;
+    try {
+      const { id, json } =
+        write.action === 'create'
+          ? await records.create(ask, { data, relations: [], given: { id: write.id } })
+          : await records.update(ask, { id: write.id, data, relations: [], faults: [] });
+      return { answer: json === undefined ? { id } : (JSON.parse(json) as Row) };
+    } catch (error) {
+      const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
+      if (errors === undefined) throw error;
+      return { error: [code, ...errors.map((fault) => fault.code)].join(' ') };
+    }
+  }
+
+  #accessTo(name: string, request: PolicyRequest, rules: RandomRules): AccessContext {
+    const { doors, schema } = this.#stocked;
     const permits = new Map<string, Permit>();
     const permit = (collection: string, action: Action): Permit => {
       const key = `${collection} ${action}`;
@@ -98,23 +136,52 @@ class Session {
       permits.set(key, made);
       return made;
     };
-    const ask = {
-      collection: schema.collections.get(write.collection)!,
-      permit,
-      auth: request.auth!,
-      now: request.now,
+    const member = (collection: string, own: string, action: MemberAction): Permit | undefined => {
+      const policies = rules.ofMember(collection, own, action)?.map(({ policy }) => policy);
+      return policies && doors.decide({ rules: policies, request });
     };
-    const records = doors.createRecords(db, schema);
-    const data = request.data as Row;
-    try {
-      if (write.action === 'create') await records.create(ask, { data, relations: [], given: { id: write.id } });
-      else await records.update(ask, { id: write.id, data, relations: [], faults: [] });
-      return undefined;
-    } catch (error) {
-      const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
-      if (errors === undefined) throw error;
-      return [code, ...errors.map((fault) => fault.code)].join(' ');
-    }
+    return { collection: schema.collections.get(name)!, permit, member, auth: request.auth!, now: request.now };
+  }
+
+  // -------------------------------------------------------------- the view
+
+  /** A list of a collection, with a filter or without: it shows what the rules of records and members leave. */
+  async #look(collection: string, request: PolicyRequest, standing: Standing): Promise<string | undefined> {
+    const { doors, schema, db } = this.#stocked;
+    const rules = standing.rules as RandomRules;
+    const filter = this.#filter(collection, standing.data);
+    const { fields, relations } = schema.collections.get(collection)!;
+    const filters = Object.entries(filter).map(([name, value]): Filter => {
+      const relation = relations.get(name);
+      return relation?.kind === 'belongs_to'
+        ? { kind: 'belongs_to', relation, id: value as string }
+        : { kind: 'field', field: fields.get(name)!, value: value as string };
+    });
+    const asked = { filters, limit: 100, offset: 0, relations: [], count: false };
+    const ask = this.#accessTo(collection, request, rules);
+    const { json } = await doors.createRecords(db, schema).list(ask, asked);
+    const [found, expected] = [sorted(JSON.parse(json) as readonly Row[]), sorted(seen(collection, filter, standing))];
+    if (found === expected) return undefined;
+    return [
+      'DISAGREEMENT: the store, in what a list shows',
+      `  list        ${collection} ${JSON.stringify(filter)}`,
+      ...rules.lines(),
+      `  request     ${JSON.stringify(request)}`,
+      `  data        ${shown(standing.data)}`,
+      `  expected    ${expected}`,
+      `  found       ${found}`,
+    ].join('\n');
+  }
+
+  /** The value of some record, or nothing. */
+  #filter(collection: string, data: Data): Row {
+    const random = this.#random;
+    const { memberAccess } = this.#stocked.schema.collections.get(collection)!;
+    const record = random.pick(data.rows.get(collection)!);
+    const names = [...memberAccess.keys()].filter((name) => record[name] !== null);
+    if (names.length === 0 || random.chance(0.5)) return {};
+    const name = random.pick(names);
+    return { [name]: record[name] };
   }
 
   // -------------------------------------------------------------- the write
@@ -126,13 +193,14 @@ class Session {
     const own = data.rows.get(collection)!;
     const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
     const made = this.#stocked.schema.collections.get(collection)!;
+    const isPlain = random.chance(0.2);
     const write = {
       action,
       collection,
       id,
       values: this.#values(made, action, data),
-      partners: this.#partners(made, data),
-      members: this.#members(made, data, { action, id }),
+      partners: isPlain ? [] : this.#partners(made, data),
+      members: isPlain ? [] : this.#members(made, data, { action, id }),
     } as const;
     const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
     return isEmpty ? this.#write(data) : write;
@@ -226,6 +294,19 @@ class Session {
     return rules.map((rule) => this.#compiled(collection, 'update', rule)).filter((rule) => rule !== undefined);
   }
 
+  /** Undefined where the schema declares none, and sometimes where it does. */
+  #memberRules(
+    collection: string,
+    member: string,
+    { action, about }: { readonly action: MemberAction; readonly about: About },
+  ): readonly RandomRule[] | undefined {
+    const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
+    if (declared?.[action] === undefined || this.#random.chance(0.3)) return undefined;
+    if (this.#random.chance(0.1)) return [];
+    if (PLAIN.includes(collection) && this.#random.chance(0.3)) return [this.#compiled(collection, action, IS_OPEN)!];
+    return this.#rules(collection, action, about);
+  }
+
   #rule(collection: string, action: Action, { data, write }: About): RandomRule {
     const isOfWrite = collection === write.collection && action === write.action;
     const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
@@ -285,6 +366,12 @@ interface About {
   readonly write: Write;
 }
 
+/** Needs the record itself alone, so that one statement can be enough. */
+const IS_OPEN: Expr = {
+  kind: 'truth',
+  operand: { kind: 'path', root: 'record', steps: [{ name: 'open', span: SPAN }], span: SPAN },
+  span: SPAN,
+};
 const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: SPAN }, span: SPAN };
 
 function literalOf(value: unknown): Operand {
@@ -297,6 +384,20 @@ function literalOf(value: unknown): Operand {
 const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 
+interface Performed {
+  readonly error?: string;
+  readonly answer?: Row;
+}
+
+/** Equal for equal records, in whatever order their members come. */
+const sorted = (records: readonly Row[]): string =>
+  JSON.stringify(records.map((record) => Object.entries(record).sort()));
+
+interface RuleMaker {
+  of(collection: string, action: Action): readonly RandomRule[];
+  ofMember(collection: string, member: string, action: MemberAction): readonly RandomRule[] | undefined;
+}
+
 /** A rule for the store, and what the judge makes of it. */
 interface RandomRule {
   readonly policy: Policy;
@@ -306,10 +407,11 @@ interface RandomRule {
 
 /** Made when first asked for, and the same for the judge and for the store. */
 class RandomRules {
-  readonly #make: (collection: string, action: Action) => readonly RandomRule[];
+  readonly #make: RuleMaker;
   readonly #made = new Map<string, readonly RandomRule[]>();
+  readonly #ofMembers = new Map<string, readonly RandomRule[] | undefined>();
 
-  constructor(make: (collection: string, action: Action) => readonly RandomRule[]) {
+  constructor(make: RuleMaker) {
     this.#make = make;
   }
 
@@ -319,13 +421,23 @@ class RandomRules {
 
   of(collection: string, action: Action): readonly RandomRule[] {
     const key = `${collection} ${action}`;
-    const rules = this.#made.get(key) ?? this.#make(collection, action);
+    const rules = this.#made.get(key) ?? this.#make.of(collection, action);
     this.#made.set(key, rules);
     return rules;
   }
 
+  ofMember(collection: string, member: string, action: MemberAction): readonly RandomRule[] | undefined {
+    const key = `${collection}.${member} ${action}`;
+    if (!this.#ofMembers.has(key)) this.#ofMembers.set(key, this.#make.ofMember(collection, member, action));
+    return this.#ofMembers.get(key);
+  }
+
   lines(): readonly string[] {
-    return [...this.#made].flatMap(([key, rules]) => rules.map(({ policy }) => `  ${key.padEnd(12)}${policy.text}`));
+    return [...this.#made, ...this.#ofMembers].flatMap(([key, policies = []]) =>
+      [...policies.map(({ policy }) => policy.text), ...(policies.length === 0 ? ['nobody, or no rule'] : [])].map(
+        (text) => `  ${key.padEnd(12)}${text}`,
+      ),
+    );
   }
 }
 

@@ -9,6 +9,8 @@ const COMPILE = 'src/policy/compile.ts';
 const WRITTEN_ROW = 'src/store/records/written-row.ts';
 const LINKS = 'src/store/records/links.ts';
 const HAS_ONE = 'src/store/records/has-one.ts';
+const RECORD_VIEW = 'src/store/records/record-view.ts';
+const MEMBER_WRITES = 'src/store/records/member-writes.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -530,5 +532,62 @@ export const FAULTS: readonly Fault[] = [
     'the record is judged after its members are written',
     /const isWritten = isRolesAlone/,
     'for (const member of writing.members) await writeMembers(reading, id, member);\n  const isWritten = isRolesAlone',
+  ),
+  fault(
+    RECORD_VIEW,
+    'what the caller may never read is shown',
+    /permit\.verdict === 'deny'\)\.map/,
+    "permit.verdict === 'allow').map",
+  ),
+  fault(
+    RECORD_VIEW,
+    'a mask that depends on the record hides nothing',
+    /if \(cells\[flags \+ i\] !== 't'\)/,
+    'if (cells[flags + i] === null)',
+  ),
+  fault(RECORD_VIEW, 'a hidden value is shown as null', /shown\.delete\(name\);/, 'void name;'),
+  fault(
+    RECORD_VIEW,
+    'a new record shows what a mask hides',
+    /permit\.test\(row, NO_RELATED\) \? 't' : 'f'/,
+    "permit.test(row, NO_RELATED) ? 't' : 't'",
+  ),
+  fault(RECORD_VIEW, 'the masks of others are taken for plain', /this\.#masks\.every\(/, 'true || this.#masks.every('),
+  fault(RECORD_VIEW, 'flags are read a place too far', /const flags = from \+ this/, 'const flags = 1 + from + this'),
+  fault(
+    'src/store/records/access-context.ts',
+    'a has_one shows what its reference hides',
+    /own === undefined \? row : sql/,
+    'own !== own ? row : own === undefined || true ? row : sql',
+  ),
+  fault(
+    'src/store/records/list.ts',
+    'a filter finds what a mask hides',
+    /own === undefined \|\| own\.verdict/,
+    'true || own === undefined || own!.verdict',
+  ),
+  fault(
+    MEMBER_WRITES,
+    'what the caller may never set is written',
+    /if \(denied\.length > 0\)/,
+    'if (denied.length > 99)',
+  ),
+  fault(
+    MEMBER_WRITES,
+    'rules of members that depend on the record are skipped',
+    /permit\.verdict === 'depends'\);/,
+    "permit.verdict === 'allow');",
+  ),
+  fault(
+    'src/store/records/guarded-update.ts',
+    'an update is judged without the rules of its members',
+    /\[this\.#record, \.\.\.this\.#members\]\.map/,
+    '[this.#record].map',
+  ),
+  fault(
+    'src/store/records/create.ts',
+    'a create is judged without the rules of its members',
+    /const refused = members\.filter\(\(member\) => !member/,
+    'const refused = members.filter((member) => false && !member',
   ),
 ];

@@ -12,7 +12,9 @@ interface Rule {
   readonly namesNext: boolean;
 }
 interface Rules {
-  of(collection: string, action: 'read' | 'create' | 'update'): readonly Rule[];
+  of(collection: string, action: 'list' | 'read' | 'create' | 'update'): readonly Rule[];
+  /** Of a field or belongs_to itself; undefined: it has none. */
+  ofMember(collection: string, member: string, action: 'read' | 'create' | 'update'): readonly Rule[] | undefined;
 }
 export interface MemberOperation {
   readonly relation: ManyToMany;
@@ -68,11 +70,25 @@ function isReferable({ collection, values, partners, members }: Write, standing:
   return named.every(([target, id]) => isReadable(target, id, standing));
 }
 
-function isReadable(collection: string, id: Id, { catalog, data, request, rules }: Standing): boolean {
-  const record = data.rows.get(collection)!.find((row) => row.id === id);
-  if (record === undefined) return false;
+function isReadable(collection: string, id: Id, standing: Standing): boolean {
+  const record = rowOf(standing.data, collection, id);
+  return record !== undefined && isMet(standing.rules.of(collection, 'read'), record, standing);
+}
+
+function isMet(rules: readonly Rule[], record: Row, { catalog, data, request }: Standing): boolean {
   const related = relatedOf(catalog, data);
-  return rules.of(collection, 'read').some(({ meant }) => interpret(meant, { record, related, request }) === true);
+  return rules.some(({ meant }) => interpret(meant, { record, related, request }) === true);
+}
+
+/** Whether the caller may read a member of a record that it may read. */
+function isMemberReadable(collection: string, member: string, record: Row, standing: Standing): boolean {
+  const rules = standing.rules.ofMember(collection, member, 'read');
+  return rules === undefined || isMet(rules, record, standing);
+}
+
+/** Whether the caller may see that the partner is the partner: the partner is readable, and so is its reference. */
+function isPartnerReadable({ collection, via }: HasOne, partner: Row, standing: Standing): boolean {
+  return isReadable(collection, partner.id as Id, standing) && isMemberReadable(collection, via, partner, standing);
 }
 
 /** The record that the write makes. */
@@ -106,22 +122,41 @@ function membersAfter(before: readonly Id[], operation: MemberOperation, standin
 function hiddenPartner({ action, collection, id }: Write, relation: HasOne, standing: Standing): Id | undefined {
   if (action === 'create') return undefined;
   const [holder] = relatedOf(standing.catalog, standing.data).many(collection, relation.name, id);
-  if (holder === undefined || isReadable(relation.collection, holder.id as Id, standing)) return undefined;
+  if (holder === undefined || isPartnerReadable(relation, holder, standing)) return undefined;
   return holder.id as Id;
 }
 
-function isAllowed({ action, collection, id }: Write, written: Row, standing: Standing): boolean {
-  if (action === 'update') return isUpdateAllowed(collection, rowOf(standing.data, collection, id)!, written, standing);
+/** By the rules of the record, and by those of every member that the write names. */
+function isAllowed(write: Write, written: Row, standing: Standing): boolean {
+  const { action, collection, values } = write;
+  const own = Object.keys(values).flatMap((member) => {
+    const rules = standing.rules.ofMember(collection, member, action);
+    return rules === undefined ? [] : [rules];
+  });
+  return [standing.rules.of(collection, action), ...own].every((rules) =>
+    isWriteMet(rules, { write, written, standing }),
+  );
+}
+
+interface Judged {
+  readonly write: Write;
+  readonly written: Row;
+  readonly standing: Standing;
+}
+
+function isWriteMet(rules: readonly Rule[], { write, written, standing }: Judged): boolean {
+  const { action, collection, id } = write;
+  if (action === 'update') return isUpdateMet(rules, rowOf(standing.data, collection, id)!, written, standing);
   const related = relatedOf(standing.catalog, standing.data);
   const world = { record: written, isWritten: true, related, request: standing.request };
-  return standing.rules.of(collection, 'create').some(({ meant }) => interpret(meant, world) === true);
+  return rules.some(({ meant }) => interpret(meant, world) === true);
 }
 
 /** One and the same rule before and after, or a rule that sees both. */
-function isUpdateAllowed(collection: string, record: Row, written: Row, standing: Standing): boolean {
-  const { catalog, data, request, rules } = standing;
+function isUpdateMet(rules: readonly Rule[], record: Row, written: Row, standing: Standing): boolean {
+  const { catalog, data, request } = standing;
   const related: Related = relatedOf(catalog, data);
-  return rules.of(collection, 'update').some(({ meant, namesNext }) => {
+  return rules.some(({ meant, namesNext }) => {
     if (namesNext) return interpret(meant, { record, next: written, related, request }) === true;
     const [before, after] = [
       interpret(meant, { record, related, request }),
@@ -129,6 +164,37 @@ function isUpdateAllowed(collection: string, record: Row, written: Row, standing
     ];
     return before === true && after === true;
   });
+}
+
+/** What a list shows of a collection: the records that the rules let the caller list, each without what it may not read of it. */
+export function seen(collection: string, filter: Row, standing: Standing): readonly Row[] {
+  const { data, rules } = standing;
+  const matches = (record: Row): boolean =>
+    Object.entries(filter).every(
+      ([name, value]) => record[name] === value && isMemberReadable(collection, name, record, standing),
+    );
+  return data.rows
+    .get(collection)!
+    .filter((record) => isMet(rules.of(collection, 'list'), record, standing) && matches(record))
+    .toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))
+    .map((record) => shownTo(collection, record, standing));
+}
+
+/** What the answer to a write shows, by the state after it: only the id where the caller may not read the result. */
+export function answered({ collection, id }: Pick<Write, 'collection' | 'id'>, standing: Standing): Row {
+  const record = rowOf(standing.data, collection, id)!;
+  return isReadable(collection, id, standing) ? shownTo(collection, record, standing) : { id };
+}
+
+function shownTo(collection: string, record: Row, standing: Standing): Row {
+  const members = Object.entries(record).filter(([name]) => isMemberReadable(collection, name, record, standing));
+  const held = [...standing.catalog.collections.get(collection)!.relations.values()].flatMap((relation) => {
+    if (relation.kind !== 'has_one') return [];
+    const [partner] = relatedOf(standing.catalog, standing.data).many(collection, relation.name, record.id as Id);
+    const isSeen = partner !== undefined && isPartnerReadable(relation, partner, standing);
+    return [[relation.name, isSeen ? partner.id : null] as const];
+  });
+  return Object.fromEntries([...members, ...held]);
 }
 
 function stored({ action, collection, id }: Write, written: Row, { catalog, data }: Standing): Data {

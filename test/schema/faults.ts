@@ -119,6 +119,61 @@ export const FAULTS: readonly FaultCase[] = [
     codes: ['unknown_key'],
     says: 'did you mean `includes`?',
   },
+  // Rules of members
+  {
+    about: 'an unknown key of the rules of a field',
+    text: field('{ type: int, access: { ⟦list: true } }'),
+    codes: ['unknown_key'],
+    says: 'expected `read` or `write`',
+  },
+  {
+    about: 'rules of a many_to_many',
+    text: relation('{ kind: many_to_many, collection: b, ⟦access: { read: true } }'),
+    codes: ['unknown_key'],
+  },
+  {
+    about: 'a rule for reading that speaks of the result',
+    text: field("{ type: int, access: { read: '⟦@next.f = 1' } }"),
+    codes: ['next_misplaced'],
+  },
+  {
+    about: 'a rule for reading that speaks of the body',
+    text: field("{ type: int, access: { read: '⟦@request.data.f = 1' } }"),
+    codes: ['data_misplaced'],
+  },
+  {
+    about: 'a rule for reading that speaks of changes',
+    text: field("{ type: int, access: { read: '⟦changed(@record.f)' } }"),
+    codes: ['change_misplaced'],
+  },
+  {
+    about: 'a role of a field that is not declared',
+    text: `roles: [admin]\n${field('{ type: int, access: { write: [{ roles: [⟦admn] }] } }')}`,
+    codes: ['role_unknown'],
+    says: 'did you mean `admin`?',
+  },
+  {
+    about: 'a field that does not exist',
+    text: field("{ type: int, access: { write: [{ when: '@record.⟦g = 1' }] } }"),
+    codes: ['name_unknown'],
+  },
+  {
+    about: 'an empty rule of a belongs_to',
+    text: relation('{ kind: belongs_to, collection: b, access: { write: [⟦{}] } }'),
+    codes: ['empty_rule'],
+  },
+  {
+    about: 'a role where a policy is expected',
+    text: `roles: [hr]\n${field('{ type: int, access: { read: ⟦hr } }')}`,
+    codes: ['text_unquoted'],
+    says: '[{ roles: [hr] }]',
+  },
+  {
+    about: 'a list of roles in place of rules',
+    text: `roles: [hr]\n${field('{ type: int, access: { read: [⟦hr] } }')}`,
+    codes: ['wrong_type'],
+    says: '{ roles: [hr] }',
+  },
   // Names
   { about: 'a collection called auth', text: 'collections:\n  ⟦auth: {}\n', codes: ['reserved_name'] },
   { about: 'a collection called batch', text: 'collections:\n  ⟦batch: {}\n', codes: ['reserved_name'] },

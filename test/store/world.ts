@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import { decide, type Permit } from '../../src/policy/access.ts';
 import type { Action, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import type { Relation, Schema } from '../../src/schema/model.ts';
+import type { MemberAction, Relation, Schema } from '../../src/schema/model.ts';
 import { sql, uuid } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
@@ -100,7 +100,11 @@ export class Caller {
       known.set(key, made);
       return made;
     };
-    return { collection: schema.collections.get(collection)!, permit, auth: this.auth, now: request.now };
+    const member = (name: string, own: string, action: MemberAction): Permit | undefined => {
+      const rules = schema.collections.get(name)!.memberAccess.get(own)?.[action];
+      return rules && decide({ rules, request });
+    };
+    return { collection: schema.collections.get(collection)!, permit, member, auth: this.auth, now: request.now };
   }
 
   #relations(collection: string, names: readonly string[] = []): readonly Relation[] {

@@ -2,7 +2,7 @@
 import { invariant } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Action, Row } from '../../policy/types.ts';
-import type { Collection, Schema } from '../../schema/model.ts';
+import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { readVersionKey } from '../version-key.ts';
@@ -15,6 +15,8 @@ export interface AccessContext {
   readonly collection: Collection;
   /** What this request may do by an action on a collection. */
   readonly permit: (collection: string, action: Action) => Permit;
+  /** The same for a field or belongs_to with rules of its own; undefined: those of the record decide. */
+  readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
   /** The caller as policies see it. */
   readonly auth: Row;
   /** The instant of the request, canonical. */
@@ -114,6 +116,20 @@ export interface Reading {
   readonly store: Store;
   readonly q: Queryable;
   readonly access: AccessContext;
+}
+
+/**
+ * The condition that the caller may see by the row of `collection` named `alias` which record it
+ * belongs to: the row is readable, and so is its reference `via`.
+ */
+export function readableReference(
+  access: AccessContext,
+  { collection, via }: Pick<HasOne, 'collection' | 'via'>,
+  alias: string,
+): Sql {
+  const own = access.member(collection, via, 'read');
+  const row = readable(access, collection, alias);
+  return own === undefined ? row : sql`${row} AND ${own.where(alias)}`;
 }
 
 /** The condition that the caller may read the row of `collection` that is named `alias`. */

@@ -16,11 +16,13 @@ import { firstPartnerOf, writePartners } from './has-one.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
 import { lookAt } from './locked-row.ts';
+import { forbiddenMembers, type GuardedMember, guardedMembers } from './member-writes.ts';
 import { type Answer, answerOf } from './read.ts';
 import { tableOf } from './record-shape.ts';
+import { RecordView } from './record-view.ts';
 import { VERSION_WIDTH, versionColumn } from './select.ts';
 import { uniqueKeys } from './unique-queue.ts';
-import { insertWhere, WRITTEN, type Writing } from './written-row.ts';
+import { insertWhere, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -63,15 +65,16 @@ export async function createWithin(
   }
 }
 
-/** Throws `validation_failed`. */
+/** Throws `forbidden` for members that the caller may never set, and `validation_failed`. */
 async function creationOf(reading: Reading, { data, relations, given = {} }: CreateRequest): Promise<Creation> {
   const { store, access } = reading;
   const permit = access.permit(access.collection.name, 'create');
+  const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
   const faults = [...input.faults, ...(await unreadableReferences(reading, input.references))];
   if (faults.length > 0) throw invalid(faults);
   const id = typeof given.id === 'string' ? given.id : uuidv7();
-  return { id, store, access, permit, input, relations };
+  return { id, store, access, permit, members, input, relations };
 }
 
 interface Creation {
@@ -79,19 +82,26 @@ interface Creation {
   readonly store: Store;
   readonly access: AccessContext;
   readonly permit: Permit;
+  readonly members: readonly GuardedMember[];
   readonly input: Input;
   readonly relations: readonly Relation[];
 }
 
 /** Whether the rules need only the row itself, so that one statement is enough. */
-function isPlain({ access, permit, input, relations }: Creation): boolean {
+function isPlain({ store, access, permit, members, input, relations }: Creation): boolean {
   const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
-  return !hasMore && !permit.consultsOthers && !access.permit(access.collection.name, 'read').consultsOthers;
+  const deciding = [permit, access.permit(access.collection.name, 'read'), ...members.map((member) => member.permit)];
+  const view = new RecordView(store, access, { collection: access.collection.name });
+  return !hasMore && view.isPlain && !deciding.some(({ consultsOthers }) => consultsOthers);
 }
 
-async function writeAtOnce({ id, store, access, permit, input }: Creation, tx?: Transaction): Promise<Written> {
+async function writeAtOnce(creation: Creation, tx?: Transaction): Promise<Written> {
+  const { id, store, access, permit, members, input } = creation;
   const values = withStamps(id, access.now, input.values);
-  if (!permit.test(proposedRow(access, values), NO_RELATED)) throw forbidden();
+  const proposed = proposedRow(access, values);
+  if (!permit.test(proposed, NO_RELATED)) throw forbidden();
+  const refused = members.filter((member) => !member.permit.test(proposed, NO_RELATED));
+  if (refused.length > 0) throw forbiddenMembers(refused);
   const cells = await insert(store, {
     write: (statement) => (tx === undefined ? store.db.write(statement) : tx.rows(statement)),
     collection: access.collection,
@@ -100,10 +110,13 @@ async function writeAtOnce({ id, store, access, permit, input }: Creation, tx?: 
   const read = access.permit(access.collection.name, 'read');
   const shape = store.shape(access.collection.name);
   if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
-  return { id, ...(await answerOf({ store, q: tx ?? store.db, access }, cells, [])) };
+  const view = new RecordView(store, access, { collection: access.collection.name });
+  const completed = view.completed(cells, VERSION_WIDTH);
+  return { id, ...(await answerOf({ store, q: tx ?? store.db, access }, completed, [])) };
 }
 
-async function writeIn(tx: Transaction, { id, store, access, permit, input, relations }: Creation): Promise<Written> {
+async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {
+  const { id, store, access, permit, members, input, relations } = creation;
   const reading: Reading = { store, q: tx, access };
   const { collection } = access;
   const writing: Writing = {
@@ -111,9 +124,14 @@ async function writeIn(tx: Transaction, { id, store, access, permit, input, rela
     members: input.links.map(firstMembersOf),
     partners: input.hasOnes.map(firstPartnerOf),
   };
-  const condition = permit.where(WRITTEN);
+  const conditions = [permit, ...members.map((member) => member.permit)].map((each) => each.where(WRITTEN));
+  const condition = join(conditions, ' AND ');
   const inserted = await tx.rows(insertWhere({ collection, writing, condition, returning: raw('id') }));
-  if (inserted.length === 0) throw forbidden();
+  if (inserted.length === 0) {
+    const [isPermitted, ...held] =
+      members.length === 0 ? [false] : await judgeInsert(tx, { collection, writing, conditions });
+    throw isPermitted ? forbiddenMembers(members.filter((_, i) => !held[i])) : forbidden();
+  }
   for (const member of writing.members) await writeMembers(reading, id, member);
   await writePartners(reading, id, writing.partners);
   await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));

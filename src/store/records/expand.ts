@@ -11,6 +11,7 @@ import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
 import type { Keyset } from './keyset.ts';
 import type { Members } from './record-shape.ts';
+import { RecordView } from './record-view.ts';
 import type { RowBudget } from './row-budget.ts';
 import { recordColumns } from './select.ts';
 import { keysetOf, type Sorting } from './sort.ts';
@@ -58,8 +59,9 @@ interface Expansion extends Omit<Reading, 'q'> {
 /** The JSON text of each record. */
 export async function toJson(reading: Expansion, given: ExpandedRows): Promise<readonly string[]> {
   const { collection, rows, from, members, expands } = given;
-  const shape = reading.store.shape(collection);
-  if (expands.length === 0) return rows.map((cells) => shape.json(cells, from, members));
+  const own = withExpanded(members, expands);
+  const view = new RecordView(reading.store, reading.access, { collection, members: own });
+  if (expands.length === 0) return rows.map((cells) => view.json(cells, from));
   if (rows.length === 0) return [];
   const records = rows.map((cells) => cells.slice(from));
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
@@ -68,7 +70,7 @@ export async function toJson(reading: Expansion, given: ExpandedRows): Promise<r
     const shown = expands.map(({ relation }, i) => `${JSON.stringify(relation.name)}:${found[i]!.json}`);
     const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
     const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
-    return `${shape.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
+    return `${view.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
   });
 }
 

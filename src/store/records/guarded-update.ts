@@ -1,32 +1,27 @@
 /** Update rules on a locked row: one and the same rule before and after, or a rule that sees both. */
-import type { UpdatePermit } from '../../policy/access.ts';
+import type { Permit, UpdatePermit } from '../../policy/access.ts';
+import { join, type Sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
 import { type Locked, lockRow } from './locked-row.ts';
-import { STORED, updateWhere, WRITTEN, type Writing } from './written-row.ts';
+import type { GuardedMember } from './member-writes.ts';
+import { judgeUpdate, STORED, updateWhere, WRITTEN, type Writing } from './written-row.ts';
 
 interface Target {
   readonly collection: string;
   readonly id: string;
+  /** That the update sets, and that have rules of their own. */
+  readonly members?: readonly GuardedMember[];
 }
 
-export class GuardedUpdate {
-  readonly before: Locked;
-  readonly #target: Target;
+/** The rules of the record, or of a member of it, on the stored row. */
+class StoredRules {
   readonly #permit: UpdatePermit;
+  readonly #holds: readonly boolean[];
 
-  private constructor(target: Target, permit: UpdatePermit, before: Locked) {
-    this.before = before;
-    this.#target = target;
+  /** `holds`: in the order of the permit's columns. */
+  constructor(permit: UpdatePermit, holds: readonly boolean[]) {
     this.#permit = permit;
-  }
-
-  /** Undefined: there is no such row. */
-  static async lock(reading: Reading, target: Target): Promise<GuardedUpdate | undefined> {
-    const permit = reading.access.permit(target.collection, 'update');
-    const conditions = permit.update.columns(STORED);
-    const lock = { ...target, conditions, other: permit.consultsOthers, strength: 'NO KEY UPDATE' } as const;
-    const before = await lockRow(reading, lock);
-    return before && new GuardedUpdate(target, permit.update, before);
+    this.#holds = holds;
   }
 
   /** Whether a rule can still come to hold. */
@@ -34,20 +29,95 @@ export class GuardedUpdate {
     return this.isOpen || this.#permit.seesBoth;
   }
 
-  /**
-   * Whether it is possible by a rule that reads the stored record alone, which the caller then
-   * knows to exist.
-   */
+  /** Whether it is possible by a rule that reads the stored record alone. */
   get isOpen(): boolean {
-    return this.#permit.verdict === 'allow' || this.before.holds.some(Boolean);
+    return this.#permit.verdict === 'allow' || this.#holds.some(Boolean);
+  }
+
+  /** Whether the update is permitted. */
+  get allows(): Sql {
+    return this.#permit.allows(STORED, WRITTEN);
+  }
+}
+
+export class GuardedUpdate {
+  readonly before: Locked;
+  readonly #target: Target;
+  readonly #record: StoredRules;
+  /** In the order of the members. */
+  readonly #members: readonly StoredRules[];
+
+  private constructor(target: Target, before: Locked, [record, ...members]: readonly StoredRules[]) {
+    this.before = before;
+    this.#target = target;
+    this.#record = record!;
+    this.#members = members;
+  }
+
+  /** Undefined: there is no such row. */
+  static async lock(reading: Reading, target: Target): Promise<GuardedUpdate | undefined> {
+    const { collection, id, members = [] } = target;
+    const permits: readonly Permit[] = [
+      reading.access.permit(collection, 'update'),
+      ...members.map(({ permit }) => permit),
+    ];
+    const columns = permits.map(({ update }) => update.columns(STORED));
+    const other = permits.some(({ consultsOthers }) => consultsOthers);
+    const lock = { collection, id, conditions: columns.flat(), other, strength: 'NO KEY UPDATE' } as const;
+    const before = await lockRow(reading, lock);
+    if (before === undefined) return undefined;
+    let from = 0;
+    const rules = permits.map(({ update }, i) => {
+      const holds = before.holds.slice(from, from + columns[i]!.length);
+      from += columns[i]!.length;
+      return new StoredRules(update, holds);
+    });
+    return new GuardedUpdate(target, before, rules);
+  }
+
+  /** Whether a rule of the record can still come to hold. */
+  get isPossible(): boolean {
+    return this.#record.isPossible;
+  }
+
+  /** By a rule that reads the stored record alone, so that the caller knows that it exists. */
+  get isOpen(): boolean {
+    return this.#record.isOpen;
+  }
+
+  /** The members that the caller may not set, whatever their values. */
+  get impossibleMembers(): readonly GuardedMember[] {
+    return this.#membersOf(({ isPossible }) => !isPossible);
   }
 
   /**
-   * Writes the row where a rule allows the result; false: nothing was written. Members and partners
-   * are left to the caller.
+   * Writes the row where the rules allow the result; false: nothing was written. Members and
+   * partners are left to the caller.
    */
   write({ store, q, access }: Reading, writing: Writing): Promise<boolean> {
-    const condition = this.#permit.allows(STORED, WRITTEN);
+    const condition = join(this.#conditions, ' AND ');
     return updateWhere(store, q, { ...this.#target, writing, condition, now: access.now });
+  }
+
+  /** After `write` wrote nothing: the members whose rules refused it; none where the record's own did. */
+  async refusedMembers({ store, q, access }: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
+    if (this.#members.length === 0) return [];
+    const conditions = this.#conditions;
+    const [isPermitted, ...held] = await judgeUpdate(store, q, {
+      ...this.#target,
+      writing,
+      conditions,
+      now: access.now,
+    });
+    return isPermitted ? this.#membersOf((_, i) => !held[i]) : [];
+  }
+
+  get #conditions(): readonly Sql[] {
+    return [this.#record, ...this.#members].map(({ allows }) => allows);
+  }
+
+  #membersOf(test: (rules: StoredRules, i: number) => boolean): readonly GuardedMember[] {
+    const { members = [] } = this.#target;
+    return members.filter((_, i) => test(this.#members[i]!, i));
   }
 }

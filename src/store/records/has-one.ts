@@ -6,9 +6,10 @@
 import type { BelongsTo, HasOne } from '../../schema/model.ts';
 import { ident, raw, sql, uuid } from '../../sql.ts';
 import { forbidden, invalid, Refusal } from '../refusal.ts';
-import { type Reading, readable } from './access-context.ts';
+import { type Reading, readableReference } from './access-context.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import type { HasOneSetting } from './input.ts';
+import { forbiddenMembers } from './member-writes.ts';
 import type { PartnerChange, Writing } from './written-row.ts';
 
 /**
@@ -43,7 +44,7 @@ async function writePartner(reading: Reading, id: string, change: PartnerChange)
   const holder = await holderOf(reading, relation, id);
   if (holder === partner || (holder === undefined && partner === null)) return;
   if (holder !== undefined) await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
-  if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id });
+  if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer });
 }
 
 /** The id of the current holder, whose row it locks. */
@@ -60,43 +61,55 @@ async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Pr
  * A separate statement after the lock: one that waits for a lock sees other rows as they were
  * before the wait.
  */
-async function isReadable({ store, q, access }: Reading, { collection }: HasOne, id: string): Promise<boolean> {
+async function isReadable({ store, q, access }: Reading, relation: HasOne, id: string): Promise<boolean> {
   const rows = await q.rows(sql`
     SELECT 1
-      FROM ${store.from(collection, raw('x'))}
+      FROM ${store.from(relation.collection, raw('x'))}
      WHERE x.id = ${uuid(id)}
-       AND ${readable(access, collection, 'x')}`);
+       AND ${readableReference(access, relation, 'x')}`);
   return rows.length > 0;
 }
 
-interface Clearing {
-  readonly relation: HasOne;
-  readonly holder: string;
-  readonly pointer: string;
+interface Clearing extends Partner {
   /** Another record becomes the holder. */
   readonly isMoved: boolean;
 }
 
 async function clearHolder(reading: Reading, { relation, holder, pointer, isMoved }: Clearing): Promise<void> {
-  const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
+  const guarded = await lockPartner(reading, { relation, holder, pointer });
   if (guarded === undefined) return;
-  const isSeen = guarded.before.isReadable;
+  const isSeen = guarded.before.isReadable && (await isReadable(reading, relation, holder));
   const refused = isSeen || !isMoved ? forbidden() : heldByHidden(pointer);
-  if (!guarded.isPossible) throw refused;
+  if (!guarded.isPossible || guarded.impossibleMembers.length > 0) throw refused;
   if (viaOf(reading, relation).required) throw isSeen ? cannotLetGo(relation, pointer) : refused;
   if (!(await guarded.write(reading, pointingAt(relation, null)))) throw refused;
 }
 
-interface Taking {
+interface Partner {
   readonly relation: HasOne;
   readonly holder: string;
+  readonly pointer: string;
+}
+interface Taking extends Partner {
   readonly id: string;
 }
 
-async function setHolder(reading: Reading, { relation, holder, id }: Taking): Promise<void> {
-  const guarded = await GuardedUpdate.lock(reading, { collection: relation.collection, id: holder });
+/** What changes is its reference, which can have rules of its own. */
+function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<GuardedUpdate | undefined> {
+  const { collection, via } = relation;
+  const permit = reading.access.member(collection, via, 'update');
+  const members = permit === undefined ? [] : [{ permit, pointer }];
+  return GuardedUpdate.lock(reading, { collection, id: holder, members });
+}
+
+async function setHolder(reading: Reading, taking: Taking): Promise<void> {
+  const guarded = await lockPartner(reading, taking);
   if (!guarded?.isPossible) throw forbidden();
-  if (!(await guarded.write(reading, pointingAt(relation, id)))) throw forbidden();
+  if (guarded.impossibleMembers.length > 0) throw forbiddenMembers(guarded.impossibleMembers);
+  const writing = pointingAt(taking.relation, taking.id);
+  if (await guarded.write(reading, writing)) return;
+  const refused = await guarded.refusedMembers(reading, writing);
+  throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
 }
 
 function pointingAt({ viaColumn }: HasOne, id: string | null): Writing {

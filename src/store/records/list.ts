@@ -3,7 +3,7 @@ import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
-import { type AccessContext, readable, type Store } from './access-context.ts';
+import { type AccessContext, readable, readableReference, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
 import { windowOf } from './window.ts';
@@ -66,11 +66,15 @@ const DEEP_OFFSET = 5_000;
 function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
   switch (filter.kind) {
     case 'field':
-      return sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`;
+      return masked(
+        access,
+        filter.field,
+        sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`,
+      );
     case 'id':
       return sql`t.id = ${uuid(filter.value)}`;
     case 'belongs_to':
-      return sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`;
+      return masked(access, filter.relation, sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`);
     case 'has_one':
       return referencedBy(store, access, filter);
     case 'any':
@@ -78,6 +82,12 @@ function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
         ? referencedBy(store, access, { relation: filter.relation, id: filter.id })
         : linkedTo(store, access, { relation: filter.relation, id: filter.id });
   }
+}
+
+/** A value that the caller may not read matches nothing. */
+function masked({ collection, member }: AccessContext, { name }: Field | BelongsTo, condition: Sql): Sql {
+  const own = member(collection.name, name, 'read');
+  return own === undefined || own.verdict === 'allow' ? condition : sql`${condition} AND ${own.where('t')}`;
 }
 
 interface ListTarget<R> {
@@ -92,7 +102,7 @@ function referencedBy(store: Store, access: AccessContext, { relation, id }: Lis
     SELECT f.${ident(viaColumn)}
       FROM ${store.from(collection, raw('f'))}
      WHERE f.id = ${uuid(id)}
-       AND ${readable(access, collection, 'f')})`;
+       AND ${readableReference(access, relation, 'f')})`;
 }
 
 function linkedTo(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {

@@ -57,12 +57,12 @@ export class RecordShape {
     return known;
   }
 
-  /** With NULL in place of what is not among `members`. */
-  columnsOf(alias: string, members: Members): Sql {
-    const table = ident(alias);
-    const cells = this.#members.map(({ name, column }) =>
-      name === 'id' || members.has(name) ? sql`${table}.${ident(column)}` : raw('NULL'),
-    );
+  /** With what `shown` puts in the place of each but the id. */
+  columnsOf(alias: string, shown: (name: string, column: Sql) => Sql): Sql {
+    const cells = this.#members.map(({ name, column }) => {
+      const stored = ident(alias, column);
+      return name === 'id' ? stored : shown(name, stored);
+    });
     return join(cells, ', ');
   }
 
@@ -84,10 +84,6 @@ export class RecordShape {
       json += this.#keys[i]! + (cell === null ? 'null' : this.#toJson[i]!(cell));
     }
     return json;
-  }
-
-  json(cells: Cells, from = 0, members?: Members): string {
-    return `${this.open(cells, from, members)}}`;
   }
 
   /** As policies see the record. */

@@ -16,6 +16,7 @@ import { partnerChangeOf, writePartners } from './has-one.ts';
 import { type Input, readInput } from './input.ts';
 import { memberChangeOf, writeMembers } from './links.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
+import { forbiddenMembers, type GuardedMember, guardedMembers } from './member-writes.ts';
 import { answerOf } from './read.ts';
 import { ALWAYS } from './record-shape.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
@@ -66,6 +67,7 @@ export async function updateWithin(
 async function changeOf(reading: Reading, request: UpdateRequest): Promise<Change> {
   const { store, access } = reading;
   const isUsers = access.collection.kind === 'users';
+  const members = guardedMembers(access, request.data, 'update');
   const input = readInput(access, { mode: 'update', data: request.data });
   // These need only the request and related records, so the row is not locked yet; they are
   // reported after the rules.
@@ -75,10 +77,11 @@ async function changeOf(reading: Reading, request: UpdateRequest): Promise<Chang
     ...(await unreadableReferences(reading, input.references)),
     ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
   ];
-  return { ...request, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
+  return { ...request, members, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
 }
 
 interface Change extends UpdateRequest {
+  readonly members: readonly GuardedMember[];
   readonly input: Input;
   /** Assigning roles needs no update rule. */
   readonly isRolesAlone: boolean;
@@ -87,12 +90,16 @@ interface Change extends UpdateRequest {
 async function updateIn(reading: Reading, tx: Transaction, change: Change): Promise<Written> {
   const { id, input, isRolesAlone } = change;
   const { name, kind } = reading.access.collection;
-  const guarded = await GuardedUpdate.lock(reading, { collection: name, id });
+  const guarded = await GuardedUpdate.lock(reading, { collection: name, id, members: change.members });
   if (guarded === undefined) throw notFound();
   const { isReadable, version, row } = guarded.before;
   const rolesBefore = row.roles as string[];
-  const refused = () => (isReadable ? forbidden() : notFound());
+  const refused = (members: readonly GuardedMember[] = []) => {
+    if (!isReadable) return notFound();
+    return members.length > 0 ? forbiddenMembers(members) : forbidden();
+  };
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
+  if (guarded.impossibleMembers.length > 0) throw refused(guarded.impossibleMembers);
   // A fault would reveal that the record exists.
   if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
   const writing = await writingOf(reading, id, input);
@@ -105,7 +112,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
         now: reading.access.now,
       })
     : await guarded.write(reading, writing);
-  if (!isWritten) throw refused();
+  if (!isWritten) throw refused(await guarded.refusedMembers(reading, writing));
   for (const member of writing.members) await writeMembers(reading, id, member);
   if (input.roles) {
     const roles = rolesAfter(reading.store.schema, reading.access, { before: rolesBefore, change: input.roles });

@@ -2,9 +2,9 @@
 import type { Readable, Visibility } from '../../policy/visibility.ts';
 import type { AccessContext } from './access-context.ts';
 
-export const visibilityOf = ({ permit }: AccessContext): Visibility => ({
+export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
   records: (collection) => permit(collection, 'read'),
-  member: () => undefined,
+  member: (collection, name) => member(collection, name, 'read'),
 });
 
 /** Notes whether something was asked for that the caller may not read everywhere. */

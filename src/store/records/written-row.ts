@@ -60,6 +60,28 @@ export function insertWhere({ collection, writing, condition, returning }: Inser
     RETURNING ${returning}`;
 }
 
+interface Judged {
+  readonly writing: Writing;
+  readonly conditions: readonly Sql[];
+}
+
+/** Which conditions hold for a record that would be inserted. */
+export async function judgeInsert(
+  q: Queryable,
+  { collection, writing, conditions }: Judged & Pick<Insertion, 'collection'>,
+): Promise<readonly boolean[]> {
+  const [cells] = await q.rows(sql`
+    SELECT ${columnsOf(conditions)}
+      FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}`);
+  return cells!.map((cell) => cell === 't');
+}
+
+const columnsOf = (conditions: readonly Sql[]): Sql =>
+  join(
+    conditions.map((condition) => sql`(${condition})`),
+    ', ',
+  );
+
 export interface RowUpdate {
   readonly collection: string;
   readonly id: string;
@@ -92,6 +114,22 @@ export async function updateWhere(store: Store, q: Queryable, update: RowUpdate)
   return rows.length > 0;
 }
 
+/** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
+export async function judgeUpdate(
+  store: Store,
+  q: Queryable,
+  update: Judged & Omit<RowUpdate, 'condition'>,
+): Promise<readonly boolean[]> {
+  const { collection } = store.shape(update.collection);
+  const stored = ident(STORED);
+  const [cells] = await q.rows(sql`
+    SELECT ${columnsOf(update.conditions)}
+      FROM ${tableOf(collection)} AS ${stored}
+     CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
+     WHERE ${stored}.id = ${uuid(update.id)}`);
+  return cells!.map((cell) => cell === 't');
+}
+
 const UPDATED_AT = 'updated_at';
 
 // ---------------------------------------------------------------- the written row
@@ -111,7 +149,7 @@ const NO_VALUES: Otherwise = {
 
 const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
 
-function changedRow(store: Store, collection: Collection, { writing, now }: RowUpdate): Sql {
+function changedRow(store: Store, collection: Collection, { writing, now }: Omit<RowUpdate, 'condition'>): Sql {
   const stored = ident(STORED);
   return rowOf(collection, writing, {
     column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
