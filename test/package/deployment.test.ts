@@ -83,6 +83,27 @@ test.each([
   expect(warned.map(([name, { engines }]) => `${name} ${engines?.node}`)).toEqual([]);
 });
 
+test.each(Object.entries(manifest.scripts as Record<string, string>).filter(([, script]) => script.endsWith('.ts')))(
+  'on an old Node `npm run %s` would say what to do',
+  (_, script) => {
+    expect(script).toMatch(/^node --import \.\/scripts\/require-node\.js /);
+  },
+);
+
+test('a script of a checkout on an old Node ends with a sentence', () => {
+  const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
+  const flags = [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(old)}`,
+    '--import',
+    './scripts/require-node.js',
+  ];
+  expect(lint(process.execPath, [...flags, 'scripts/build.ts'])).toEqual([
+    1,
+    expect.stringMatching(/^bylaw: a checkout runs on Node 24, .* this is Node 20\.20\.2: run `npm ci` without .*\n$/),
+  ]);
+});
+
 describe('the image', () => {
   test('runs on a Node that the package allows, in both stages', () => {
     const [major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!.slice(1).map(Number) as [number, number];
