@@ -67,7 +67,7 @@ function truthOf(policy: Checked, world: Bound): Truth {
     case 'or':
       return any(policy.items, (item) => truthOf(item, world));
     case 'is null':
-      return (scalar(policy.operand, world) === undefined) !== policy.negated;
+      return isAbsent(policy.operand, world) !== policy.negated;
     case 'compare':
       return compare(policy, world);
     case 'quantified':
@@ -75,6 +75,13 @@ function truthOf(policy: Checked, world: Bound): Truth {
     case 'changed':
       return policy.members.some((member) => differs(member, policy.collection, world)) !== policy.unchanged;
   }
+}
+
+/** A list of nothing but absent elements says nothing. */
+function isAbsent(operand: CheckedOperand, world: Bound): boolean {
+  if (!isList(operand)) return scalar(operand, world) === undefined;
+  const elements = list(operand, world);
+  return elements === undefined || (elements.length > 0 && elements.every((element) => element === undefined));
 }
 
 /** Null to null is not a change; partners and members are sets of ids. */

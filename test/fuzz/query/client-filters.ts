@@ -1,0 +1,101 @@
+/** Policies as the filters of clients: bare names, `@me`, and params in place of what a policy reads from the request. */
+import { parse } from '../../../grammar/parser.ts';
+import { print } from '../../../grammar/printer.ts';
+import type { Expr, Operand, Path } from '../../../grammar/syntax.ts';
+import { SPAN } from '../policies.ts';
+import type { Random } from '../random.ts';
+import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../values.ts';
+
+export interface ClientFilter {
+  readonly text: string;
+  /** The names of its params. */
+  readonly params: readonly string[];
+}
+
+/** Undefined where the record has a name that a filter cannot say there. */
+export function filterOf(expr: Expr): ClientFilter | undefined {
+  const writer = new FilterWriter();
+  try {
+    return { text: print(writer.expr(expr, new Set())), params: [...writer.params.keys()] };
+  } catch (error) {
+    if (error instanceof Unsayable) return undefined;
+    throw error;
+  }
+}
+
+class Unsayable extends Error {}
+
+class FilterWriter {
+  /** By what they stand for. */
+  readonly params = new Map<string, string>();
+
+  expr(expr: Expr, bound: ReadonlySet<string>): Expr {
+    switch (expr.kind) {
+      case 'and':
+      case 'or':
+        return { ...expr, items: expr.items.map((item) => this.expr(item, bound)) };
+      case 'not':
+        return { ...expr, item: this.expr(expr.item, bound) };
+      case 'compare':
+        return { ...expr, left: this.#operand(expr.left, bound), right: this.#operand(expr.right, bound) };
+      case 'is null':
+        return { ...expr, operand: this.#operand(expr.operand, bound) };
+      case 'truth':
+        return { ...expr, operand: this.#operand(expr.operand, bound) };
+      case 'quantified': {
+        const inner = new Set(bound).add(expr.variable.name);
+        return { ...expr, path: this.#records(expr.path, bound), condition: this.expr(expr.condition, inner) };
+      }
+      case 'call':
+        throw new Unsayable();
+    }
+  }
+
+  #operand(operand: Operand, bound: ReadonlySet<string>): Operand {
+    if (operand.kind === 'path') return this.#path(operand, bound);
+    if (operand.kind !== 'count') return operand;
+    const path = this.#records(operand.path, bound);
+    if (operand.condition === undefined) return { ...operand, path };
+    const inner = new Set(bound).add(operand.variable!.name);
+    return { ...operand, path, condition: this.expr(operand.condition, inner) };
+  }
+
+  /** A variable takes a name from the record. */
+  #path(path: Path, bound: ReadonlySet<string>): Operand {
+    if (path.root === 'variable') return path;
+    if (path.root === 'record') return this.#records(path, bound);
+    const name = path.steps[0]!.name;
+    if (path.root === 'auth' && name === 'id')
+      return { kind: 'path', root: 'variable', variable: { name: '@me', span: SPAN }, steps: [], span: SPAN };
+    const param = `p_${path.root}_${name}`.replaceAll(/[^A-Za-z0-9_]/g, '_');
+    this.params.set(param, param);
+    return { kind: 'param', name: param, span: SPAN };
+  }
+
+  #records(path: Path, bound: ReadonlySet<string>): Path {
+    if (path.root === 'variable') return path;
+    const [first, ...steps] = path.steps;
+    if (path.root !== 'record' || bound.has(first!.name) || isWord(first!.name)) throw new Unsayable();
+    return { kind: 'path', root: 'variable', variable: first!, steps, span: SPAN };
+  }
+}
+
+/** A word of the language where a name is expected. */
+const isWord = (name: string): boolean => parse(`${name} is null`, 'filter').expr === undefined;
+
+const KINDS: readonly ((random: Random, ids: readonly string[]) => unknown)[] = [
+  (random) => random.pick(TEXTS),
+  (random) => random.pick(INTS),
+  (random) => random.pick(FLOATS),
+  (random) => random.chance(0.5),
+  (random) => random.pick(DATETIME_SPELLINGS),
+  (random, ids) => (random.chance(0.5) ? random.pick(ids) : random.pick(ids).toUpperCase()),
+  () => null,
+];
+
+/** A value, null, or a list of values of one kind, nulls among them. */
+export function randomParam(random: Random, ids: readonly string[]): unknown {
+  const kind = random.pick(KINDS);
+  if (random.chance(0.7)) return kind(random, ids);
+  return Array.from({ length: random.below(4) }, () => (random.chance(0.15) ? null : kind(random, ids)));
+}

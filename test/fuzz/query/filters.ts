@@ -1,0 +1,259 @@
+/**
+ * Random filters × policies × masks × callers: the rows that a filter finds under the list rule are those that the interpreter finds in what
+ * is left of the database after everything that the caller may not read has been taken out.
+ */
+import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
+import type { Readable, Visibility } from '../../../src/policy/visibility.ts';
+import { relatedOf } from '../../oracle/database.ts';
+import { hide, type ReadRules } from '../../oracle/hide.ts';
+import { interpret } from '../../oracle/interpret.ts';
+import { ask, type Question } from '../batch.ts';
+import type { Compiled, Finding } from '../differential.ts';
+import { compileForm, Rejected } from '../differential.ts';
+import { PolicyMaker } from '../policies.ts';
+import { Random } from '../random.ts';
+import { randomRequest } from '../requests.ts';
+import type { Lane } from '../run.ts';
+import { createTables } from '../tables.ts';
+import { randomWorld, type World } from '../world.ts';
+import { type ClientFilter, filterOf, randomParam } from './client-filters.ts';
+import type { QueryCompiler } from './compiler.ts';
+
+export interface FilterCounts {
+  worlds: number;
+  filters: number;
+  /** Could not be said, or was rejected with every choice of params. */
+  rejected: number;
+  /** A filter, a caller and a row. */
+  decisions: number;
+  found: number;
+  /** Decisions that would be others if nothing were hidden. */
+  hidden: number;
+}
+export const noFilterCounts = (): FilterCounts => ({
+  worlds: 0,
+  filters: 0,
+  rejected: 0,
+  decisions: 0,
+  found: 0,
+  hidden: 0,
+});
+export interface FilterRun {
+  readonly compiler: QueryCompiler;
+  readonly seed: number;
+  readonly counts: FilterCounts;
+  isOver(): boolean;
+}
+
+const CALLERS = 4;
+const FILTERS = 32;
+const PARAM_TRIES = 24;
+
+/** The first disagreement, in words. */
+export async function runFilters(number: number, lane: Lane, run: FilterRun): Promise<string | undefined> {
+  const random = new Random((run.seed * 1_000_003 + number * 6_007 + 77) >>> 0);
+  const world = randomWorld(random);
+  const schema = `filters_${process.pid}_${number}`;
+  const { database } = lane;
+  await database.query(`CREATE SCHEMA ${schema}`);
+  try {
+    await database.query(`SET search_path = ${schema}`);
+    await createTables(database, { ...world, collation: random.chance(0.5) ? 'declared' : 'default' });
+    run.counts.worlds++;
+    for (let i = 0; i < CALLERS; i++) {
+      const found = await new FilterSession(world, { lane, run, random }).run();
+      if (found !== undefined) return `${found}\n  again       npm run fuzz -- query --seed ${run.seed} --world ${number}`;
+      if (run.isOver()) return undefined;
+    }
+    return undefined;
+  } finally {
+    await database.query(`DROP SCHEMA ${schema} CASCADE`);
+  }
+}
+
+type Rule = readonly Compiled[];
+interface Grounds {
+  readonly lane: Lane;
+  readonly run: FilterRun;
+  readonly random: Random;
+}
+
+/** One caller, with rules for every collection, and filters for one. */
+class FilterSession {
+  readonly #world: World;
+  readonly #grounds: Grounds;
+  readonly #ids: ReadonlyMap<string, readonly string[]>;
+  readonly #collection: string;
+
+  constructor(world: World, grounds: Grounds) {
+    this.#world = world;
+    this.#grounds = grounds;
+    this.#ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map((row) => row.id as string)]));
+    this.#collection = grounds.random.pick([...world.catalog.collections.keys()]);
+  }
+
+  async run(): Promise<string | undefined> {
+    const { random, run } = this.#grounds;
+    const { catalog, data } = this.#world;
+    const request = this.#request();
+    const list = this.#rule(this.#collection);
+    const records = new Map([...catalog.collections.keys()].map((name) => [name, this.#rule(name)] as const));
+    const members = new Map([...catalog.collections.keys()].map((name) => [name, this.#masks(name)] as const));
+    const rules: ReadRules = {
+      records: checkedIn(records),
+      members: new Map([...members].map(([name, rules]) => [name, checkedIn(rules)])),
+    };
+    const seen = hide(catalog, data, { rules, request });
+    const visibility = this.#visibility(records, members, request);
+    const listed = run.compiler.decide({ rules: list.map(({ generated }) => generated), request });
+    const ids = [...this.#ids.values()].flat();
+    const table = catalog.collections.get(this.#collection)!.table;
+    const [everything, visible] = [relatedOf(catalog, data), relatedOf(catalog, seen.data)];
+    const rows = data.rows.get(this.#collection)!;
+    const isListed = rows.map((record) =>
+      list.some(({ checked }) => interpret(checked, { record, related: everything, request }) === true),
+    );
+    const questions: Question[] = [];
+    const maker = this.#maker(this.#collection);
+    for (let i = 0; i < FILTERS; i++) {
+      const written = filterOf(maker.make());
+      const made = written && this.#compiled(written, ids);
+      run.counts.filters++;
+      if (made === undefined) {
+        run.counts.rejected++;
+        continue;
+      }
+      const { filter, checked, params } = made;
+      const asked: PolicyRequest = { auth: request.auth, query: {}, params, now: request.now };
+      const finds = (record: Row, related = visible) => interpret(checked, { record, related, request: asked }) === true;
+      const expected = rows.map((row, r) => isListed[r]! && finds(seen.masked(this.#collection, row)));
+      run.counts.decisions += rows.length;
+      run.counts.found += expected.filter(Boolean).length;
+      run.counts.hidden += rows.filter((row, r) => isListed[r]! && finds(row, everything) !== expected[r]).length;
+      const { sql } = run.compiler.sql;
+      const condition = sql`(${filter.where('r', { auth: request.auth!, now: request.now }, visibility)} AND ${listed.where('r')})`;
+      const finding = { form: 'it', text: made.text, request: { ...asked, query: request.query } } as unknown as Finding;
+      questions.push({ condition, expected, finding });
+    }
+    const batch = { from: `"${table}" AS r`, questions, asWhere: random.chance(0.5) };
+    if (questions.length === 0) return undefined;
+    const { lane } = this.#grounds;
+    const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+    return finding && this.#told(finding, { list, records, members });
+  }
+
+  #request(): PolicyRequest {
+    const { random } = this.#grounds;
+    const setting = { catalog: this.#world.catalog, collection: this.#collection, action: 'list' } as const;
+    for (;;) {
+      const request = randomRequest(this.#world, setting, random);
+      if (request.auth !== null) return request;
+    }
+  }
+
+  #maker(collection: string): PolicyMaker {
+    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
+    return new PolicyMaker(setting, { random: this.#grounds.random, ids: this.#ids });
+  }
+
+  /** Open, closed, or one or two policies. */
+  #rule(collection: string): Rule {
+    const { random } = this.#grounds;
+    const roll = random.next();
+    if (roll < 0.25) return [this.#policy('true', collection)];
+    if (roll < 0.3) return [];
+    return Array.from({ length: 1 + random.below(2) }, () => this.#random(collection));
+  }
+
+  #random(collection: string): Compiled {
+    const { run } = this.#grounds;
+    const maker = this.#maker(collection);
+    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
+    for (;;) {
+      try {
+        const { random } = this.#grounds;
+        return compileForm(random.chance(0.5) ? 'it' : 'it or not it', maker.make(), { setting, compiler: run.compiler });
+      } catch (error) {
+        if (!(error instanceof Rejected)) throw error;
+      }
+    }
+  }
+
+  #policy(text: string, collection: string): Compiled {
+    const { compiler } = this.#grounds.run;
+    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
+    return compileForm('it', compiler.parse(text).expr!, { setting, compiler });
+  }
+
+  /** Of some fields and belongs_to. */
+  #masks(collection: string): ReadonlyMap<string, Rule> {
+    const { random } = this.#grounds;
+    const { fields, relations } = this.#world.catalog.collections.get(collection)!;
+    const own = [...relations.values()].filter(({ kind }) => kind === 'belongs_to');
+    const names = [...fields.keys(), ...own.map(({ name }) => name)].filter(() => random.chance(0.25));
+    return new Map(names.map((name) => [name, this.#rule(collection)]));
+  }
+
+  #visibility(
+    records: ReadonlyMap<string, Rule>,
+    members: ReadonlyMap<string, ReadonlyMap<string, Rule>>,
+    request: PolicyRequest,
+  ): Visibility {
+    const { decide } = this.#grounds.run.compiler;
+    const permit = (rule: Rule): Readable => decide({ rules: rule.map(({ generated }) => generated), request });
+    return {
+      records: (collection) => permit(records.get(collection)!),
+      member: (collection, member) => {
+        const rule = members.get(collection)!.get(member);
+        return rule && permit(rule);
+      },
+    };
+  }
+
+  /** With params that their places can take. */
+  #compiled({ text, params: names }: ClientFilter, ids: readonly string[]) {
+    const { random, run } = this.#grounds;
+    const params: Record<string, unknown> = {};
+    for (const name of names) params[name] = randomParam(random, ids);
+    const place = { catalog: this.#world.catalog, collection: this.#collection, params };
+    for (let i = 0; i < PARAM_TRIES; i++) {
+      const { filter } = run.compiler.compileFilter(text, place);
+      if (filter === undefined && names.length === 0) return undefined;
+      const faults = filter?.faults ?? names.map((name) => ({ name }));
+      if (filter !== undefined && faults.length === 0) {
+        const { checked } = run.compiler.examine(text, { ...place, action: 'list' });
+        return { text, filter, checked: checked!, params: { ...params } };
+      }
+      for (const { name } of faults) params[name] = randomParam(random, ids);
+    }
+    return undefined;
+  }
+
+  #told(
+    { text, request, row, expected, error, sql }: Finding,
+    rules: {
+      readonly list: Rule;
+      readonly records: ReadonlyMap<string, Rule>;
+      readonly members: ReadonlyMap<string, ReadonlyMap<string, Rule>>;
+    },
+  ): string {
+    const textsOf = (rule: Rule) => rule.map((each) => each.text).join('  |  ') || 'nobody';
+    return [
+      `DISAGREEMENT: ${this.#grounds.lane.backend}, a filter of ${this.#collection}`,
+      `  filter      ${text}`,
+      `  request     ${JSON.stringify(request)}`,
+      `  list        ${textsOf(rules.list)}`,
+      ...[...rules.records].map(([name, rule]) => `  read        ${name}: ${textsOf(rule)}`),
+      ...[...rules.members].flatMap(([name, masks]) =>
+        [...masks].map(([member, rule]) => `  mask        ${name}.${member}: ${textsOf(rule)}`),
+      ),
+      `  row ${row}      ${JSON.stringify(this.#world.data.rows.get(this.#collection)![row])}`,
+      error === undefined ? `  expected    ${expected}` : `  error       ${(error as Error).stack}`,
+      `  sql         ${sql?.text}`,
+      `  values      ${JSON.stringify(sql?.values)}`,
+    ].join('\n');
+  }
+}
+
+const checkedIn = (rules: ReadonlyMap<string, Rule>) =>
+  new Map([...rules].map(([name, rule]) => [name, rule.map(({ checked }) => checked)] as const));
