@@ -83,3 +83,36 @@ const QUERY_PAGE: Json = object(
   },
   ['total', 'total_is_estimate'],
 );
+
+// ---------------------------------------------------------------- aggregates
+
+export const aggregateBody: Shape = () => ({
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    filter: FILTERED.filter,
+    params: FILTERED.params,
+    group_by: {
+      ...NAMES,
+      maxItems: 3,
+      description: 'Fields, belongs_to names, and `year(f)`, `month(f)`, `day(f)` of datetimes, in UTC.',
+    },
+    measures: {
+      type: 'object',
+      description: '`count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)` by name. May be left out where there are groups.',
+      additionalProperties: { type: 'string', pattern: '^(count|(sum|avg|min|max)\\([A-Za-z0-9_]+\\))$' },
+    },
+    sort: { ...NAMES, maxItems: 4, description: 'Names of groups and measures, `-` before one that is descending.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000 },
+  },
+});
+
+/** The members of a row are those that were asked for. */
+export const aggregateRows: Shape = (scope) =>
+  object({
+    data: {
+      type: 'array',
+      items: { type: 'object', description: 'The groups and measures; `errors` names measures that are out of range.' },
+    },
+    page: scope.define('AggregatePage', object({ has_more: { type: 'boolean' } })),
+  });

@@ -67,6 +67,7 @@ export const OTHER_TYPES: readonly string[] = [
   'BatchOperation',
   'BatchResult',
   'Page',
+  'AggregatePage',
   'QueryExpand',
   'QueryPage',
   'Role',

@@ -5,6 +5,7 @@ import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
 import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
+import { aggregateRecords } from './records/aggregate.ts';
 import { createRecord } from './records/create.ts';
 import { listRecords } from './records/list.ts';
 import { queryRecords } from './records/query.ts';
@@ -24,6 +25,7 @@ export const routes: readonly DescribedRoute[] = [
   createRecord,
   listRecords,
   queryRecords,
+  aggregateRecords,
   readRecord,
   updateRecord,
   removeRecord,

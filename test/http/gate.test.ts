@@ -55,6 +55,7 @@ test('every action has a door, and no two routes are one', () => {
     'delete',
     'list',
     'list',
+    'list',
     'read',
     'update',
   ]);

@@ -16,7 +16,11 @@ export interface Seen {
   masked(collection: string, row: Row): Row;
 }
 
-export function hide(catalog: Catalog, stored: Data, { rules, request }: { rules: ReadRules; request: PolicyRequest }): Seen {
+export function hide(
+  catalog: Catalog,
+  stored: Data,
+  { rules, request }: { rules: ReadRules; request: PolicyRequest },
+): Seen {
   const related = relatedOf(catalog, stored);
   const allows = (policies: readonly Checked[], record: Row): boolean =>
     policies.some((policy) => interpret(policy, { record, related, request }) === true);
@@ -24,7 +28,10 @@ export function hide(catalog: Catalog, stored: Data, { rules, request }: { rules
     const hidden = [...(rules.members.get(collection) ?? [])].filter(([, policies]) => !allows(policies, row));
     return { ...row, ...Object.fromEntries(hidden.map(([member]) => [member, null])) };
   };
-  const readable = (collection: string) => (row: Row): boolean => allows(rules.records.get(collection) ?? [], row);
+  const readable =
+    (collection: string) =>
+    (row: Row): boolean =>
+      allows(rules.records.get(collection) ?? [], row);
   const rows = new Map(
     [...stored.rows].map(([name, all]) => [name, all.filter(readable(name)).map((row) => masked(name, row))] as const),
   );

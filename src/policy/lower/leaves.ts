@@ -56,7 +56,13 @@ export function valueTest(
   if (right.kind === 'literal' && Array.isArray(right.value))
     return listTest({ column, type: right.type, elements: right.value as readonly Scalar[], member });
   if (family === 'equality') return booleanTest({ kind: 'test', op, negated, left: column, right });
-  if (right.kind === 'slot' && type === 'int' && value.kind === 'slot' && value.operand.type === 'float') {
+  if (
+    direction !== undefined &&
+    right.kind === 'slot' &&
+    type === 'int' &&
+    value.kind === 'slot' &&
+    value.operand.type === 'float'
+  ) {
     return test({ ...right, adapt: (direction === 'up') !== (strict === true) ? 'ceil' : 'floor' });
   }
   return test(right);

@@ -24,7 +24,7 @@ export interface Range {
   readonly otherwise: number;
 }
 
-const MOST_SORTS = 4;
+export const MOST_SORTS = 4;
 
 /** Reads the keys of one object of the body, about the records of one collection. */
 export class QueryBody {
@@ -116,7 +116,7 @@ export class QueryBody {
   // -------------------------------------------------------------- sort and fields
 
   sort(): readonly Sorting[] {
-    const given = this.#list('sort');
+    const given = this.list('sort');
     if (given.length > MOST_SORTS) {
       this.#fault(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
       return [];
@@ -144,7 +144,7 @@ export class QueryBody {
     if (this.value('fields') === undefined) return undefined;
     const names = membersOf(this.#collection);
     const members = new Set<string>();
-    for (const [i, name] of this.#list('fields').entries()) {
+    for (const [i, name] of this.list('fields').entries()) {
       if (members.has(name)) this.#fault(['fields', i], 'repeated', `\`${echo(name)}\` is named twice`);
       else if (names.includes(name)) members.add(name);
       else this.#fault(['fields', i], 'unknown_name', this.#unknownMember(name, names));
@@ -159,7 +159,7 @@ export class QueryBody {
   }
 
   /** Of strings; what is not one is reported and left out. */
-  #list(key: string): readonly string[] {
+  list(key: string): readonly string[] {
     const value = this.value(key);
     if (value === undefined) return [];
     if (!Array.isArray(value)) {

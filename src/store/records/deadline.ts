@@ -1,9 +1,14 @@
 /** The statements of one query, which share its time. */
 import { type Queryable, type Reader, StoreError } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
+import type { Store } from './access-context.ts';
+
+/** All statements of a query share the time that the schema gives it. */
+export const limitedOf = ({ db, schema }: Store): Pick<Queryable, 'rows'> =>
+  withDeadline(db.replica, schema.limits.queryTime * 1000);
 
 /** Throws `query_too_expensive`. Plain reads are not held up: they have connections of their own. */
-export function withDeadline(reader: Reader, ms: number): Pick<Queryable, 'rows'> {
+function withDeadline(reader: Reader, ms: number): Pick<Queryable, 'rows'> {
   const end = performance.now() + ms;
   return {
     async rows(statement) {

@@ -4,7 +4,7 @@ import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from './access-context.ts';
 import { type Counted, type CountKind, countOf } from './count.ts';
 import type { CursorScope } from './cursor.ts';
-import { withDeadline } from './deadline.ts';
+import { limitedOf } from './deadline.ts';
 import { type Expand, toJson, withExpanded } from './expand.ts';
 import type { Keyset, Position } from './keyset.ts';
 import type { Members } from './record-shape.ts';
@@ -53,9 +53,6 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const nextCursor = last && cursors.write(last.slice(0, width), scope);
   return { json: `[${records.join(',')}]`, nextCursor, ...counted };
 }
-
-/** All statements of a query share its time. */
-const limitedOf = ({ db, schema }: Store) => withDeadline(db.replica, schema.limits.queryTime * 1000);
 
 /** The statement of a page, and what it counts. */
 class QueryStatement {

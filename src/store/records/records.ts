@@ -5,6 +5,7 @@
 import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../database/contract.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
+import { type AggregateRequest, type Aggregates, aggregate } from './aggregate.ts';
 import { type Batch, batch, type UniqueValues } from './batch.ts';
 import { type CreateRequest, create, type Written } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
@@ -18,6 +19,7 @@ export type { AccessContext, Hooks } from './access-context.ts';
 export interface Records {
   list(access: AccessContext, request: ListRequest): Promise<Page>;
   query(access: AccessContext, request: QueryRequest): Promise<QueryPage>;
+  aggregate(access: AccessContext, request: AggregateRequest): Promise<Aggregates>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
@@ -32,6 +34,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
   return {
     list: (access, request) => list(store, access, request),
     query: (access, request) => query(store, access, request),
+    aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
     create: (access, request) => create(store, access, request),
     update: (access, request) => update(store, access, request),

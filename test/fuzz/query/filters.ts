@@ -46,7 +46,7 @@ export interface FilterRun {
 }
 
 const CALLERS = 4;
-const FILTERS = 32;
+const FILTERS = 48;
 const PARAM_TRIES = 24;
 
 /** The first disagreement, in words. */
@@ -62,7 +62,8 @@ export async function runFilters(number: number, lane: Lane, run: FilterRun): Pr
     run.counts.worlds++;
     for (let i = 0; i < CALLERS; i++) {
       const found = await new FilterSession(world, { lane, run, random }).run();
-      if (found !== undefined) return `${found}\n  again       npm run fuzz -- query --seed ${run.seed} --world ${number}`;
+      if (found !== undefined)
+        return `${found}\n  again       npm run fuzz -- query --seed ${run.seed} --world ${number}`;
       if (run.isOver()) return undefined;
     }
     return undefined;
@@ -111,7 +112,7 @@ class FilterSession {
     const [everything, visible] = [relatedOf(catalog, data), relatedOf(catalog, seen.data)];
     const rows = data.rows.get(this.#collection)!;
     const isListed = rows.map((record) =>
-      list.some(({ checked }) => interpret(checked, { record, related: everything, request }) === true),
+      list.some(({ meant }) => interpret(meant, { record, related: everything, request }) === true),
     );
     const questions: Question[] = [];
     const maker = this.#maker(this.#collection);
@@ -125,14 +126,19 @@ class FilterSession {
       }
       const { filter, checked, params } = made;
       const asked: PolicyRequest = { auth: request.auth, query: {}, params, now: request.now };
-      const finds = (record: Row, related = visible) => interpret(checked, { record, related, request: asked }) === true;
+      const finds = (record: Row, related = visible) =>
+        interpret(checked, { record, related, request: asked }) === true;
       const expected = rows.map((row, r) => isListed[r]! && finds(seen.masked(this.#collection, row)));
       run.counts.decisions += rows.length;
       run.counts.found += expected.filter(Boolean).length;
       run.counts.hidden += rows.filter((row, r) => isListed[r]! && finds(row, everything) !== expected[r]).length;
       const { sql } = run.compiler.sql;
       const condition = sql`(${filter.where('r', { auth: request.auth!, now: request.now }, visibility)} AND ${listed.where('r')})`;
-      const finding = { form: 'it', text: made.text, request: { ...asked, query: request.query } } as unknown as Finding;
+      const finding = {
+        form: 'it',
+        text: made.text,
+        request: { ...asked, query: request.query },
+      } as unknown as Finding;
       questions.push({ condition, expected, finding });
     }
     const batch = { from: `"${table}" AS r`, questions, asWhere: random.chance(0.5) };
@@ -172,7 +178,11 @@ class FilterSession {
     for (;;) {
       try {
         const { random } = this.#grounds;
-        return compileForm(random.chance(0.5) ? 'it' : 'it or not it', maker.make(), { setting, compiler: run.compiler });
+        return compileForm(random.chance(0.5) ? 'it' : 'it or not it', maker.make(), {
+          setting,
+          compiler: run.compiler,
+          random,
+        });
       } catch (error) {
         if (!(error instanceof Rejected)) throw error;
       }
@@ -182,7 +192,7 @@ class FilterSession {
   #policy(text: string, collection: string): Compiled {
     const { compiler } = this.#grounds.run;
     const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
-    return compileForm('it', compiler.parse(text).expr!, { setting, compiler });
+    return compileForm('it', compiler.parse(text).expr!, { setting, compiler, random: this.#grounds.random });
   }
 
   /** Of some fields and belongs_to. */
@@ -256,4 +266,4 @@ class FilterSession {
 }
 
 const checkedIn = (rules: ReadonlyMap<string, Rule>) =>
-  new Map([...rules].map(([name, rule]) => [name, rule.map(({ checked }) => checked)] as const));
+  new Map([...rules].map(([name, rule]) => [name, rule.map(({ meant }) => meant)] as const));

@@ -1,0 +1,150 @@
+/** What an aggregate asks for: its body, checked against the schema. Not a route. */
+import { nearest } from '../../../grammar/suggest.ts';
+import { isNumeric, scalarOf } from '../../policy/scalar-types.ts';
+import { echo } from '../../problem.ts';
+import type { Collection, Field, Schema } from '../../schema/model.ts';
+import {
+  type AggregateRequest,
+  DATE_PARTS,
+  type DatePart,
+  type Group,
+  type Measure,
+} from '../../store/records/aggregate.ts';
+import { isObject, MOST_SORTS, QueryBody } from './query-body.ts';
+import { QueryFaults } from './query-faults.ts';
+
+const KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
+const LIMIT = { min: 1, max: 1_000, otherwise: 100 };
+const MOST_GROUPS = 3;
+const MOST_MEASURES = 20;
+const PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
+const MEASURE = /^(sum|avg|min|max)\(([A-Za-z0-9_]+)\)$/;
+const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
+
+/** Throws `filter_invalid` and `validation_failed`. */
+export function aggregateRequestOf(given: unknown, schema: Schema, collection: Collection): AggregateRequest {
+  const faults = new QueryFaults();
+  if (!isObject(given)) faults.add([], 'not_an_object', 'expected an object');
+  const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, faults });
+  body.allow(KEYS);
+  const filter = body.filter();
+  const reader = new AggregateReader(body, collection, faults);
+  const groups = reader.groups();
+  const measures = reader.measures(groups);
+  const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
+  const limit = body.integer('limit', LIMIT);
+  faults.throwAny();
+  return { filter, groups, measures, sort, limit };
+}
+
+class AggregateReader {
+  readonly #body: QueryBody;
+  readonly #collection: Collection;
+  readonly #faults: QueryFaults;
+
+  constructor(body: QueryBody, collection: Collection, faults: QueryFaults) {
+    this.#body = body;
+    this.#collection = collection;
+    this.#faults = faults;
+  }
+
+  groups(): readonly Group[] {
+    const names = this.#body.list('group_by');
+    if (names.length > MOST_GROUPS) {
+      this.#faults.add(['group_by'], 'too_many', `expected at most ${MOST_GROUPS}`);
+      return [];
+    }
+    return names.flatMap((name, i) => {
+      const group = this.#group(name);
+      if (typeof group === 'string') this.#faults.add(['group_by', i], 'unknown_name', group);
+      else if (names.indexOf(name) < i) this.#faults.add(['group_by', i], 'repeated', `\`${name}\` is named twice`);
+      else return [group];
+      return [];
+    });
+  }
+
+  #group(name: string): Group | string {
+    const { fields, relations } = this.#collection;
+    const field = fields.get(name);
+    if (field !== undefined) return { name, kind: 'field', field };
+    const relation = relations.get(name);
+    if (relation?.kind === 'belongs_to') return { name, kind: 'belongs_to', relation };
+    const [, part, of] = PART.exec(name) ?? [];
+    if (part === undefined) return this.#unknown(name, [...fields.keys(), ...this.#references()]);
+    const truncated = fields.get(of!);
+    if (truncated === undefined) return this.#unknown(of!, [...fields.keys()]);
+    if (truncated.type !== 'datetime') return `expected a datetime, found ${scalarOf(truncated.type).label}`;
+    return { name, kind: part as DatePart, field: truncated };
+  }
+
+  #references(): readonly string[] {
+    return [...this.#collection.relations.values()].flatMap(({ kind, name }) => (kind === 'belongs_to' ? [name] : []));
+  }
+
+  measures(groups: readonly Group[]): readonly Measure[] {
+    const given = this.#body.value('measures');
+    const isGrouped = groups.length > 0 || this.#body.value('group_by') !== undefined;
+    if (given === undefined && isGrouped) return [];
+    if (!isObject(given) || (!isGrouped && Object.keys(given).length === 0)) {
+      const detail = 'expected an object such as `{ "n": "count" }`; it may be left out where there are groups';
+      this.#faults.add(['measures'], given === undefined ? 'required' : 'wrong_type', detail);
+      return [];
+    }
+    const names = Object.keys(given);
+    if (names.length > MOST_MEASURES) {
+      this.#faults.add(['measures'], 'too_many', `expected at most ${MOST_MEASURES}`);
+      return [];
+    }
+    return names.flatMap((name) => {
+      const measure = this.#measure(name, given[name], groups);
+      if (typeof measure !== 'string') return [measure];
+      this.#faults.add(['measures', name], 'invalid_measure', measure);
+      return [];
+    });
+  }
+
+  #measure(name: string, text: unknown, groups: readonly Group[]): Measure | string {
+    if (!MEASURE_NAME.test(name) || name === 'errors')
+      return 'expected a name of letters, digits and underscores, other than `errors`';
+    if (groups.some((group) => group.name === name)) return `\`${name}\` is a group already`;
+    if (text === 'count') return { name, kind: 'count' };
+    const [, kind, of] = (typeof text === 'string' ? MEASURE.exec(text) : null) ?? [];
+    if (kind === undefined) return 'expected `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`';
+    const field = this.#collection.fields.get(of!);
+    if (field === undefined) return this.#unknown(of!, [...this.#collection.fields.keys()]);
+    return this.#measured({ name, kind: kind as 'sum', field }, field);
+  }
+
+  #measured(measure: Extract<Measure, { field: Field }>, { type }: Field): Measure | string {
+    const { label, ordered } = scalarOf(type);
+    if (measure.kind === 'sum' || measure.kind === 'avg')
+      return isNumeric(type) ? measure : `expected a number, found ${label}`;
+    return ordered ? measure : `${label} has no order; expected a string, a number or a datetime`;
+  }
+
+  sort(names: readonly string[]): AggregateRequest['sort'] {
+    const given = this.#body.list('sort');
+    if (given.length > MOST_SORTS) this.#faults.add(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
+    const seen = new Set<string>();
+    return given.map((text, i) => {
+      const descending = text.startsWith('-');
+      const name = descending ? text.slice(1) : text;
+      if (!names.includes(name)) this.#faults.add(['sort', i], 'invalid_sort', this.#unsorted(name, names));
+      else if (seen.has(name)) this.#faults.add(['sort', i], 'repeated', `\`${name}\` is sorted by already`);
+      seen.add(name);
+      return { name, descending };
+    });
+  }
+
+  #unsorted(name: string, names: readonly string[]): string {
+    const near = nearest(name, names);
+    return `\`${echo(name)}\` is neither a group nor a measure${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  }
+
+  #unknown(name: string, names: readonly string[]): string {
+    const near = nearest(name, names);
+    const expected = `expected a field, a belongs_to, or ${Object.keys(DATE_PARTS).join(', ')} of a datetime`;
+    const hint = near === undefined ? expected : `did you mean \`${near}\`?`;
+    return `\`${this.#collection.name}\` has no \`${echo(name)}\` to use here; ${hint}`;
+  }
+}

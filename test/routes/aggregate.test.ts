@@ -1,0 +1,179 @@
+/** `POST /api/{collection}/aggregate` of the contract. */
+import { beforeAll, expect, test } from 'vitest';
+import type { Answer } from '../support/client.ts';
+import { faults } from '../support/records.ts';
+import { describeOnBoth, type User } from '../support/service.ts';
+
+const SCHEMA = `
+roles: [admin, member]
+register: { roles: [member] }
+collections:
+  customers:
+    fields: { name: { type: string, required: true }, secret: { type: bool, required: true, default: false } }
+    access: { view: '@record.secret = false', create: true, update: '@next.id is not null' }
+  orders:
+    fields:
+      status: { type: string, enum: [open, paid] }
+      amount: int
+      weight: float
+      gift: { type: bool, required: true, default: false }
+      at: datetime
+      note: string
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+      customer: { kind: belongs_to, collection: customers }
+    access: { view: '@record.owner = @request.auth.id or @record.gift', create: true, update: true, delete: true }
+`;
+
+type Record = { readonly [key: string]: unknown };
+
+describeOnBoth(
+  'aggregates',
+  (service) => {
+    let ann: User;
+    let bob: User;
+    let acme: Record;
+    let hidden: Record;
+
+    const make = async (user: User, collection: string, data: object): Promise<Record> => {
+      const { status, body, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201) throw new Error(text);
+      return body.data;
+    };
+    const aggregate = (body: unknown, user = ann): Promise<Answer> => user.client.post('/api/orders/aggregate', body);
+    const rows = async (body: object, user = ann): Promise<unknown> => {
+      const { body: answer, text } = await aggregate(body, user);
+      return answer.data ?? text;
+    };
+
+    beforeAll(async () => {
+      [ann, bob] = await Promise.all([service.user(), service.user()]);
+      acme = await make(ann, 'customers', { name: 'Acme' });
+      hidden = await make(ann, 'customers', { name: 'Secret' });
+      for (const data of [
+        { status: 'open', amount: 10, weight: 0.1, at: '2024-03-10T23:59:59.999999Z', customer: acme.id, note: 'z' },
+        { status: 'open', amount: 5, weight: 0.2, at: '2024-03-11T00:00:00Z', customer: hidden.id, note: 'a' },
+        { status: 'paid', amount: -3, at: '2023-12-31T23:00:00-01:00', customer: acme.id, note: '\u{1F600}' },
+        { status: 'paid', amount: 9007199254740991, weight: 1e308, note: '\uFFFF' },
+        { gift: true, weight: 1e308 },
+      ])
+        await make(ann, 'orders', data);
+      await make(bob, 'orders', { status: 'open', amount: 1000 });
+      await ann.client.patch(`/api/customers/${hidden.id}`, { data: { secret: true } });
+    });
+
+    test('measure all records that may be listed', async () => {
+      const measures = { n: 'count', sum: 'sum(amount)', least: 'min(note)', most: 'max(note)', last: 'max(at)' };
+      expect(await rows({ measures })).toEqual([
+        {
+          n: 5,
+          sum: null,
+          least: 'a',
+          most: '\u{1F600}',
+          last: '2024-03-11T00:00:00.000000Z',
+          errors: [{ measure: 'sum', code: 'out_of_range' }],
+        },
+      ]);
+      expect(
+        await rows({ measures: { n: 'count', a: 'avg(amount)' }, filter: 'amount < $most', params: { most: 100 } }),
+      ).toEqual([{ n: 3, a: 4 }]);
+      expect(
+        await rows({ measures: { n: 'count', s: 'sum(amount)', a: 'avg(amount)', m: 'min(at)' }, filter: 'false' }),
+      ).toEqual([{ n: 0, s: null, a: null, m: null }]);
+      expect(await rows({ measures: { n: 'count' } }, bob)).toEqual([{ n: 2 }]);
+    });
+
+    test('are exact, in any order of the records', async () => {
+      expect(await rows({ filter: 'weight < 1', measures: { s: 'sum(weight)', a: 'avg(weight)' } })).toEqual([
+        { s: 0.3, a: 0.15 },
+      ]);
+      const beyond = await rows({ filter: 'weight > 1', measures: { s: 'sum(weight)', a: 'avg(weight)' } });
+      expect(beyond).toEqual([{ s: null, a: 1e308, errors: [{ measure: 's', code: 'out_of_range' }] }]);
+      const edge = { filter: 'status = "paid"', measures: { s: 'sum(amount)', a: 'avg(amount)' } };
+      expect(await rows(edge)).toEqual([{ s: 9007199254740988, a: 4503599627370494 }]);
+    });
+
+    test('group by fields, references and parts of datetimes', async () => {
+      expect(await rows({ group_by: ['status'], measures: { n: 'count' } })).toEqual([
+        { status: 'open', n: 2 },
+        { status: 'paid', n: 2 },
+        { status: null, n: 1 },
+      ]);
+      // A reference is the record's own value, also where its target is hidden.
+      const ids = [acme.id, hidden.id].sort();
+      expect(await rows({ group_by: ['customer'] })).toEqual([
+        { customer: ids[0] },
+        { customer: ids[1] },
+        { customer: null },
+      ]);
+      expect(await rows({ filter: 'customer.name is not null', group_by: ['customer'] })).toEqual([
+        { customer: acme.id },
+      ]);
+      expect(await rows({ group_by: ['month(at)', 'gift'], measures: { n: 'count' } })).toEqual([
+        { 'month(at)': '2024-01', gift: false, n: 1 },
+        { 'month(at)': '2024-03', gift: false, n: 2 },
+        { 'month(at)': null, gift: false, n: 1 },
+        { 'month(at)': null, gift: true, n: 1 },
+      ]);
+      expect(await rows({ group_by: ['year(at)'] })).toEqual([{ 'year(at)': '2024' }, { 'year(at)': null }]);
+      expect(await rows({ group_by: ['day(at)'], filter: 'at is not null', sort: ['-day(at)'] })).toEqual([
+        { 'day(at)': '2024-03-11' },
+        { 'day(at)': '2024-03-10' },
+        { 'day(at)': '2024-01-01' },
+      ]);
+    });
+
+    test('sort and limit', async () => {
+      const asked = { group_by: ['status'], measures: { s: 'sum(weight)' } };
+      expect((await aggregate({ ...asked, sort: ['-s'], limit: 2 })).body).toEqual({
+        data: [
+          { status: 'paid', s: 1e308 },
+          { status: null, s: 1e308 },
+        ],
+        page: { has_more: true },
+      });
+      const { body, headers } = await aggregate({ ...asked, sort: ['-status'] });
+      expect([body.data.map(({ status }: Record) => status), body.page]).toEqual([
+        ['paid', 'open', null],
+        { has_more: false },
+      ]);
+      expect(headers.get('cache-control')).toBe('no-store');
+    });
+
+    test.each<[object, string[]]>([
+      [{}, ['/measures required']],
+      [{ measures: {} }, ['/measures wrong_type']],
+      [{ measures: [] }, ['/measures wrong_type']],
+      [{ measures: { n: 'count(id)' } }, ['/measures/n invalid_measure']],
+      [
+        { measures: { n: 'sum(note)', m: 'min(gift)', o: 'max(customer)', 'a b': 'count', errors: 'count' } },
+        [
+          '/measures/a b invalid_measure',
+          '/measures/errors invalid_measure',
+          '/measures/m invalid_measure',
+          '/measures/n invalid_measure',
+          '/measures/o invalid_measure',
+        ],
+      ],
+      [{ group_by: ['status'], measures: { status: 'count' } }, ['/measures/status invalid_measure']],
+      [{ group_by: ['status', 'status'] }, ['/group_by/1 repeated']],
+      [
+        { group_by: ['statu', 'year(note)', 'hour(at)'] },
+        ['/group_by/0 unknown_name', '/group_by/1 unknown_name', '/group_by/2 unknown_name'],
+      ],
+      [{ group_by: ['status', 'amount', 'note', 'gift'] }, ['/group_by too_many']],
+      [{ group_by: 'status' }, ['/group_by wrong_type']],
+      [{ group_by: ['status'], sort: ['amount', 'status', '-status'] }, ['/sort/0 invalid_sort', '/sort/2 repeated']],
+      [{ group_by: ['status'], limit: 1001, offset: 1 }, ['/limit invalid_value', '/offset unknown_key']],
+      [{ group_by: ['status'], params: { a: 1 } }, ['/params/a invalid_param']],
+    ])('%j is refused', async (body, expected) => {
+      const [status, code, ...found] = faults(await aggregate(body));
+      expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected]);
+    });
+
+    test('report faults of their filter', async () => {
+      expect(faults(await aggregate({ filter: 'x = 1' }))).toEqual([400, 'filter_invalid', '/filter text_unquoted']);
+    });
+  },
+  { schema: SCHEMA },
+);
