@@ -1,7 +1,7 @@
 /** Policies as the filters of clients: bare names, `@me`, and params in place of what a policy reads from the request. */
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
-import type { Expr, Operand, Path } from '../../../grammar/syntax.ts';
+import type { Elements, Expr, Operand, Path } from '../../../grammar/syntax.ts';
 import { SPAN } from '../policies.ts';
 import type { Random } from '../random.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../values.ts';
@@ -44,7 +44,7 @@ class FilterWriter {
         return { ...expr, operand: this.#operand(expr.operand, bound) };
       case 'quantified': {
         const inner = new Set(bound).add(expr.variable.name);
-        return { ...expr, path: this.#records(expr.path, bound), condition: this.expr(expr.condition, inner) };
+        return { ...expr, path: this.#elements(expr.path, bound), condition: this.expr(expr.condition, inner) };
       }
       case 'call':
         throw new Unsayable();
@@ -54,7 +54,7 @@ class FilterWriter {
   #operand(operand: Operand, bound: ReadonlySet<string>): Operand {
     if (operand.kind === 'path') return this.#path(operand, bound);
     if (operand.kind !== 'count') return operand;
-    const path = this.#records(operand.path, bound);
+    const path = this.#elements(operand.path, bound);
     if (operand.condition === undefined) return { ...operand, path };
     const inner = new Set(bound).add(operand.variable!.name);
     return { ...operand, path, condition: this.expr(operand.condition, inner) };
@@ -70,6 +70,11 @@ class FilterWriter {
     const param = `p_${path.root}_${name}`.replaceAll(/[^A-Za-z0-9_]/g, '_');
     this.params.set(param, param);
     return { kind: 'param', name: param, span: SPAN };
+  }
+
+  #elements(elements: Elements, bound: ReadonlySet<string>): Elements {
+    if (elements.kind === 'path') return this.#records(elements, bound);
+    return { ...elements, path: this.#records(elements.path, bound) };
   }
 
   #records(path: Path, bound: ReadonlySet<string>): Path {
