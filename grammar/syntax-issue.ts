@@ -1,16 +1,20 @@
 /** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
-import type { Fix, PolicyIssue } from './policy-error.ts';
+import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
-
-interface UnexpectedToken {
-  readonly tokens: readonly IToken[];
-  readonly text: string;
-  /** The place of the first token that does not fit; `tokens.length` at the end. */
-  readonly at: number;
-}
+import {
+  describe,
+  endOfText,
+  foundSpan,
+  type Given,
+  inList,
+  lastOpen,
+  opens,
+  type UnexpectedToken,
+  withFix,
+} from './unexpected-token.ts';
 
 const LITERALS = [t.Text, t.Numeral, t.Truth, t.Null];
 const ENDS_OPERAND = new Set<TokenType>([...LITERALS, t.AtPath, t.Word, t.Param, t.CloseList, t.Now, t.Duration]);
@@ -58,16 +62,6 @@ const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
 const PATTERN_OPERATORS = new Set(['like', 'ilike', 'matches', 'match', 'regex', 'regexp', 'rlike', 'similar']);
 const OPERATOR_WORDS = ['contains', 'starts with', 'ends with', 'is null', 'is not null', 'not in', 'in', 'and', 'or'];
 
-const describe = (token: IToken | undefined): string =>
-  token === undefined ? 'the end' : `\`${token.image.slice(0, 40)}\``;
-
-type Given = Omit<PolicyIssue, 'severity'>;
-const withFix = (given: Given, fix: Fix | undefined, suggestion = fix?.replacement): Given => ({
-  ...given,
-  ...(fix && { fix }),
-  ...(suggestion !== undefined && { suggestion }),
-});
-
 interface Source {
   readonly text: string;
   readonly dialect: Dialect;
@@ -100,36 +94,6 @@ function diagnose(found: UnexpectedToken): Given {
   if (before.tokenType === t.Close || before.tokenType === t.IsNull || before.tokenType === t.IsNotNull)
     return afterCondition(found);
   return missingOperand(found);
-}
-
-// ---------------------------------------------------------------- places
-
-const endOfText = ({ text }: UnexpectedToken) => ({ start: text.length, end: text.length });
-
-function foundSpan(found: UnexpectedToken) {
-  const token = found.tokens[found.at];
-  return token === undefined ? endOfText(found) : t.spanOf(token);
-}
-
-/** How many parentheses are open before the place. */
-function opens({ tokens, at }: UnexpectedToken): number {
-  let open = 0;
-  for (const { tokenType } of tokens.slice(0, at)) open += tokenType === t.Open ? 1 : tokenType === t.Close ? -1 : 0;
-  return open;
-}
-
-function lastOpen({ tokens, at }: UnexpectedToken): IToken | undefined {
-  let closed = 0;
-  for (const token of tokens.slice(0, at).reverse()) {
-    if (token.tokenType === t.Close) closed++;
-    else if (token.tokenType === t.Open && closed-- === 0) return token;
-  }
-  return undefined;
-}
-
-function inList({ tokens, at }: UnexpectedToken): boolean {
-  const types = tokens.slice(0, at).map((token) => token.tokenType);
-  return types.lastIndexOf(t.OpenList) > types.lastIndexOf(t.CloseList);
 }
 
 // ---------------------------------------------------------------- the errors

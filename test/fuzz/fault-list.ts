@@ -19,6 +19,7 @@ const JAVASCRIPT = 'src/policy/emit/javascript.ts';
 const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
 const WHERE = 'src/policy/emit/where.ts';
+const HOISTING = 'src/policy/emit/hoisting.ts';
 const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
@@ -68,8 +69,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'an absent request value is false',
-    /if \(this\.#isAbsent\(left\) \|\| this\.#isAbsent\(right\)\) return FALSE/,
-    'if (this.#isAbsent(left) || this.#isAbsent(right)) return constant(!place.polarity)',
+    /(if \(stateOf\(left, states\) === ABSENT \|\| stateOf\(right, states\) === ABSENT\)) return FALSE/,
+    '$1 return constant(!place.polarity)',
   ),
   fault(LOWER, 'a list with an absent element is all there', /if \(isPartial && /, 'if (false && '),
   fault(LOWER, 'the complement is not taken', /\{ op: complement, negated: false \}/, '{ op, negated: false }'),
@@ -80,13 +81,13 @@ export const FAULTS: readonly Fault[] = [
     ': { op, negated: false }',
   ),
   fault(
-    LOWER,
+    LEAVES,
     'the empty list is unknown',
     /return isEmpty \? OPERATORS\[op\]\.negative === true : undefined/,
     'return isEmpty ? (OPERATORS[op].negative ? undefined : false) : undefined',
   ),
   fault(
-    LOWER,
+    LEAVES,
     'not in an empty list is false',
     /return isEmpty \? OPERATORS\[op\]\.negative === true : undefined/,
     'return isEmpty ? false : undefined',
@@ -124,7 +125,7 @@ export const FAULTS: readonly Fault[] = [
     'state: this.#roots.record.state };\n  }',
   ),
   fault(
-    LOWER,
+    COLUMNS,
     'the foreign key of a written record leads to its own members',
     /steps\.length > 0 \|\| key\.kind === 'slot'/,
     "key.kind === 'slot'",
@@ -315,7 +316,7 @@ export const FAULTS: readonly Fault[] = [
     'return printed',
   ),
   fault(
-    WHERE,
+    HOISTING,
     'negated walks are hoisted',
     /if \(negated \|\| !isSelective\(condition\)\)/,
     'if (!isSelective(condition))',

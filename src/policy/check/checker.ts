@@ -26,6 +26,7 @@ import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
 import { paramOf, readAsGiven } from './params.ts';
 import type { Bound, CheckIssue, Place } from './place.ts';
+import { withProvenFixes } from './proven-fixes.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
@@ -40,15 +41,18 @@ export interface CheckResult {
 /** The checked tree of an expression without syntax errors. */
 export function check(expr: Expr, context: CheckContext): CheckResult {
   const result = checkTree(expr, context, NO_OPERANDS);
-  return result.issues.length === 0 ? result : { ...result, issues: withProvenFixes(result.issues, context) };
+  return result.issues.length === 0 ? result : { ...result, issues: helpfulFixes(result.issues, context) };
 }
 
 /** Text → checked tree, with the errors of the grammar and those of the types together. */
 export function examine(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { checked, issues } = examineOnce(text, context);
   if (issues.length === 0) return { ...(checked && { checked }), issues };
-  return { ...(checked && { checked }), issues: withProvenFixes(issues, { ...context, text }) };
+  return { ...(checked && { checked }), issues: helpfulFixes(issues, { ...context, text }) };
 }
+
+const helpfulFixes = (issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] =>
+  withProvenFixes(issues, context.text, (fixed) => examineOnce(fixed, context).issues);
 
 function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { expr, tree, broken, issues } = parse(text, context.params === undefined ? 'policy' : 'filter');
@@ -366,35 +370,4 @@ function shadowing({ name, span }: Name, variables: Variables): CheckIssue {
   const free = [2, 3, 4, 5, 6, 7, 8].map((i) => `${name}${i}`).find((each) => !variables.has(each));
   const message = `\`${name}\` is bound already by an outer quantifier; expected another name${free ? `, such as \`${free}\`` : ''}`;
   return { code: 'variable_shadowed', message, span, ...(free !== undefined && { suggestion: free }) };
-}
-
-// ---------------------------------------------------------------- fixes
-
-/** Trying a fix costs a parse and a check; a text with many errors must not take longer than one with few. */
-const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
-
-/**
- * Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no
- * error and fewer warnings).
- */
-function withProvenFixes(issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] {
-  const before = tally(issues);
-  let left = triedFixes(issues.length);
-  return issues.map((issue) => {
-    const { fix, ...rest } = issue;
-    if (fix === undefined) return issue;
-    if (left-- <= 0) return rest;
-    const text = context.text.slice(0, fix.span.start) + fix.replacement + context.text.slice(fix.span.end);
-    const after = tally(examineOnce(text, context).issues);
-    const better =
-      issue.severity === 'error'
-        ? after.errors < before.errors
-        : after.errors === 0 && after.warnings < before.warnings;
-    return better ? issue : rest;
-  });
-}
-
-function tally(issues: readonly PolicyIssue[]): { readonly errors: number; readonly warnings: number } {
-  const errors = issues.filter((issue) => issue.severity === 'error').length;
-  return { errors, warnings: issues.length - errors };
 }

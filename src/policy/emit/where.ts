@@ -20,11 +20,12 @@ import {
   type Test,
   type Value,
 } from '../condition.ts';
-import { isMember, OPERATORS } from '../operators.ts';
+import { OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
+import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from './hoisting.ts';
 
 /** A hole in a printed condition, filled from the values of a request. */
 class Hole {
@@ -381,81 +382,4 @@ function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read
     const value = values[slot] as number | readonly number[];
     return typeof value === 'number' ? change(value) : value.map(change);
   };
-}
-
-// ---------------------------------------------------------------- what a condition reads
-
-function readsMoreThanId(condition: Condition, source: Source): boolean {
-  return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
-}
-
-/** Both are in the outermost FROM. */
-const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
-
-/**
- * The keys can be found without the row outside, and an index finds them: an array of every key of
- * a table would be worse than the semi-join. A written record is one row, for which a semi-join is
- * one look-up.
- */
-function isHoistable(exists: Exists): boolean {
-  const { key, negated, condition } = exists;
-  if (key.kind === 'slot' || key.source.state === 'written') return false;
-  if (negated || !isSelective(condition)) return false;
-  const bound = sourcesIn(exists);
-  return columnsOf(condition).every((ref) => bound.has(ref.source.id));
-}
-
-interface KeyList {
-  /** Of the rows that refer to the record of the request. */
-  readonly own: ColumnRef;
-  /** The column outside that it equals. */
-  readonly outer: ColumnRef;
-  readonly rest: readonly Condition[];
-}
-
-function keyListOf(exists: Exists): KeyList | undefined {
-  const { key, negated, condition, source } = exists;
-  if (key.kind !== 'slot' || negated) return undefined;
-  const items = condition.kind === 'and' ? condition.items : [condition];
-  const within = sourcesIn(exists);
-  const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
-  for (const [i, item] of items.entries()) {
-    const pair = comparedColumns(item);
-    if (pair === undefined) continue;
-    const [own, outer] = pair[0].source.id === source.id ? pair : [pair[1], pair[0]];
-    const rest = items.toSpliced(i, 1);
-    if (own.source.id !== source.id || isWithin(outer) || !rest.flatMap(columnsOf).every(isWithin)) continue;
-    return { own, outer, rest };
-  }
-  return undefined;
-}
-
-/** The two columns of a test for equality that compares them as they are. */
-function comparedColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | undefined {
-  if (cond.kind !== 'test' || cond.negated || cond.left.kind !== 'column' || cond.right.kind !== 'column')
-    return undefined;
-  const operator = OPERATORS[cond.op];
-  if (operator.family !== 'equality' || !isMember(operator)) return undefined;
-  return isTo(cond.left.type) === isTo(cond.right.type) ? [cond.left, cond.right] : undefined;
-}
-
-function isSelective(cond: Condition): boolean {
-  switch (cond.kind) {
-    case 'and':
-      return cond.items.some(isSelective);
-    case 'or':
-      return cond.items.every(isSelective);
-    case 'exists':
-      return !cond.negated && (keyListOf(cond)?.outer.selective ?? isSelective(cond.condition));
-    case 'test':
-      return (
-        isMember(OPERATORS[cond.op]) &&
-        cond.left.kind === 'column' &&
-        cond.left.selective &&
-        cond.right.kind !== 'column'
-      );
-    case 'const':
-    case 'null':
-      return false;
-  }
 }

@@ -1,7 +1,7 @@
 /** The columns of a row by what the catalog calls them. */
 import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
 import { equalityOf } from '../operators.ts';
-import type { BelongsTo, CatalogField, CatalogRelation, HasOne, ManyToMany } from '../types.ts';
+import type { BelongsTo, CatalogField, CatalogRelation, HasOne, ManyToMany, ToManyPath } from '../types.ts';
 import { and, or } from './simplify.ts';
 
 export type ExistsKey = Pick<Exists, 'by' | 'key'>;
@@ -11,6 +11,14 @@ export function lookup(relation: CatalogRelation, from: string, source: Source):
   if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
   if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
   return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
+}
+
+/** How the elements are found from what the owner's key holds. */
+export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey['key']): ExistsKey {
+  if (relation.kind === 'ancestors') return { by: 'id', key };
+  // A foreign key leads to a stored record, also when a written record holds it.
+  const isStored = steps.length > 0 || key.kind === 'slot';
+  return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
 }
 
 export function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {

@@ -18,13 +18,27 @@ import { OPERATORS } from '../operators.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
-import { type Binding, type PlannedOperand, WITHOUT_SUCCESSOR } from './specialise.ts';
+import { type Binding, EMPTY, type PlannedOperand, WITHOUT_SUCCESSOR } from './specialise.ts';
 
 export const constant = (value: boolean): Condition => (value ? TRUE : FALSE);
 
+type States = Binding['states'];
+/** How the request value turned out; undefined for other operands. */
+export const stateOf = (operand: PlannedOperand, states: States): number | undefined =>
+  operand.kind === 'slot' ? states[operand.slot] : undefined;
+
+/** An empty list contains nothing, not even an absent value. */
+export function settledByRequest(op: Test['op'], operand: PlannedOperand, states: States): boolean | undefined {
+  const isEmpty =
+    operand.kind === 'literal'
+      ? Array.isArray(operand.value) && operand.value.length === 0
+      : stateOf(operand, states) === EMPTY;
+  return isEmpty ? OPERATORS[op].negative === true : undefined;
+}
+
 interface Meeting {
   readonly column: ColumnRef | CountRef;
-  readonly states: Binding['states'];
+  readonly states: States;
 }
 
 interface ComparedValue extends Meeting {

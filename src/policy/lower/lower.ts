@@ -14,7 +14,6 @@ import {
   type Roots,
   type SlotValue,
   type Source,
-  type Test,
   TRUE,
 } from '../condition.ts';
 import { OPERATORS } from '../operators.ts';
@@ -31,7 +30,7 @@ import type {
 } from '../types.ts';
 import {
   belongsToColumn,
-  type ExistsKey,
+  elementsBy,
   equalColumns,
   fieldColumn,
   heldKey,
@@ -39,18 +38,10 @@ import {
   lookup,
   sameValue,
 } from './columns.ts';
-import { complementOf, constant, valueFor, valueTest } from './leaves.ts';
+import { complementOf, constant, settledByRequest, stateOf, valueFor, valueTest } from './leaves.ts';
 import { Sight } from './sight.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
-import {
-  ABSENT,
-  EMPTY,
-  PARTIAL,
-  type Planned,
-  type PlannedCompare,
-  type PlannedCount,
-  type PlannedOperand,
-} from './specialise.ts';
+import { ABSENT, PARTIAL, type Planned, type PlannedCompare, type PlannedCount } from './specialise.ts';
 import {
   type Elements,
   itself,
@@ -68,14 +59,6 @@ const FOUND = { kind: 'exists', negated: false } as const;
 
 type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
-
-/** How the elements are found from what the owner's key holds. */
-function elementsBy({ relation, steps, from }: ToManyPath, key: Owner['key']): ExistsKey {
-  if (relation.kind === 'ancestors') return { by: 'id', key };
-  // A foreign key leads to a stored record, also when a written record holds it.
-  const isStored = steps.length > 0 || key.kind === 'slot';
-  return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
-}
 
 /** `T` of a planned tree, for all requests of one signature. */
 export function lower(tree: Planned, standpoint: Standpoint): Condition {
@@ -353,14 +336,15 @@ class Lowering {
   }
 
   #compare({ op, left, right }: PlannedCompare, place: LoweringPlace): Condition {
-    const settled = this.#settledByRequest(op, right) ?? this.#settledByRequest(op, left);
+    const { states } = this.#signature;
+    const settled = settledByRequest(op, right, states) ?? settledByRequest(op, left, states);
     if (settled !== undefined) return constant(settled === place.polarity);
-    if (this.#isAbsent(left) || this.#isAbsent(right)) return FALSE;
+    if (stateOf(left, states) === ABSENT || stateOf(right, states) === ABSENT) return FALSE;
     const complement = OPERATORS[op].complement;
     const negation = complement ? { op: complement, negated: false } : { op, negated: true };
     const asked = place.polarity ? { op, negated: false } : negation;
     // With an absent element in it, a list can show that something is in it and never that something is not.
-    const isPartial = this.#stateOf(right) === PARTIAL || this.#stateOf(left) === PARTIAL;
+    const isPartial = stateOf(right, states) === PARTIAL || stateOf(left, states) === PARTIAL;
     if (isPartial && OPERATORS[asked.op].negative) return FALSE;
     return this.#test({ ...asked, left, right }, place);
   }
@@ -399,22 +383,5 @@ class Lowering {
         ? valueTest({ op, negated: false }, { column, value: right, states })
         : to.wrap({ kind: 'test', op, negated: false, left: column, right: to.column });
     return wrap(and([isPresent(key), isWhole, test]));
-  }
-
-  #stateOf(operand: PlannedOperand): number | undefined {
-    return operand.kind === 'slot' ? this.#signature.states[operand.slot] : undefined;
-  }
-
-  #isAbsent(operand: PlannedOperand): boolean {
-    return this.#stateOf(operand) === ABSENT;
-  }
-
-  /** An empty list contains nothing, not even an absent value. */
-  #settledByRequest(op: Test['op'], operand: PlannedOperand): boolean | undefined {
-    const isEmpty =
-      operand.kind === 'literal'
-        ? Array.isArray(operand.value) && operand.value.length === 0
-        : this.#stateOf(operand) === EMPTY;
-    return isEmpty ? OPERATORS[op].negative === true : undefined;
   }
 }
