@@ -11,5 +11,6 @@ export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string
   ['user', () => import('./user.ts')],
   ['audit', () => import('./audit.ts')],
   ['explain', () => import('./explain.ts')],
+  ['files', () => import('./files.ts')],
   ['keys', () => import('./keys.ts')],
 ]);

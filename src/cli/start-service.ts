@@ -73,7 +73,7 @@ export interface Service {
 /** Database to the schema → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { db, log } = parts;
-  await applyMigration(db, parts.schema, { systemTables });
+  await applyMigration(db, parts.schema, { systemTables, keepsExtra: true, onNote: (note) => log.logger.warn(note) });
   const config = { ...parts.config };
   const apps = new Apps(parts, config);
   let app = await apps.first();

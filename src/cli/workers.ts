@@ -40,7 +40,8 @@ const LAST_PAUSE_MS = 30_000;
 export async function serveWithWorkers(fleet: Fleet): Promise<number> {
   const { config, schema, io } = fleet;
   const db = await openDatabaseOf(config, io.cwd);
-  await applyMigration(db, schema, { systemTables }).finally(() => db.close());
+  const onNote = (note: string): void => void io.stderr.write(`bylaw serve: ${note}\n`);
+  await applyMigration(db, schema, { systemTables, keepsExtra: true, onNote }).finally(() => db.close());
   return new Primary(fleet).run();
 }
 

@@ -15,6 +15,11 @@ export const fileTables: readonly Sql[] = [
   store_id uuid NOT NULL,
   link_key text NOT NULL
 )`),
+  // The marks that this database has put on its storage, the last of them; see ownership.ts.
+  raw(`CREATE TABLE IF NOT EXISTS "_files_marks" (
+  mark uuid PRIMARY KEY,
+  at timestamptz NOT NULL
+)`),
 ];
 
 export interface StoreIdentity {

@@ -3,6 +3,7 @@ import type { Schema, Uploads } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { readIdentity } from './file-tables.ts';
+import { Ownership } from './ownership.ts';
 import { createLinks, type Links } from './signed-links.ts';
 import type { Storage } from './storage.ts';
 import { Sweeper } from './sweeper.ts';
@@ -49,8 +50,17 @@ export interface FilesParts {
 export async function createFiles({ db, schema, openStorage, onFault }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = await openStorage(storeId);
+  const ownership = new Ownership(db, storage);
+  const sweep = async (grace: number, signal: AbortSignal): Promise<number> => {
+    if (!(await ownership.holds())) {
+      onFault('nothing is swept', new Error(FOREIGN));
+      return 0;
+    }
+    await ownership.claim();
+    return storage.sweep({ grace, alive: aliveIn(db, signal) });
+  };
   const sweeper = new Sweeper({
-    sweep: (grace = GRACE, signal) => storage.sweep({ grace, alive: aliveIn(db, signal) }),
+    sweep: (grace = GRACE, signal) => sweep(grace, signal),
     onFault: (error) => onFault('the sweep of the files failed', error),
   });
   if (db.kind === 'embedded') await sweeper.start(0);
@@ -64,6 +74,7 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
         PATIENCE,
         removeAll(ids, {
           storage,
+          ownership,
           onFault: (error) => onFault('the bytes of a deleted file are left to the sweep', error),
         }),
       ),
@@ -74,12 +85,23 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
   return files;
 }
 
+const FOREIGN =
+  'another copy of this database has claimed the stored files since, so this one deletes none of them; if this is the copy, ' +
+  'give it files of its own (BYLAW_FILES or --data); if the files belong to this database, run `bylaw files adopt`';
+
 interface Removal {
   readonly storage: Storage;
+  readonly ownership: Ownership;
   readonly onFault: (error: unknown) => void;
 }
 
-async function removeAll(ids: readonly string[], { storage, onFault }: Removal): Promise<void> {
+async function removeAll(ids: readonly string[], { storage, ownership, onFault }: Removal): Promise<void> {
+  if (ids.length === 0) return;
+  const isOurs = await ownership.holds().catch((error: unknown) => {
+    onFault(error);
+    return false;
+  });
+  if (!isOurs) return;
   // They share one iterator: each takes the next id that is left.
   const waiting = ids.values();
   const remove = async (): Promise<void> => {

@@ -3,55 +3,84 @@
  * no folder grows large. Bytes arrive under `incoming/`, are synced there, and are renamed into
  * their place. A variant lies beside its original.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { codeOf } from '../thrown.ts';
 import { freeBuffer } from './free-buffer.ts';
+import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder, unlessMissing } from './local-places.ts';
+import { sweepFolder } from './local-sweep.ts';
 import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
 
-const INCOMING = 'incoming';
 /** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
 const WRITE_BYTES = 512 * 1024;
 /** Bytes of a read. A download has two such buffers. */
 const READ_AHEAD = 256 * 1024;
-const SWEEP_BATCH = 500;
+/** In the root: the mark of the database that the bytes belong to. */
+const MARK = 'mark';
 
-export function localStorage(root: string): Storage {
-  const placeOf = (key: Key): string => {
-    const hash = createHash('sha256').update(idOfKey(key)).digest('hex');
-    return join(root, hash.slice(0, 2), hash.slice(2, 4), key);
-  };
+/** Errors of the system are StorageUnavailable. */
+export class LocalStorage implements Storage {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  incoming(key: Key): Promise<Incoming> {
+    return orUnavailable(this.#incoming(key));
+  }
+
+  open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined> {
+    return orUnavailable(openRange(placeOf(this.#root, key), range));
+  }
+
+  async size(key: Key): Promise<number | undefined> {
+    return (await orUnavailable(unlessMissing(stat(placeOf(this.#root, key)))))?.size;
+  }
+
+  async sizes(id: string): Promise<ReadonlyMap<Key, number>> {
+    const places = await orUnavailable(this.#placesOf(id));
+    const sizes = places.map(
+      async (place) => [basename(place), (await unlessMissing(stat(place)))?.size ?? 0] as const,
+    );
+    return new Map(await orUnavailable(Promise.all(sizes)));
+  }
+
+  async remove(id: string): Promise<void> {
+    await Promise.all((await this.#placesOf(id)).map((place) => unlessMissing(unlink(place))));
+  }
+
+  async redirect(): Promise<undefined> {
+    return undefined;
+  }
+
+  sweep(order: Sweep): Promise<number> {
+    return sweepFolder(this.#root, order);
+  }
+
+  mark(): Promise<string | undefined> {
+    return orUnavailable(unlessMissing(readFile(join(this.#root, MARK), 'utf8')));
+  }
+
+  async setMark(mark: string): Promise<void> {
+    const incoming = await this.#incoming(MARK, join(this.#root, MARK));
+    await incoming.write(Buffer.from(mark));
+    await incoming.publish();
+  }
+
+  async #incoming(key: Key, place = placeOf(this.#root, key)): Promise<LocalIncoming> {
+    const folder = join(this.#root, INCOMING);
+    await mkdir(folder, { recursive: true });
+    const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);
+    return new LocalIncoming(await open(temporary, 'wx', 0o600), { root: this.#root, temporary, place });
+  }
+
   /** Of a file and its variants. */
-  const placesOf = async (id: string): Promise<readonly string[]> => {
-    const folder = dirname(placeOf(id));
+  async #placesOf(id: string): Promise<readonly string[]> {
+    const folder = dirname(placeOf(this.#root, id));
     const names = await entriesOf(folder);
     return names.filter((name) => idOfKey(name) === id).map((name) => join(folder, name));
-  };
-  return {
-    async incoming(key) {
-      const folder = join(root, INCOMING);
-      await mkdir(folder, { recursive: true });
-      const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);
-      return new LocalIncoming(await open(temporary, 'wx', 0o600), { root, temporary, place: placeOf(key) });
-    },
-    open: (key, range) => openRange(placeOf(key), range),
-    async size(key) {
-      return (await unlessMissing(stat(placeOf(key))))?.size;
-    },
-    async sizes(id) {
-      const places = await placesOf(id);
-      const sizes = await Promise.all(
-        places.map(async (place) => [basename(place), (await unlessMissing(stat(place)))?.size ?? 0] as const),
-      );
-      return new Map(sizes);
-    },
-    async remove(id) {
-      await Promise.all((await placesOf(id)).map((place) => unlessMissing(unlink(place))));
-    },
-    redirect: async () => undefined,
-    sweep: (order) => sweep(root, order),
-  };
+  }
 }
 
 interface Places {
@@ -100,7 +129,7 @@ class LocalIncoming implements Incoming {
     this.#filling = undefined;
     this.#filled = 0;
     this.#writing = before.then(async () => {
-      await writeAll(this.#file, bytes);
+      await orUnavailable(writeAll(this.#file, bytes));
       this.#spare.push(batch);
     });
     // The next wait reports it; an unhandled rejection would end the process.
@@ -108,7 +137,11 @@ class LocalIncoming implements Incoming {
     return before;
   }
 
-  async publish(): Promise<void> {
+  publish(): Promise<void> {
+    return orUnavailable(this.#publish());
+  }
+
+  async #publish(): Promise<void> {
     this.#flush();
     await this.#writing;
     await this.#file.sync();
@@ -142,15 +175,6 @@ async function writeAll(file: FileHandle, batch: Buffer): Promise<void> {
   for (let at = 0; at < batch.length; ) at += (await file.write(batch, at)).bytesWritten;
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 async function openRange(place: string, range: ByteRange | undefined): Promise<AsyncIterable<Buffer> | undefined> {
   const file = await unlessMissing(open(place));
   return file && chunksOf(file, range);
@@ -181,52 +205,3 @@ async function* chunksOf(file: FileHandle, { start: at, end }: ByteRange = WHOLE
   }
 }
 const WHOLE_FILE: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY };
-
-async function sweep(root: string, { alive, grace }: Sweep): Promise<number> {
-  let removed = 0;
-  const removeOld = async (place: string): Promise<void> => {
-    const found = await unlessMissing(stat(place));
-    if (found === undefined || Date.now() - found.mtimeMs < grace) return;
-    await unlessMissing(unlink(place));
-    removed++;
-  };
-  for (const name of await entriesOf(join(root, INCOMING))) await removeOld(join(root, INCOMING, name));
-  for await (const places of batches(root)) {
-    // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is
-    // created later are newer, or within the grace.
-    const living = await alive([...new Set(places.map(({ key }) => idOfKey(key)))]);
-    for (const { key, place } of places) if (!living.has(idOfKey(key))) await removeOld(place);
-  }
-  return removed;
-}
-
-interface PlacedFile {
-  readonly key: Key;
-  readonly place: string;
-}
-
-async function* batches(root: string): AsyncIterable<readonly PlacedFile[]> {
-  let batch: PlacedFile[] = [];
-  for (const outer of await entriesOf(root)) {
-    if (!/^[0-9a-f]{2}$/.test(outer)) continue;
-    for (const inner of await entriesOf(join(root, outer))) {
-      for (const key of await entriesOf(join(root, outer, inner)))
-        batch.push({ key, place: join(root, outer, inner, key) });
-      if (batch.length < SWEEP_BATCH) continue;
-      yield batch;
-      batch = [];
-    }
-  }
-  if (batch.length > 0) yield batch;
-}
-
-const entriesOf = async (folder: string): Promise<readonly string[]> => (await unlessMissing(readdir(folder))) ?? [];
-
-async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}

@@ -1,7 +1,7 @@
 /** Opens the storage that the settings name. */
 import { join, resolve } from 'node:path';
 import { loadOptional } from '../optional-package.ts';
-import { localStorage } from './local.ts';
+import { LocalStorage } from './local.ts';
 import { readS3Place } from './s3-place.ts';
 import type { Storage } from './storage.ts';
 
@@ -16,7 +16,7 @@ const S3_PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/lib-storage', '@aws-sdk/s3-
 
 /** Each database has its own folder, named by `storeId`. Throws MissingPackage. */
 export async function openStorage({ data, files }: StoragePlace, storeId: string): Promise<Storage> {
-  if (files === undefined) return localStorage(join(resolve(data), 'files', storeId));
+  if (files === undefined) return new LocalStorage(join(resolve(data), 'files', storeId));
   const place = readS3Place(files);
   if (place === undefined) {
     throw new Error(

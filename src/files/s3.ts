@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
+  CopyObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -15,6 +16,7 @@ import {
   type ListMultipartUploadsCommandInput,
   type ListMultipartUploadsCommandOutput,
   type MultipartUpload,
+  PutObjectCommand,
   paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3';
@@ -30,6 +32,7 @@ import {
   type Storage,
   StorageUnavailable,
   type Sweep,
+  TRASH_MS,
 } from './storage.ts';
 
 /** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
@@ -116,18 +119,49 @@ export class S3Storage implements Storage {
   }
 
   async sweep(sweep: Sweep): Promise<number> {
+    await this.#tendTrash(sweep);
     return (await this.#removeOrphans(sweep)) + (await this.#abortUploads(sweep));
+  }
+
+  mark(): Promise<string | undefined> {
+    return unlessNoObject(async () => {
+      const { Body } = await this.#client.send(new GetObjectCommand(this.#at(MARK)));
+      return Body!.transformToString();
+    });
+  }
+
+  async setMark(mark: string): Promise<void> {
+    await this.#client.send(new PutObjectCommand({ ...this.#at(MARK), Body: mark }));
+  }
+
+  async #tendTrash({ alive }: Sweep): Promise<void> {
+    for await (const page of this.#keysUnder(TRASH)) {
+      const files = page.map(({ key, modified }) => ({ key: key.slice(TRASH.length), modified }));
+      const living = await alive([...new Set(files.map(({ key }) => idOfKey(key)))]);
+      const back = files.filter(({ key }) => living.has(idOfKey(key)));
+      for (const { key } of back) await this.#copy(`${TRASH}${key}`, key);
+      const over = files.filter(({ modified }) => Date.now() - modified.getTime() >= TRASH_MS);
+      await this.#removeAll([...new Set([...back, ...over])].map(({ key }) => `${TRASH}${key}`));
+    }
+  }
+
+  async #copy(from: Key, to: Key): Promise<void> {
+    const { bucket, prefix } = this.#place;
+    const CopySource = `${bucket}/${encodeURI(`${prefix}${from}`)}`;
+    await this.#client.send(new CopyObjectCommand({ ...this.#at(to), CopySource }));
   }
 
   async #removeOrphans({ alive, grace }: Sweep): Promise<number> {
     const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
     let removed = 0;
-    for await (const page of this.#keysUnder('')) {
+    for await (const all of this.#keysUnder('')) {
+      const page = all.filter(({ key }) => key !== MARK && !key.startsWith(TRASH));
       // INVARIANT: the records are read after the objects were listed.
       const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
       const orphans = page
         .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
         .map(({ key }) => key);
+      for (const key of orphans) await this.#copy(key, `${TRASH}${key}`);
       await this.#removeAll(orphans);
       removed += orphans.length;
     }
@@ -178,6 +212,9 @@ export class S3Storage implements Storage {
   }
 }
 const DAY = 86_400_000;
+/** Under the prefix, beside the files: the trash, and the mark of the database that all belongs to. */
+const TRASH = 'trash/';
+const MARK = 'mark';
 
 interface StoredObject {
   readonly key: Key;

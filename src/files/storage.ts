@@ -44,9 +44,18 @@ export interface Storage {
    * through this service.
    */
   redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
-  /** Deletes bytes without a record. Returns how many keys were deleted. */
+  /**
+   * Moves bytes without a record to the trash, and back if a record has come for them; deletes what
+   * was there for a week. Returns how many keys were taken from their places.
+   */
   sweep(order: Sweep): Promise<number>;
+  /** What `setMark` was last given, by any process: which database these bytes belong to. */
+  mark(): Promise<string | undefined>;
+  setMark(mark: string): Promise<void>;
 }
+
+/** Milliseconds for which swept bytes can be had back. */
+export const TRASH_MS = 7 * 86_400_000;
 
 export interface RedirectHeaders {
   readonly contentType: string;

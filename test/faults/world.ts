@@ -13,7 +13,7 @@ import { Client } from '../support/client.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type Server, serve } from '../support/process.ts';
 
-const SCHEMA = `
+export const SCHEMA = `
 roles: { member: {}, admin: {} }
 register: { roles: [member] }
 collections:

@@ -60,5 +60,5 @@ async function login(url: string): Promise<Client> {
 
 const bytesIn = (folder: string): readonly string[] =>
   readdirSync(join(folder, 'data', 'files'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && entry.name !== 'mark' && !entry.parentPath.endsWith('/trash'))
     .map(({ parentPath, name }) => join(parentPath, name));

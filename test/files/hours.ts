@@ -5,6 +5,7 @@ import type { Storage, Sweep } from '../../src/files/storage.ts';
 import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
+const realTimeout = setTimeout;
 
 /** A storage that only sweeps and removes, each time as the test defines. */
 class SweptStorage {
@@ -13,6 +14,9 @@ class SweptStorage {
   readonly ends: PromiseWithResolvers<number>[] = [];
   /** The result of removing the bytes of a file. */
   remove: (id: string) => Promise<void> = async () => undefined;
+
+  mark: () => Promise<string | undefined> = async () => undefined;
+  setMark = async (): Promise<void> => undefined;
 
   sweep(order: Sweep): Promise<number> {
     this.sweeps.push(order);
@@ -30,7 +34,8 @@ function hoursOf(service: TestService): void {
   let storage: SweptStorage;
   let faults: unknown[];
   let files: Files;
-  const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
+  // Long enough for a look into the database.
+  const settle = (): Promise<void> => new Promise((done) => realTimeout(done, 40));
   const pass = async (milliseconds: number): Promise<void> => {
     vi.advanceTimersByTime(milliseconds);
     await settle();

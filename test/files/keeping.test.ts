@@ -35,7 +35,7 @@ uploads:
 `;
 const stored = (): readonly string[] =>
   readdirSync(FOLDER, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && entry.name !== 'mark' && !entry.parentPath.endsWith('/trash'))
     .map(({ parentPath, name }) => join(parentPath, name));
 const bytesFor = (id: string): readonly string[] => stored().filter((place) => place.includes(id));
 

@@ -27,7 +27,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 /** Everything that lies in the folder, unfinished uploads too. */
 const stored = (): readonly string[] =>
   readdirSync(FOLDER, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && entry.name !== 'mark' && !entry.parentPath.endsWith('/trash'))
     .map(({ parentPath, name }) => join(parentPath, name));
 
 describeOnBoth(

@@ -106,8 +106,12 @@ export class ProtocolServer {
     return `s3://${BUCKET}/some/folder?endpoint=${encodeURIComponent(this.endpoint)}${more}`;
   }
 
-  /** Of all objects. */
+  /** Of all files, without the trash and the mark of their database. */
   async keys(): Promise<readonly string[]> {
+    return (await this.allKeys()).filter((key) => !key.includes('/trash/') && !key.endsWith('/mark'));
+  }
+
+  async allKeys(): Promise<readonly string[]> {
     const keys: string[] = [];
     for await (const page of paginateListObjectsV2({ client: this.#s3 }, { Bucket: BUCKET }))
       for (const { Key } of page.Contents ?? []) keys.push(Key!);

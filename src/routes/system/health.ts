@@ -2,7 +2,7 @@
 import { object } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
-import { isCurrent } from '../../store/migrations/migration.ts';
+import { hasAllOf } from '../../store/migrations/readiness.ts';
 import { route } from '../define-route.ts';
 
 export const healthz = route({
@@ -45,7 +45,7 @@ async function checkReady({ db, schema, isStopping }: App): Promise<void> {
     () => reject(new Problem('unavailable', 'the database does not answer', { headers: { 'Retry-After': '5' } })),
     PATIENCE_MS,
   );
-  const isReady = isCurrent(db.urgent, schema);
+  const isReady = hasAllOf(db.urgent, schema);
   // It may fail after the answer.
   isReady.catch(() => undefined);
   try {
@@ -57,7 +57,7 @@ async function checkReady({ db, schema, isStopping }: App): Promise<void> {
 
 async function requireCurrent(isReady: Promise<boolean>): Promise<void> {
   if (!(await isReady)) {
-    throw new Problem('unavailable', 'the database holds the tables of another schema', {
+    throw new Problem('unavailable', 'the database lacks tables or columns of the schema', {
       headers: { 'Retry-After': '5' },
     });
   }

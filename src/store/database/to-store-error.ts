@@ -21,6 +21,7 @@ const RESTRICT_VIOLATION = '23001';
  */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const UNKNOWN_STATEMENT = '26000';
@@ -78,6 +79,9 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
+
+/** A lock was not to be had within the `lock_timeout` of a migration. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === LOCK_NOT_AVAILABLE;
 
 /** By a time limit, or by somebody who may. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;

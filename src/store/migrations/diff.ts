@@ -13,6 +13,10 @@ export interface Step {
   readonly sql: string;
   /** Why this loses data, or may not succeed. */
   readonly destructive?: string;
+  /** No rows that are there allow it; `destructive` has the query that finds them. */
+  readonly isImpossible?: boolean;
+  /** It drops what the schema does not know, and which harms nobody who serves the schema. */
+  readonly isExtra?: boolean;
   /** What it drops or converts; not given where rows that exist stand against it. */
   readonly values?: LosableValues;
 }
@@ -22,9 +26,12 @@ interface PlanInput {
   readonly actual: ReadonlyMap<string, ActualTable>;
   /** Tables that an earlier schema created. Other tables are never dropped. */
   readonly owned: readonly string[];
+  /** Whether what the schema does not know is kept where that harms nobody. */
+  readonly keepsExtra?: boolean;
 }
 
-export async function planSteps({ db, wanted, actual, owned }: PlanInput): Promise<readonly Step[]> {
+export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
+  const { db, wanted, actual, owned, keepsExtra = false } = input;
   const steps: Step[] = [];
   const after: Step[] = [];
   for (const table of wanted.values()) {
@@ -37,9 +44,11 @@ export async function planSteps({ db, wanted, actual, owned }: PlanInput): Promi
     }
     const diff = new TableDiff(db, table, existing);
     steps.push(...(await diff.steps()));
+    if (keepsExtra) steps.push(...diff.relaxations());
     after.push(...(await diff.stepsAfter()));
   }
-  return [...steps, ...dropTables(owned, wanted, actual), ...after];
+  const all = [...steps, ...dropTables(owned, wanted, actual), ...after];
+  return keepsExtra ? all.filter(({ isExtra }) => isExtra !== true) : all;
 }
 
 function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actual: PlanInput['actual']): Step[] {
@@ -48,6 +57,7 @@ function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actua
     sql: `DROP TABLE ${quotedName(name)} CASCADE`,
     destructive: `the schema no longer has the table "${name}"; its rows would be lost`,
     values: { table: name },
+    isExtra: true,
   }));
 }
 
@@ -101,11 +111,24 @@ class TableDiff {
     const kept = new Set(this.#table.columns.map(({ name }) => this.#renamed.get(name) ?? name));
     return [...this.#actual.columns]
       .filter(([name]) => !kept.has(name))
-      .map(([name, { type }]) => ({
-        sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
-        destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost${this.#hintOfRename(name, type)}`,
-        values: { table: this.#table.name, column: name },
-      }));
+      .map(([name, { type }]) => {
+        const hint = this.#hintOfRename(name, type);
+        return {
+          sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
+          destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost${hint}`,
+          values: { table: this.#table.name, column: name },
+          // Kept beside its new name, it could not become that any more.
+          isExtra: hint === '',
+        };
+      });
+  }
+
+  /** Steps after which rows can be inserted that do not know the columns which the schema does not have. */
+  relaxations(): Step[] {
+    const known = new Set(this.#table.columns.map(({ name }) => this.#renamed.get(name) ?? name));
+    return [...this.#actual.columns]
+      .filter(([name, { required, hasDefault }]) => !known.has(name) && required && !hasDefault)
+      .map(([name]) => ({ sql: `${this.#alter} ALTER COLUMN ${quotedName(name)} DROP NOT NULL` }));
   }
 
   /** A column of the type that comes as another goes may be the same one under a new name. */
@@ -137,6 +160,7 @@ class TableDiff {
       destructive:
         `"${this.#table.name}" has rows, and the required "${column.name}" would have no value in them; ` +
         'give it a default, or add it as optional first',
+      isImpossible: true,
     };
   }
 
@@ -144,7 +168,9 @@ class TableDiff {
     const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
     const steps: Step[] = [];
     if (existing.type !== column.type) steps.push(this.#changeType(column, existing));
-    if (column.required && !existing.required) steps.push(await this.#require(column));
+    if (column.standing !== undefined && !existing.hasDefault)
+      steps.push({ sql: `${alter} SET DEFAULT ${column.standing}` });
+    if (column.required && !existing.required) steps.push(...(await this.#require(column)));
     if (!column.required && existing.required) steps.push({ sql: `${alter} DROP NOT NULL` });
     return steps;
   }
@@ -162,16 +188,25 @@ class TableDiff {
     };
   }
 
-  async #require(column: Column): Promise<Step> {
+  async #require(column: Column): Promise<readonly Step[]> {
     const statement = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} SET NOT NULL`;
     const stored = this.#renamed.get(column.name) ?? column.name;
-    if (!(await this.#exists(`${quotedName(stored)} IS NULL`))) return { sql: statement };
-    return {
-      sql: statement,
-      destructive:
-        `"${this.#table.name}"."${column.name}" becomes required, and some rows have no value; ` +
-        'give them one first',
-    };
+    if (!(await this.#exists(`${quotedName(stored)} IS NULL`))) return [{ sql: statement }];
+    const table = quotedName(this.#table.name);
+    const value = column.standing ?? column.fill;
+    if (value !== undefined) {
+      const name = quotedName(column.name);
+      return [{ sql: `UPDATE ${table} SET ${name} = ${value} WHERE ${name} IS NULL` }, { sql: statement }];
+    }
+    return [
+      {
+        sql: statement,
+        destructive:
+          `"${this.#table.name}"."${column.name}" becomes required, and some rows have no value; ` +
+          `give them one first, or the field a default; SELECT id FROM ${table} WHERE ${quotedName(stored)} IS NULL finds them`,
+        isImpossible: true,
+      },
+    ];
   }
 
   #dropConstraints(): Step[] {
@@ -251,7 +286,10 @@ class TableDiff {
     if (!this.#actual.columns.has(stored) || !(await this.#hasDuplicates(stored))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}"."${column}" becomes unique, and some rows have equal values; change them first`,
+      destructive:
+        `"${this.#table.name}"."${column}" becomes unique, and some rows have equal values; change them first; ` +
+        `${this.#duplicates(stored)} finds them`,
+      isImpossible: true,
     };
   }
 
@@ -265,7 +303,10 @@ class TableDiff {
     if (!(await this.#exists(`${quotedName(stored)} IS NOT NULL`))) return { sql: statement };
     return {
       sql: statement,
-      destructive: `"${this.#table.name}"."${key.column}" would reference "${key.table}", but already holds ids`,
+      destructive:
+        `"${this.#table.name}"."${key.column}" would reference "${key.table}", but already holds ids of other records; ` +
+        `SELECT id FROM ${quotedName(this.#table.name)} WHERE ${quotedName(stored)} IS NOT NULL finds them`,
+      isImpossible: true,
     };
   }
 
@@ -274,9 +315,12 @@ class TableDiff {
   }
 
   #hasDuplicates(column: string): Promise<boolean> {
+    return isTrue(this.#db, `SELECT EXISTS (${this.#duplicates(column)})`);
+  }
+
+  #duplicates(column: string): string {
     const c = quotedName(column);
-    const groups = `SELECT 1 FROM ${quotedName(this.#table.name)} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
-    return isTrue(this.#db, `SELECT EXISTS (${groups})`);
+    return `SELECT ${c} FROM ${quotedName(this.#table.name)} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
   }
 }
 

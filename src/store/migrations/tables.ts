@@ -103,7 +103,8 @@ function columnOf(field: Field): Column {
     type: FIELD_KINDS[field.type].column,
     required: field.required,
     fill,
-    standing: isTime ? 'now()' : undefined,
+    // A version of the program that does not know the field leaves it out.
+    standing: isTime ? 'now()' : standingOf(field),
     was: field.was,
   };
 }
@@ -115,6 +116,10 @@ function referenceColumnOf(relation: BelongsTo): Column {
     required: relation.required,
     was: relation.was && `${relation.was}_id`,
   };
+}
+
+function standingOf({ type, default: value }: Field): string | undefined {
+  return value?.kind === 'constant' && type !== 'datetime' ? fillOf(value) : undefined;
 }
 
 function fillOf(value: Default): string | undefined {

@@ -1,0 +1,33 @@
+/** `bylaw files adopt`: after a restore, which database the stored files belong to. */
+import { readIdentity } from '../files/file-tables.ts';
+import { openStorage } from '../files/open-storage.ts';
+import { Ownership } from '../files/ownership.ts';
+import type { Arguments } from './arguments.ts';
+import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
+import { openMigratedDatabase } from './workspace.ts';
+
+export const command: CommandGroup = {
+  name: 'files',
+  summary: 'says which database the stored files belong to',
+  commands: [
+    {
+      name: 'files adopt',
+      summary: 'takes the stored files over from another copy of this database, which then deletes none of them',
+      settings: [...DATABASE_SETTINGS, 'files'],
+      flags: {},
+      run: adopt,
+    },
+  ],
+};
+
+async function adopt(args: Arguments, io: Io): Promise<number> {
+  const { db, config, close } = await openMigratedDatabase(args, io);
+  try {
+    const { storeId } = await readIdentity(db);
+    await new Ownership(db, await openStorage(config, storeId)).claim();
+    io.stdout.write('the stored files belong to this database now; other copies of it delete none of them\n');
+    return 0;
+  } finally {
+    await close();
+  }
+}

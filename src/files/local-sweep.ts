@@ -1,0 +1,85 @@
+/** The sweep of the local storage: places → trash → gone after a week. */
+import { mkdir, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { entriesOf, INCOMING, placeOf, TRASH, unlessMissing } from './local-places.ts';
+import { idOfKey, type Key, type Sweep, TRASH_MS } from './storage.ts';
+
+const SWEEP_BATCH = 500;
+
+interface PlacedFile {
+  readonly key: Key;
+  readonly place: string;
+}
+
+export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
+  await tendTrash(root, sweep);
+  let taken = 0;
+  for (const name of await entriesOf(join(root, INCOMING))) {
+    const place = join(root, INCOMING, name);
+    if (!(await isOlder(place, sweep.grace))) continue;
+    // Nobody was told that they are stored.
+    await unlessMissing(unlink(place));
+    taken++;
+  }
+  for await (const places of placedFiles(root)) {
+    // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is
+    // created later are newer, or within the grace.
+    const living = await livingOf(places, sweep);
+    for (const { key, place } of places) {
+      if (living.has(idOfKey(key)) || !(await isOlder(place, sweep.grace))) continue;
+      await moveToTrash(root, place, key);
+      taken++;
+    }
+  }
+  return taken;
+}
+
+/** Its age in the trash counts from now. */
+async function moveToTrash(root: string, place: string, key: Key): Promise<void> {
+  const now = new Date();
+  await unlessMissing(utimes(place, now, now));
+  await mkdir(join(root, TRASH), { recursive: true });
+  await unlessMissing(rename(place, join(root, TRASH, key)));
+}
+
+async function tendTrash(root: string, sweep: Sweep): Promise<void> {
+  const keys = await entriesOf(join(root, TRASH));
+  for (let at = 0; at < keys.length; at += SWEEP_BATCH) {
+    const files = keys.slice(at, at + SWEEP_BATCH).map((key) => ({ key, place: join(root, TRASH, key) }));
+    const living = await livingOf(files, sweep);
+    for (const { key, place } of files) {
+      if (living.has(idOfKey(key))) await putBack(root, place, key);
+      else if (await isOlder(place, TRASH_MS)) await unlessMissing(unlink(place));
+    }
+  }
+}
+
+/** A database was restored in which the record exists. */
+async function putBack(root: string, place: string, key: Key): Promise<void> {
+  const home = placeOf(root, key);
+  await mkdir(dirname(home), { recursive: true });
+  await unlessMissing(rename(place, home));
+}
+
+const livingOf = (files: readonly PlacedFile[], { alive }: Sweep): Promise<ReadonlySet<string>> =>
+  alive([...new Set(files.map(({ key }) => idOfKey(key)))]);
+
+async function isOlder(place: string, milliseconds: number): Promise<boolean> {
+  const found = await unlessMissing(stat(place));
+  return found !== undefined && Date.now() - found.mtimeMs >= milliseconds;
+}
+
+async function* placedFiles(root: string): AsyncIterable<readonly PlacedFile[]> {
+  let batch: PlacedFile[] = [];
+  for (const outer of await entriesOf(root)) {
+    if (!/^[0-9a-f]{2}$/.test(outer)) continue;
+    for (const inner of await entriesOf(join(root, outer))) {
+      for (const key of await entriesOf(join(root, outer, inner)))
+        batch.push({ key, place: join(root, outer, inner, key) });
+      if (batch.length < SWEEP_BATCH) continue;
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
