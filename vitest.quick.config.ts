@@ -8,13 +8,13 @@ process.env.TEST_QUICK = '1';
 export default mergeConfig(config, {
   test: {
     exclude: [
-      'test/cli/{serve,pipes,transfer,optional-packages}.test.ts',
-      'test/auth/{passwords,commands,limits,oauth,browsers,nodes}.test.ts',
+      'test/cli/{serve,pipes,dev,transfer,optional-packages}.test.ts',
+      'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
       'test/files/{crash,bucket-crash,bucket,redirects,keeping}.test.ts',
       'test/routes/{concurrency,outage}.test.ts',
       'test/{fuzz,movies}/**',
       'test/schema/total.test.ts',
-      'test/security/expressions.test.ts',
+      'test/security/{expressions,store-statements}.test.ts',
       'test/store/database.test.ts',
       'test/{package,docs}/**',
       'test/readme.test.ts',
