@@ -1,7 +1,7 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { filterKeysOf } from '../schema/filter-keys.ts';
-import type { Collection, Schema } from '../schema/model.ts';
+import type { Collection, Field, Schema } from '../schema/model.ts';
 import { canBeHidden, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
@@ -95,7 +95,7 @@ function recordLines(collection: Collection, names: Names): readonly string[] {
 }
 
 /** With a question mark where the record can come without it. */
-const shownName = (collection: Collection, { name }: { readonly name: string }): string =>
+const shownName = (collection: Collection, { name }: Pick<Field, 'name'>): string =>
   `${name}${canBeHidden(collection, name) ? '?' : ''}`;
 
 function expandLine({ relations }: Collection, names: Names): readonly string[] {

@@ -91,7 +91,12 @@ function fits(value: unknown, type: ValueType, list: boolean): boolean {
   return Array.isArray(value) && value.every((element) => element === null || readJson(type, element) !== undefined);
 }
 
-function expectedAt({ type, list }: { readonly type: ValueType; readonly list: boolean }): string {
+interface ParamType {
+  readonly type: ValueType;
+  readonly list: boolean;
+}
+
+function expectedAt({ type, list }: ParamType): string {
   const what = type === 'float' ? 'number' : describeType(type);
   return list ? `expected a list whose elements are of the type ${what}` : `expected ${what}`;
 }

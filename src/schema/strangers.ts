@@ -103,7 +103,7 @@ function unguardedRules(
   return (['create', 'update'] as const).flatMap((action) =>
     collection.access[action].flatMap((rule, i) => {
       if (!opensTo(rule.checked, roles) || mentions(rule, relation)) return [];
-      if (isGuarded(collection.memberAccess.get(relation.name)?.[action], { roles, relation })) return [];
+      if (isGuarded(collection.memberAccess.get(relation.name)?.[action], roles, relation)) return [];
       const place = rulePlace({ collection: collection.name, action, index: i }, context);
       const path = context.source.has([...place, 'when']) ? [...place, 'when'] : place;
       return [{ action, path, condition: ownerRuleExample(rule, relation, target) }];
@@ -112,10 +112,7 @@ function unguardedRules(
 }
 
 /** The reference has rules of its own, and a stranger meets none that does not look at it. */
-function isGuarded(
-  rules: readonly Policy[] | undefined,
-  { roles, relation }: { readonly roles: ReadonlySet<string>; readonly relation: BelongsTo },
-): boolean {
+function isGuarded(rules: readonly Policy[] | undefined, roles: ReadonlySet<string>, relation: BelongsTo): boolean {
   return rules !== undefined && !rules.some((rule) => opensTo(rule.checked, roles) && !mentions(rule, relation));
 }
 

@@ -1,6 +1,6 @@
 /** `ancestors(<path> by <belongs_to>)`: the record at the path, and those above it. */
 import type { Ancestors } from '../../../grammar/syntax.ts';
-import type { BelongsTo, CatalogCollection } from '../types.ts';
+import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
 import type { CheckIssue, Named, Place, RecordStart, ToMany } from './place.ts';
 import { recordStart } from './record-start.ts';
 import { findRelation, resolve } from './resolve.ts';
@@ -39,7 +39,7 @@ function ofTheRecord({ scope }: RecordStart, { path, by }: Pick<Ancestors, 'path
 
 const leadsBack =
   ({ name }: CatalogCollection) =>
-  (relation: { readonly kind: string; readonly collection: string }): relation is BelongsTo =>
+  (relation: CatalogRelation): relation is BelongsTo =>
     relation.kind === 'belongs_to' && relation.collection === name;
 
 function followed({ by }: Ancestors, { at }: RecordStart, place: Place): BelongsTo | undefined {

@@ -96,7 +96,11 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
   }
 }
 
-const rollBack = (lease: { command(text: string): Promise<unknown> }): Promise<boolean> =>
+interface Commanded {
+  command(text: string): Promise<unknown>;
+}
+
+const rollBack = (lease: Commanded): Promise<boolean> =>
   lease.command('ROLLBACK').then(
     () => true,
     () => false,
