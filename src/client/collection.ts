@@ -117,6 +117,18 @@ export interface QueryPage<T> {
   };
 }
 
+/** The body of `POST /api/{collection}/aggregate`. */
+export interface Aggregate extends Pick<Query, 'filter' | 'params' | 'sort' | 'limit'> {
+  /** Up to three fields, belongs_to names, or `year(f)`, `month(f)`, `day(f)` of datetimes. */
+  readonly group_by?: readonly string[];
+  /** `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name. */
+  readonly measures?: Readonly<Record<string, string>>;
+}
+export interface Aggregated {
+  readonly data: readonly Readonly<Record<string, string | number | boolean | null>>[];
+  readonly page: { readonly has_more: boolean };
+}
+
 /** The records of one collection. Every method may throw BylawError. */
 export class Collection<T extends CollectionTypes> {
   readonly #transport: Transport;
@@ -159,6 +171,11 @@ export class Collection<T extends CollectionTypes> {
         signal,
       });
     });
+  }
+
+  /** Measures over groups of the records that a query with that filter would find. */
+  aggregate(body: Aggregate, { signal }: CallOptions = {}): Promise<Aggregated> {
+    return this.#transport.json(`${this.#path}/aggregate`, { method: 'POST', body, repeatable: true, signal });
   }
 
   async read(id: string, { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<T['record']> {

@@ -5,7 +5,7 @@ import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault } from './field-rules.ts';
 import type { Finding, Path, Report } from './issue.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
-import { collectionNameFault, linkTableOf, memberNameFault } from './names.ts';
+import { collectionNameFault, isWord, linkTableOf, memberNameFault } from './names.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
 
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
@@ -52,6 +52,15 @@ export function declareCollections(file: SchemaFile, { report, broken }: Reporti
     [...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]),
   );
 }
+
+/** It compiles, but only behind a dot: `@record.in`, and no filter can begin with it. */
+const wordOfLanguage = (name: string, path: Path): Finding => ({
+  code: 'word_name',
+  severity: 'warning',
+  message: `\`${name}\` is a word of the policy language, so no filter of a query can name it; choose another name`,
+  path,
+  at: 'key',
+});
 
 /** Addresses distinguish letter case, so a client that guesses `posts` gets 404. */
 const upperCase = (name: string, path: Path): Finding => ({
@@ -107,6 +116,7 @@ function claim(draft: CollectionDraft, { name, path, also: others = [] }: NameCl
     report({ ...fault, path, at: 'key' });
     return false;
   }
+  if (isWord(name)) report(wordOfLanguage(name, path));
   for (const taken of [name, ...others]) {
     const holder = holderOfName(taken, draft);
     if (holder === undefined) continue;

@@ -1,4 +1,5 @@
 /** Names of tables, columns and indexes. */
+import { parse } from '../../grammar/parser.ts';
 import { RESERVED_COLLECTIONS, RESERVED_NAMES } from './model.ts';
 import { NAME } from './shape.ts';
 
@@ -41,6 +42,9 @@ export function memberNameFault(name: string): NameFault | undefined {
   }
   return nameFault(name);
 }
+
+/** Whether the filter of a query can name it bare: a word of the language is read as that word. */
+export const isWord = (name: string): boolean => parse(`${name} is null`, 'filter').expr === undefined;
 
 export function collectionNameFault(name: string): NameFault | undefined {
   if (RESERVED_COLLECTIONS.includes(name)) {

@@ -34,6 +34,7 @@ describe('a faulty schema file', () => {
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
       'nothing but a comment',
       'a collection in upper case',
+      'a field whose name is a word of the language',
       'an index on long texts',
       'a rule that another one makes idle',
     ]);

@@ -215,6 +215,7 @@ class Printer {
     const table = ident(exists.target.table);
     const { isSeen, up } = this.#step(exists, via, `${row}.step`);
     this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
+    this.#aliases.set(exists.source.id, row);
     const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...isSeen], ' AND ');
     const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
     const next = sql`SELECT ${step}."id", ${up}, "path" || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(raw('"next"'))}`;
