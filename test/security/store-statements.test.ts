@@ -59,7 +59,8 @@ describe.each(KINDS)('S11 on %s', (kind) => {
       for (let i = 0; i < 20; i++) {
         const work = (by: number) => db.transaction(async (tx) => (await tx.rows(divide(i, by)))[0]![0]);
         await expect(work(0)).rejects.toMatchObject({ code: '22012' });
-        // Goes on after an error within one transaction, so that a statement is asked first where nothing can be.
+        // Goes on after an error within one transaction, so that a statement is asked first where
+        // nothing can be.
         await expect(
           db.transaction(async (tx) => {
             await tx.rows(divide(i, 0)).catch(() => undefined);
@@ -156,6 +157,8 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
     ...reading(db),
     kind: db.kind,
     replica: reading(db),
+    replicaFor: (callerId) => reading(db.replicaFor(callerId)),
+    noteWrite: (callerId) => db.noteWrite(callerId),
     urgent: over(db.urgent),
     write: (statement) => db.write(seen(statement)),
     transaction: (work, options) => db.transaction((tx) => work({ ...over(tx), inTransaction: true }), options),

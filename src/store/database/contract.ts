@@ -38,6 +38,13 @@ export interface Database extends Reader {
   /** For reads that may lag behind like a replica does; this database itself if there is none. */
   readonly replica: Reader;
   /**
+   * The replica for this caller: the database itself after a write of theirs, until the replica has
+   * it.
+   */
+  replicaFor(callerId: string): Reader;
+  /** A write of this caller was committed, through this process. */
+  noteWrite(callerId: string): void;
+  /**
    * For SELECTs that every request depends on, such as sessions: connections that nothing else is
    * sent on.
    */
@@ -74,7 +81,9 @@ export interface Violated {
 /** `time_limit`: the statement took longer than its caller allows. */
 type StoreErrorKind = 'unique' | 'foreign_key' | 'check' | 'unavailable' | 'time_limit';
 
-/** A constraint was violated, or the database cannot be reached. Mapped from SQLSTATE in one place. */
+/**
+ * A constraint was violated, or the database cannot be reached. Mapped from SQLSTATE in one place.
+ */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;

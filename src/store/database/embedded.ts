@@ -80,7 +80,10 @@ async function connect(engine: PGlite, searchPath: string | undefined): Promise<
  */
 const MS_OF_COST = 0.02;
 
-/** Nothing can end a statement here, so the planner's estimate decides before it runs. Throws `time_limit`. */
+/**
+ * Nothing can end a statement here, so the planner's estimate decides before it runs. Throws
+ * `time_limit`.
+ */
 async function mustBeCheap(rows: Queryable['rows'], statement: Sql, limitMs: number): Promise<void> {
   const cost = (await planOf({ slowRows: rows }, statement))['Total Cost'];
   if (cost * MS_OF_COST <= limitMs) return;
@@ -140,6 +143,8 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
       if (limitMs !== undefined) await mustBeCheap(rows, statement, limitMs);
       return rows(statement);
     },
+    replicaFor: () => database,
+    noteWrite: () => undefined,
     get urgent() {
       return database;
     },

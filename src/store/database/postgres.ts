@@ -5,11 +5,12 @@
  */
 import pg from 'pg';
 import { raw, type Sql, sql, text } from '../../sql.ts';
-import { type Database, type Reader, StoreError } from './contract.ts';
+import { type Database, StoreError } from './contract.ts';
 import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { GRACE_MS, Reads } from './reads.ts';
+import { Replica } from './replica.ts';
 import { Silence } from './silence.ts';
 import { SlowShapes } from './slow-shapes.ts';
 import { type Outcome, Statements } from './statements.ts';
@@ -62,17 +63,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const listener = new Listener(primary.config);
   const lease = (unlimited = false) => transactions.lease(unlimited ? undefined : TIME_LIMIT_MS + GRACE_MS);
   const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
-  const replica: Reader | undefined = standby && {
-    rows: (statement) => standby.reads.rows(statement),
-    slowRows: (statement, limitMs) => standby.reads.slowRows(statement, limitMs),
-    run,
-  };
-
   const database: Database = {
     kind: 'postgres',
     get replica() {
       return replica ?? database;
     },
+    replicaFor: (callerId) => replica?.for(callerId) ?? database,
+    noteWrite: (callerId) => replica?.noteWrite(callerId),
     urgent: {
       async rows(statement) {
         mustNotHoldConnection();
@@ -93,9 +90,22 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       await urgent.rows(PING);
     },
     async close() {
-      await Promise.all([transactions.close(), urgent.close(), primary.close(), standby?.close(), listener.close()]);
+      replica?.close();
+      const probes = [urgent.close(), standbyProbe?.close()];
+      await Promise.all([transactions.close(), ...probes, primary.close(), standby?.close(), listener.close()]);
     },
   };
+  const standbyProbe = standby?.urgent();
+  const replica =
+    standby &&
+    standbyProbe &&
+    new Replica({
+      standby: standby.reads,
+      primary: database,
+      standbyProbe,
+      primaryProbe: urgent,
+      maxLag: maxLagOf(options.replicaUrl!),
+    });
   try {
     await database.ping();
   } catch (error) {
@@ -163,6 +173,15 @@ class Server {
   }
 }
 
+const MAX_LAG = 'max_lag';
+const MAX_LAG_MS = 1_000;
+
+/** `max_lag` of the replica's URL, in seconds. */
+function maxLagOf(url: string): number {
+  const given = Number(new URLSearchParams(url.split(/\?(.*)/s)[1]).get(MAX_LAG) ?? Number.NaN);
+  return Number.isFinite(given) && given >= 0 ? given * 1_000 : MAX_LAG_MS;
+}
+
 function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientConfig {
   const [address = url, query = ''] = url.split(/\?(.*)/s);
   const keys = new URLSearchParams(query);
@@ -171,6 +190,7 @@ function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientC
   // Later flags win; those of the address are the operator's wish.
   const options = [...flags, keys.get('options') ?? ''].join(' ').trim();
   keys.delete('options');
+  keys.delete(MAX_LAG);
   const rest = keys.size > 0 ? `?${keys}` : '';
   return {
     connectionString: `${address}${rest}`,

@@ -1,10 +1,13 @@
-/** Who asks for what: every function on records takes it, and none can reach a record around its permits. */
+/**
+ * Who asks for what: every function on records takes it, and none can reach a record around its
+ * permits.
+ */
 import { invariant } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Action, Row } from '../../policy/types.ts';
 import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
-import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
 import { readVersionKey } from '../version-key.ts';
 import { Cursors } from './cursor.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
@@ -15,7 +18,10 @@ export interface AccessContext {
   readonly collection: Collection;
   /** What this request may do by an action on a collection. */
   readonly permit: (collection: string, action: Action) => Permit;
-  /** The same for a field or belongs_to with rules of its own; undefined: those of the record decide. */
+  /**
+   * The same for a field or belongs_to with rules of its own; undefined: those of the record
+   * decide.
+   */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
   /** The caller as policies see it. */
   readonly auth: Row;
@@ -66,7 +72,10 @@ export interface Hooks {
   readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
   /** After the commit of either. Must not throw: what was asked for has happened. */
   readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;
-  /** After the commit that deleted the records of these files, directly or by a cascade. Must not throw. */
+  /**
+   * After the commit that deleted the records of these files, directly or by a cascade. Must not
+   * throw.
+   */
   readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
 }
 
@@ -103,6 +112,19 @@ export class Store {
   async cursors(): Promise<Cursors> {
     this.#cursors ??= new Cursors(await readVersionKey(this.db));
     return this.#cursors;
+  }
+
+  /**
+   * For reads of a caller, which may be as old as the replica may lag, but not older than their
+   * writes.
+   */
+  readerFor({ auth }: AccessContext): Reader {
+    return this.db.replicaFor(auth.id as string);
+  }
+
+  /** After the commit. */
+  noteWrite({ auth }: AccessContext): void {
+    this.db.noteWrite(auth.id as string);
   }
 
   /** The table of a collection under an alias, for FROM. */

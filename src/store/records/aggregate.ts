@@ -1,4 +1,7 @@
-/** Groups of the records that a filter matches, with measures over each: one statement, under the list rule, of what the caller may read. */
+/**
+ * Groups of the records that a filter matches, with measures over each: one statement, under the
+ * list rule, of what the caller may read.
+ */
 import type { Filter } from '../../policy/filter.ts';
 import type { Readable, Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
@@ -39,7 +42,7 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const rows = await limitedOf(store).rows(statementOf(store, access, request));
+  const rows = await limitedOf(store, access).rows(statementOf(store, access, request));
   const shown = rows.slice(0, request.limit).map((cells) => rowOf(cells, request));
   return { json: `[${shown.join(',')}]`, hasMore: rows.length > request.limit };
 }
@@ -93,8 +96,8 @@ class SeenColumns {
   }
 
   /**
-   * Sums of floats are sums of their shortest decimals: exact, so that they do not depend on the order of the rows. An average has as many
-   * decimals as the least double needs.
+   * Sums of floats are sums of their shortest decimals: exact, so that they do not depend on the
+   * order of the rows. An average has as many decimals as the least double needs.
    */
   measure(measure: Measure): Sql {
     if (measure.kind === 'count') return raw('count(*)');

@@ -39,7 +39,7 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const source = store.from(access.collection.name, raw('t'));
   const where = conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
   const columns = recordColumns(store, access, { collection: access.collection.name, alias: 't' });
-  const q = store.db.replica;
+  const q = store.readerFor(access);
   const page = sql`
     SELECT ${columns}
       FROM ${source}${where}

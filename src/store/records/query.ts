@@ -1,4 +1,7 @@
-/** A page of the records that a filter matches, in any order, found by keyset: filter and policy in one statement. */
+/**
+ * A page of the records that a filter matches, in any order, found by keyset: filter and policy in
+ * one statement.
+ */
 import type { Filter } from '../../policy/filter.ts';
 import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from './access-context.ts';
@@ -39,11 +42,11 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const scope: CursorScope = { collection: collection.name, caller: auth.id as string, query: request.text };
   const cursors = await store.cursors();
   const position = request.cursor === undefined ? undefined : cursors.read(request.cursor, scope);
-  const q = limitedOf(store);
+  const q = limitedOf(store, access);
   const asked = new QueryStatement(store, access, request);
   const [rows, counted] = await Promise.all([
     q.rows(asked.page(position)),
-    countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.db.replica }),
+    countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.readerFor(access) }),
   ]);
   const shown = rows.slice(0, limit);
   const { width } = asked.keyset;

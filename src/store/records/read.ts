@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
-  const reading = { store, q: store.db.replica, access };
+  const reading = { store, q: store.readerFor(access), access };
   const cells = await selectReadable(reading, id);
   if (cells === undefined) throw notFound();
   return answerOf(reading, cells, relations);

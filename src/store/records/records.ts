@@ -21,7 +21,10 @@ export interface Records {
   query(access: AccessContext, request: QueryRequest): Promise<QueryPage>;
   aggregate(access: AccessContext, request: AggregateRequest): Promise<Aggregates>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
-  /** With `tx` where more has to happen in the transaction of the write (an idempotency record, a file). */
+  /**
+   * With `tx` where more has to happen in the transaction of the write (an idempotency record, a
+   * file).
+   */
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
@@ -31,14 +34,16 @@ export interface Records {
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
   const store = new Store(db, schema, hooks);
+  const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
+    write.finally(() => store.noteWrite(access));
   return {
     list: (access, request) => list(store, access, request),
     query: (access, request) => query(store, access, request),
     aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
-    create: (access, request) => create(store, access, request),
-    update: (access, request) => update(store, access, request),
-    remove: (access, request) => remove(store, access, request),
+    create: (access, request) => noted(access, create(store, access, request)),
+    update: (access, request) => noted(access, update(store, access, request)),
+    remove: (access, request) => noted(access, remove(store, access, request)),
     batch: (wanted, work) => batch(store, wanted, work),
   };
 }

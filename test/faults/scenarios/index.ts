@@ -2,11 +2,13 @@ import type { Scenario } from '../scenario.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
 import { PROCESS_SCENARIOS } from './processes.ts';
+import { REPLICA } from './replica.ts';
 import { SLOW_FILTER } from './slow-filter.ts';
 
 export const SCENARIOS: readonly Scenario[] = [
   ...DATABASE_SCENARIOS,
   ...PROCESS_SCENARIOS,
   ...DEPLOY_SCENARIOS,
+  REPLICA,
   SLOW_FILTER,
 ];
