@@ -235,9 +235,22 @@ function afterOperand(found: UnexpectedToken): Given {
     const message = `${describe(token)}: there is no arithmetic except a duration after \`@now\``;
     return { code: 'no_arithmetic', message, span: t.spanOf(token) };
   }
+  const doubled = doubledQuote(before, token);
+  if (doubled !== undefined) return doubled;
   const what = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
   const code = isCompared(found) ? 'connective_expected' : 'operator_expected';
   return { code, message: `found ${describe(token)}, expected ${what}`, span: t.spanOf(token) };
+}
+
+/** `'it''s'`: two strings without anything between them. */
+function doubledQuote(before: IToken, token: IToken): Given | undefined {
+  const areStrings = before.tokenType === t.Text && token.tokenType === t.Text;
+  const quote = token.image[0]!;
+  if (!areStrings || before.image[0] !== quote || t.spanOf(before).end !== token.startOffset) return undefined;
+  const span = { start: before.startOffset, end: t.spanOf(token).end };
+  const replacement = `${before.image.slice(0, -1)}\\${token.image}`;
+  const message = `a quote within a string is written \`\\${quote}\`, not twice`;
+  return withFix({ code: 'quote_doubled', message, span }, { span, replacement });
 }
 
 /** Whether the operand before the place is the right side of a comparison. */
@@ -379,6 +392,23 @@ function ancestorsHead(found: UnexpectedToken): Given | undefined {
   return { code: 'ancestors_malformed', message, span: foundSpan(found) };
 }
 
+const isListed = (token: IToken | undefined): boolean =>
+  token !== undefined && [...LITERALS, t.Comma].includes(token.tokenType);
+
+/** `status in ("draft", "open")` */
+function listInParentheses({ tokens, text, at }: UnexpectedToken): Given | undefined {
+  const op = t.comparisonOf(tokens[at - 1]!.image);
+  if (op !== 'in' && op !== 'not in') return undefined;
+  let close = at + 1;
+  while (isListed(tokens[close])) close++;
+  const last = tokens[close];
+  if (last?.tokenType !== t.Close) return undefined;
+  const span = { start: tokens[at]!.startOffset, end: t.spanOf(last).end };
+  const replacement = `[${text.slice(span.start + 1, span.end - 1)}]`;
+  const message = `a list stands between \`[\` and \`]\`; parentheses hold conditions, not values`;
+  return withFix({ code: 'operand_in_parentheses', message, span }, { span, replacement });
+}
+
 function missingOperand(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const before = tokens[at - 1];
@@ -391,6 +421,8 @@ function missingOperand(found: UnexpectedToken): Given {
     return { code: 'duration_misplaced', message: `a duration may only follow \`@now +\` or \`@now -\``, span };
   }
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
+    const list = listInParentheses(found);
+    if (list !== undefined) return list;
     return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };
   }
   return { code: 'operand_expected', message: `found ${describe(token)}${after}, expected ${what}`, span };

@@ -220,7 +220,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     nullMeaning: 'unknown when a side is absent; false over an empty list',
     examples: [
       '@request.auth.roles contains "admin"',
-      '@record.tags contains @request.query.tag',
+      '@record.tags contains @request.query.tags_any',
       '@record.title contains "draft"',
     ],
   },

@@ -11,11 +11,16 @@ export type FilterKey =
   /** The id of a related record. */
   | { readonly key: string; readonly kind: 'relation'; readonly relation: Relation };
 
+/** Keys of a list's query string that are not filters. */
+export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
+
+type Filtered = Pick<Collection, 'fields' | 'relations'>;
+
 /** Process-wide: a memo of a pure function of the collection. */
-const known = new WeakMap<Collection, ReadonlyMap<string, FilterKey>>();
+const known = new WeakMap<Filtered, ReadonlyMap<string, FilterKey>>();
 
 /** By key, in the order of the schema. */
-export function filterKeysOf(collection: Collection): ReadonlyMap<string, FilterKey> {
+export function filterKeysOf(collection: Filtered): ReadonlyMap<string, FilterKey> {
   let keys = known.get(collection);
   if (keys === undefined) {
     keys = new Map(allKeys(collection).map((key) => [key.key, key]));
@@ -24,7 +29,7 @@ export function filterKeysOf(collection: Collection): ReadonlyMap<string, Filter
   return keys;
 }
 
-function allKeys({ fields, relations }: Collection): readonly FilterKey[] {
+function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
   return [
     { key: 'id', kind: 'id' },
     ...[...fields.values()].map((field): FilterKey => ({ key: field.name, kind: 'field', field })),

@@ -1,5 +1,6 @@
 /** The rules of the file → compiled policies. Every fault is reported at its characters in the file. */
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
+import { missedKeys } from '../policy/analyse/missed-keys.ts';
 import { subsumes } from '../policy/analyse/subsumes.ts';
 import { examine } from '../policy/check/checker.ts';
 import { hasAnyRole } from '../policy/check/roles-condition.ts';
@@ -7,6 +8,7 @@ import { compileChecked } from '../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy } from '../policy/types.ts';
 import { builtInAccess } from './built-in.ts';
 import type { Bare } from './collections.ts';
+import { filterKeysOf, LIST_WORDS } from './filter-keys.ts';
 import { missingIndexes } from './indexes.ts';
 import { cutByComment, type Path, pathText } from './issue.ts';
 import type { Collection, MemberAccess } from './model.ts';
@@ -44,7 +46,10 @@ export function readAccess(
     if (given === undefined) return builtInPolicies(collection, { ...place, path });
     const key = ruleKey(action, given);
     const policies = placedPolicies(given[key], { ...place, path: [...path, key] });
-    if (action === 'list') warnOfIndexes(policies, { ...context, collection });
+    if (action === 'list') {
+      warnOfIndexes(policies, { ...context, collection });
+      warnOfQueryKeys(policies, { ...context, collection });
+    }
     return policies.map(({ policy }) => policy);
   };
   const list = read('list');
@@ -164,6 +169,24 @@ function warnOfIndexes(
     const message = `without an index on ${fields}, a list of \`${collection.name}\` reads the whole table; add \`index: true\``;
     const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
     source.report({ code: 'unindexed', severity: 'warning', message, path: at });
+  }
+}
+
+/** A list refuses query keys that it does not know, so a rule that needs one never allows a list. */
+function warnOfQueryKeys(
+  rules: readonly PlacedPolicy[],
+  { source, collection }: AccessReading & { readonly collection: Bare },
+): void {
+  const keys = filterKeysOf(collection);
+  for (const { policy, path } of rules) {
+    const missed = missedKeys(policy.checked, (key) => keys.has(key) || LIST_WORDS.includes(key));
+    if (missed.length === 0) continue;
+    const named = missed.map((key) => `\`${key}\``).join(' and ');
+    const what = missed.length === 1 ? `${named}, which is not a filter` : `${named}, which are not filters`;
+    const { name } = collection;
+    const message = `this rule needs the query key ${what} of \`${name}\`: a plain list refuses it; only POST /api/${name}/query can meet it`;
+    const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
+    source.report({ code: 'list_never_met', severity: 'warning', message, path: at });
   }
 }
 

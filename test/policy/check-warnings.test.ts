@@ -70,7 +70,7 @@ describe('what is always so', () => {
     ['"a" starts with "b"', [['never_true', '"a" starts with "b"']]],
     ['@record.pinned or true', [['always_true', 'true']]],
     ['@record.status in []', [['never_true', '@record.status in []']]],
-    ['@record.status = "publishd"', [['never_true', '@record.status = "publishd"', '@record.status = "published"']]],
+    ['@record.status = "publishd"', [['enum_unknown', '"publishd"', '@record.status = "published"']]],
     ['@record.score = 1.5', [['never_true', '@record.score = 1.5']]],
     ['@record.title is null', [['never_true', '@record.title is null']]],
     ['@record.id is not null', [['always_true', '@record.id is not null']]],

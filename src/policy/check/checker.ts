@@ -3,7 +3,6 @@
 import { parse } from '../../../grammar/parser.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
-import { nearest } from '../../../grammar/suggest.ts';
 import type {
   Call,
   Compare,
@@ -18,7 +17,6 @@ import type {
   Truth,
 } from '../../../grammar/syntax.ts';
 import { equalityOf } from '../operators.ts';
-import type { ValueType } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
 import { ancestorsOf } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
@@ -31,6 +29,7 @@ import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
+import { unknownCondition, wrongArguments } from './wrong-calls.ts';
 
 export interface CheckResult {
   /** Present if there is no error; the issues may include warnings. */
@@ -226,7 +225,10 @@ class Checker {
     if (isChange(call)) return checkChange(call, this.#place(variables));
     const { conditions = new Map<string, NamedCondition>() } = this.#context.catalog;
     const condition = conditions.get(call.name.name);
-    if (condition === undefined) return this.#fault(unknownCondition(call, [...conditions.keys()]));
+    if (condition === undefined) {
+      const { source = this.#context.text } = call.span;
+      return this.#fault(unknownCondition(call, [...conditions.keys()], source));
+    }
     const { parameters } = condition;
     if (call.args.length !== parameters.length) return this.#fault(wrongArguments(call, condition));
     const place = this.#place(variables);
@@ -345,26 +347,6 @@ class Checker {
 
 const allOf = (items: readonly (Checked | undefined)[]): items is readonly Checked[] =>
   items.every((item) => item !== undefined);
-
-function unknownCondition({ name }: Call, known: readonly string[]): CheckIssue {
-  const near = nearest(name.name, [...known, 'any', 'all', 'none']);
-  const names = known
-    .slice(0, 8)
-    .map((each) => `\`${each}\``)
-    .join(', ');
-  const expected = names === '' ? '`any`, `all`, `none` or a condition declared under `conditions`' : `one of ${names}`;
-  const message = `unknown condition \`${name.name}\`; ${near === undefined ? `expected ${expected}` : `did you mean \`${near}\`?`}`;
-  const fix = near === undefined ? {} : { suggestion: near, fix: { span: name.span, replacement: near } };
-  return { code: 'function_unknown', message, span: name.span, ...fix };
-}
-
-function wrongArguments({ span, args }: Call, { name, parameters }: NamedCondition): CheckIssue {
-  const list = parameters.map((parameter) => `${parameter.name}: ${typeName(parameter.type)}`).join(', ');
-  const message = `\`${name}(${list})\` takes ${parameters.length} argument${parameters.length === 1 ? '' : 's'}, found ${args.length}`;
-  return { code: 'argument_count', message, span };
-}
-
-const typeName = (type: ValueType): string => (typeof type === 'object' ? type.id : type);
 
 function shadowing({ name, span }: Name, variables: Variables): CheckIssue {
   const free = [2, 3, 4, 5, 6, 7, 8].map((i) => `${name}${i}`).find((each) => !variables.has(each));

@@ -5,13 +5,14 @@ import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
 import { isExact, type Literal, readList, readLiteral } from './literals.ts';
+import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
 import type { CheckIssue } from './place.ts';
 import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
 
 export function checkCompare(expr: Compare, at: Comparing): Checked | undefined {
-  const left = sideOf(expr.left, at);
-  const right = sideOf(expr.right, at);
+  const left = sideOf(expr.left, { ...at, beside: expr.right });
+  const right = sideOf(expr.right, { ...at, beside: expr.left });
   if (left === undefined || right === undefined) return undefined;
   const pair = { expr, left, right, at };
   const counted = [left, right].find(isCount);
@@ -125,6 +126,8 @@ function scalars(pair: Pair): Checked | undefined {
   if (rule === 'ordered' && !scalarOf(pivot).ordered) return refuse(pair, unordered(expr, pivot));
   const empty = typeof pivot === 'object' ? [left, right].find(isEmptyString) : undefined;
   if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
+  const address = typeof pivot === 'object' && pivot.id === 'users' ? [left, right].find(isAddress) : undefined;
+  if (address !== undefined) return refuse(pair, addressOfUser(pair, address));
   if (rule === 'text') return texts(pair, left, right);
   return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
 }
@@ -290,6 +293,8 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
   if (!isScalar(right)) return refuse(pair, elementExpected(right));
   const collection = path.relation.collection;
   const type = { id: collection };
+  const named = right.kind === 'literal' ? elementByName(pair, right.literal) : undefined;
+  if (named !== undefined) return refuse(pair, named);
   const element = settle(right, type, at);
   if (element === undefined) return undefined;
   const variable = at.freshName('element');

@@ -13,22 +13,26 @@ export const CAN_BE_UNKNOWN = 4;
 /** A set of outcomes, as bits. */
 export type Outcomes = number;
 
-export function outcomes(checked: Checked): Outcomes {
+type IsAbsent = (operand: CheckedOperand) => boolean;
+
+/** `isAbsent`: operands that are known to be absent. */
+export function outcomes(checked: Checked, isAbsent: IsAbsent = () => false): Outcomes {
   switch (checked.kind) {
     case 'const':
       return checked.value ? CAN_BE_TRUE : CAN_BE_FALSE;
     case 'and':
-      return checked.items.map(outcomes).reduce(both);
+      return checked.items.map((item) => outcomes(item, isAbsent)).reduce(both);
     case 'or':
-      return negate(checked.items.map((item) => negate(outcomes(item))).reduce(both));
+      return negate(checked.items.map((item) => negate(outcomes(item, isAbsent))).reduce(both));
     case 'not':
-      return negate(outcomes(checked.item));
+      return negate(outcomes(checked.item, isAbsent));
     case 'is null':
+      if (isAbsent(checked.operand)) return checked.negated ? CAN_BE_FALSE : CAN_BE_TRUE;
       return ofIsNull(checked.operand, checked.negated);
     case 'compare':
-      return ofCompare(checked);
+      return ofCompare(checked, isAbsent);
     case 'quantified':
-      return ofQuantified(checked);
+      return ofQuantified(checked, isAbsent);
     case 'changed':
       return CAN_BE_TRUE | CAN_BE_FALSE;
   }
@@ -55,17 +59,18 @@ function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
   return negated ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
-function ofCompare(compare: CheckedCompare): Outcomes {
+function ofCompare(compare: CheckedCompare, isAbsent: IsAbsent): Outcomes {
   const { op, left, right } = compare;
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
+  if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
   return present(compare) | absent;
 }
 
-const literalValues = (literal: LiteralOperand): readonly (string | number | boolean)[] =>
-  Array.isArray(literal.value) ? literal.value : [literal.value as string | number | boolean];
+export const literalValues = ({ value }: LiteralOperand): readonly (string | number | boolean)[] =>
+  Array.isArray(value) ? value : [value as string | number | boolean];
 
 /** The outcomes if both sides are present. */
 function present({ op, left, right }: CheckedCompare): Outcomes {
@@ -103,9 +108,10 @@ function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolea
   return wanted ? CAN_BE_FALSE : CAN_BE_TRUE;
 }
 
-function ofQuantified({ quantifier, path, condition }: CheckedQuantified): Outcomes {
+function ofQuantified({ quantifier, path, condition }: CheckedQuantified, isAbsent: IsAbsent): Outcomes {
+  if (path.scope.kind === 'request' && isAbsent(path.scope.operand)) return CAN_BE_UNKNOWN;
   const absent = mayBeAbsent(path) || path.relation.kind === 'ancestors' ? CAN_BE_UNKNOWN : 0;
-  const inner = outcomes(condition);
+  const inner = outcomes(condition, isAbsent);
   switch (quantifier) {
     case 'any':
       return absent | CAN_BE_FALSE | (inner & (CAN_BE_TRUE | CAN_BE_UNKNOWN));

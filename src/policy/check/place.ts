@@ -1,6 +1,6 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
-import type { Span } from '../../../grammar/syntax.ts';
+import type { Operand, Span } from '../../../grammar/syntax.ts';
 import type { Action, Catalog, CheckedOperand, Params, Scope, ToManyPath, ToOneStep } from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
@@ -39,6 +39,8 @@ export interface Place {
   readonly variables: ReadonlyMap<string, Bound>;
   /** In the body of a named condition, which names no record. */
   readonly isBody: boolean;
+  /** The other side of the comparison that the path is a side of. */
+  readonly beside?: Operand;
   /** In a filter. */
   readonly params?: Params | undefined;
   fault(fault: CheckIssue): undefined;

@@ -1,7 +1,7 @@
 /** Reports unknown names, each with the nearest known one. */
 import type { Fix } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
-import type { Name, Path, Span } from '../../../grammar/syntax.ts';
+import type { Name, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation } from '../types.ts';
 import type { CheckIssue, Place } from './place.ts';
 
@@ -67,19 +67,55 @@ export function unknownVariable(path: Path, place: Place): undefined {
   const near = nearest(name, place.variables.keys()) ?? innermostWith(path.steps[0]?.name, place);
   if (near !== undefined && path.steps.length > 0)
     return suggest(`unknown name \`${name}\`; did you mean \`${near}\`?`, near);
-  const variable = path.steps.length === 0 ? innermostWith(name, place) : undefined;
-  if (variable !== undefined)
-    return suggest(`unknown name \`${name}\`; did you mean \`${variable}.${name}\`?`, `${variable}.${name}`);
-  const collection = place.catalog.collections.get(place.collection);
-  const field = collection && (namesOf(collection).find((each) => each === name) ?? nearest(name, namesOf(collection)));
-  if (field !== undefined) {
-    return suggest(`unknown name \`${name}\`; did you mean \`@record.${field}\`?`, `@record.${field}`);
-  }
+  const member = path.steps.length === 0 ? memberOfVariable(name, place) : undefined;
+  const field = member ?? memberOfRecord(name, place);
+  if (field !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${field}\`?`, field);
   if (path.steps.length > 0) {
     const message = `unknown name \`${name}\`; a path begins with \`@record\`, \`@next\`, \`@request\` or the variable of a quantifier`;
     return place.fault({ code: 'variable_unknown', message, span });
   }
+  // With quotes, it would be a constant beside a literal.
+  if (isConstant(place.beside, place)) return place.fault(nothingNamed(path.variable!, place));
   return place.fault(unquoted(path.variable!));
+}
+
+/** A literal, or a name that may be one without its quotes. */
+function isConstant(operand: Operand | undefined, { variables }: Place): boolean {
+  if (operand?.kind !== 'path') return operand !== undefined;
+  return operand.root === 'variable' && operand.steps.length === 0 && !variables.has(operand.variable!.name);
+}
+
+/** A name that is in the record of a variable, or else near one; the innermost variable first. */
+function memberOfVariable(name: string, place: Place): string | undefined {
+  const exact = innermostWith(name, place);
+  if (exact !== undefined) return `${exact}.${name}`;
+  const collection = place.catalog.collections.get(place.collection);
+  if (collection !== undefined && namesOf(collection).includes(name)) return undefined;
+  for (const [variable, names] of membersOfVariables(place)) {
+    const near = nearest(name, names);
+    if (near !== undefined) return `${variable}.${near}`;
+  }
+  return undefined;
+}
+
+function memberOfRecord(name: string, place: Place): string | undefined {
+  const collection = place.catalog.collections.get(place.collection);
+  const names = collection === undefined || place.isBody ? [] : namesOf(collection);
+  const found = names.includes(name) ? name : nearest(name, names);
+  return found === undefined ? undefined : `@record.${found}`;
+}
+
+function nothingNamed({ name, span }: Name, place: Place): CheckIssue {
+  const [innermost] = membersOfVariables(place);
+  const root = place.isBody ? 'a parameter, `@request`' : '`@record`, `@next`, `@request`';
+  const starts = `${root} or the variable of a quantifier`;
+  const [variable, names] = innermost ?? ['', []];
+  const some = names
+    .slice(0, 6)
+    .map((each) => `\`${variable}.${each}\``)
+    .join(', ');
+  const expected = innermost === undefined ? `a path begins with ${starts}` : `\`${variable}\` has ${some}`;
+  return { code: 'variable_unknown', message: `unknown name \`${name}\`; ${expected}`, span };
 }
 
 /** The first name of a path in a filter: a variable, or a member of the record. */
@@ -111,10 +147,14 @@ function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): Che
 /** The innermost variable whose record has the name. */
 function innermostWith(name: string | undefined, place: Place): string | undefined {
   if (name === undefined) return undefined;
-  for (const [variable, bound] of [...place.variables].reverse()) {
+  return membersOfVariables(place).find(([, names]) => names.includes(name))?.[0];
+}
+
+/** Each variable with the names of its record, the innermost first. */
+function membersOfVariables(place: Place): readonly (readonly [string, readonly string[]])[] {
+  return [...place.variables].reverse().flatMap(([variable, bound]) => {
     const of = bound.kind === 'variable' ? bound.collection : bound.record?.at;
     const collection = of === undefined ? undefined : place.catalog.collections.get(of);
-    if (collection !== undefined && namesOf(collection).includes(name)) return variable;
-  }
-  return undefined;
+    return collection === undefined ? [] : [[variable, namesOf(collection)] as const];
+  });
 }

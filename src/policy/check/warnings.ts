@@ -4,7 +4,6 @@
  */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
-import { nearest } from '../../../grammar/suggest.ts';
 import type { Span } from '../../../grammar/syntax.ts';
 import { equalityOf, isMember, OPERATORS } from '../operators.ts';
 import type {
@@ -16,6 +15,8 @@ import type {
   LiteralOperand,
 } from '../types.ts';
 import { isList } from '../visit.ts';
+import { excludingBounds } from './bounds.ts';
+import { unknownEnumValues } from './enum-values.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, outcomes } from './outcomes.ts';
 import { mayBeAbsent } from './resolve.ts';
 
@@ -46,7 +47,9 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
     if (issue.span.source === undefined && issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
   });
   review.clause(checked, ALONE);
-  const said = issues.some(({ code, span }) => code === 'never_true' && span === checked.span);
+  const said = issues.some(
+    ({ code, span }) => code === 'enum_unknown' || (code === 'never_true' && span === checked.span),
+  );
   if (!said && checked.span.source === undefined && !canBe(outcomes(checked), CAN_BE_TRUE)) {
     const message =
       'this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose';
@@ -111,7 +114,7 @@ class Review {
     }
     if (canBe(set, CAN_BE_TRUE)) return false;
     const what = canBe(set, CAN_BE_UNKNOWN) ? (canBe(set, CAN_BE_FALSE) ? 'false or unknown' : 'unknown') : 'false';
-    this.#warn({ code: 'never_true', message: `this is always ${what}`, span: checked.span, ...enumFix(checked) });
+    this.#warn({ code: 'never_true', message: `this is always ${what}`, span: checked.span });
     return true;
   }
 
@@ -119,7 +122,9 @@ class Review {
 
   #compare(compare: CheckedCompare, around: Surroundings): void {
     // `tags contains x` means `element.id = x`, whose left side is not in the source.
-    if (!compare.synthetic && this.#dependsOnNothing(compare)) return;
+    const unknown = unknownEnumValues(compare, this.#text);
+    for (const issue of unknown) this.#warn(issue);
+    if (unknown.length === 0 && !compare.synthetic && this.#dependsOnNothing(compare)) return;
     this.#negation(compare, around);
     this.#needle(compare, around);
     this.#dateAsText(compare);
@@ -225,9 +230,15 @@ class Review {
     this.clause(condition, { ...inner, negated: negating });
   }
 
-  /** `a = 1 and a = 2` */
+  /** `a = 1 and a = 2`, `a > 5 and a < 3` */
   #contradiction(items: readonly Checked[]): void {
     const pair = clash(items, true);
+    const bounds = pair === undefined ? excludingBounds(items) : undefined;
+    if (bounds !== undefined) {
+      const [lower, upper] = bounds.map(({ span }) => this.#slice(span));
+      const message = `no value meets both \`${lower}\` and \`${upper}\`, so this is never true`;
+      this.#warn({ code: 'never_true', message, span: bounds[1].span });
+    }
     if (pair)
       this.#warn({
         code: 'never_true',
@@ -307,15 +318,6 @@ function clash(items: readonly Checked[], member: boolean): CheckedCompare | und
     seen.set(key, item.right.value);
   }
   return undefined;
-}
-
-function enumFix(checked: Checked): Pick<PolicyIssue, 'fix' | 'suggestion'> {
-  if (checked.kind !== 'compare' || checked.left.kind !== 'column' || checked.right.kind !== 'literal') return {};
-  const { left, right } = checked;
-  const names = left.column.kind === 'field' ? (left.column.field.enum ?? []) : [];
-  if (typeof right.value !== 'string') return {};
-  const near = nearest(right.value, names.map(String));
-  return near === undefined ? {} : { suggestion: near, fix: { span: right.span, replacement: JSON.stringify(near) } };
 }
 
 function freeName(text: string): string {

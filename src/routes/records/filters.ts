@@ -3,12 +3,9 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
 import { echo, type Fault, MAX_SHOWN_FAULTS, MAX_SUGGESTIONS, UNSHOWN_FAULT } from '../../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import { type FilterKey, filterKeysOf } from '../../schema/filter-keys.ts';
+import { type FilterKey, filterKeysOf, LIST_WORDS } from '../../schema/filter-keys.ts';
 import type { Collection, Field } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/list.ts';
-
-/** Keys of a list's query string that are not filters. */
-const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
 
 export function readFilters(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Filter[] {
   const keys = filterKeysOf(collection);

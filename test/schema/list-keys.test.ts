@@ -1,0 +1,58 @@
+/** Rules for lists that need a query key which no plain list takes. */
+import { describe, expect, it } from 'vitest';
+import { parseSchema } from '../../src/schema/load.ts';
+
+const schemaOf = (access: string): string => `collections:
+  labels: { fields: { name: string } }
+  docs:
+    fields: { title: { type: string, index: true }, public: bool }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      labels: { kind: many_to_many, collection: labels }
+    access:
+      ${access}
+`;
+
+const warningsOf = (access: string): readonly string[] =>
+  parseSchema(schemaOf(access))
+    .issues.filter(({ code }) => code === 'list_never_met')
+    .map(({ message }) => message);
+
+describe('a rule for lists', () => {
+  it.each([
+    ['an equality', `list: '@request.query.code = "x"'`],
+    ['one part of an and', `list: '@record.public and @request.query.code = @record.title'`],
+    ['every alternative', `list: '@record.title = @request.query.code or @record.title in @request.query.code'`],
+    ['a negation', `list: 'not (@request.query.code = "x")'`],
+    ['a part of a text', `list: '@request.query.code != "" and @record.title contains @request.query.code'`],
+    ['inside a quantifier', `list: 'any(@record.labels as l, l.name = @request.query.code)'`],
+    ['an inequality', `list: '@request.query.code is not null'`],
+    ['a rule of a list', `list: [{ when: '@request.query.code = "x"' }]`],
+    ['the list half of a view', `view: '@request.query.code = @record.title'`],
+  ])('that needs a key which is not a filter is reported: %s', (_, access) => {
+    const [message, ...more] = warningsOf(access);
+    expect(more).toEqual([]);
+    expect(message).toContain('`code`, which is not a filter of `docs`');
+    expect(message).toContain('only POST /api/docs/query can meet it');
+  });
+
+  it('names all such keys', () => {
+    expect(warningsOf(`list: '@request.query.a = "x" and @request.query.b = "y"'`)[0]).toContain('`a` and `b`');
+  });
+
+  it.each([
+    ['a field', `list: '@request.query.title = @record.title'`],
+    ['an id', `list: '@request.query.id = @record.id'`],
+    ['a belongs_to', `list: '@request.query.owner = @request.auth.id'`],
+    ['its other name', `list: '@request.query.owner_id = @request.auth.id'`],
+    ['a to-many', `list: '@record.labels contains @request.query.labels_any'`],
+    ['a word of lists', `list: '@request.query.limit = "5"'`],
+    ['one of two ways', `list: '@record.public or @request.query.code = "x"'`],
+    ['its absence', `list: '@request.query.code is null'`],
+    ['nothing of a relation', `list: 'none(@record.labels as l, l.name = @request.query.code)'`],
+    ['a rule for one record', `read: '@request.query.code = "x"'`],
+    ['a rule that is never true at all', `list: 'false and @request.query.code = "x"'`],
+  ])('that a plain list can meet is not: %s', (_, access) => {
+    expect(warningsOf(access)).toEqual([]);
+  });
+});
