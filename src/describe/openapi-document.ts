@@ -126,7 +126,7 @@ const isOfNoCollection = (route: Operation): boolean =>
   !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
 function concernsCollection(route: Operation, { name, kind }: Collection): boolean {
-  if (typeof route.door !== 'object') return false;
+  if (typeof route.door !== 'object') return isGeneral(route);
   if (route.door.collection !== undefined) return route.door.collection === name;
   return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }

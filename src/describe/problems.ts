@@ -65,6 +65,33 @@ function problemResponse(codes: readonly ProblemCode[]): Json {
   };
 }
 
+/** One entry of `errors`. */
+export const FAULT_SCHEMA: Json = {
+  type: 'object',
+  required: ['code', 'detail'],
+  properties: {
+    pointer: { type: 'string', description: 'Into the body (RFC 6901).' },
+    parameter: { type: 'string', description: 'The query parameter or header.' },
+    code: { type: 'string' },
+    detail: { type: 'string' },
+    offset: {
+      type: 'integer',
+      description: 'Of a fault in the text of a filter: where it begins, in UTF-16 units.',
+    },
+    length: { type: 'integer' },
+    fix: {
+      type: 'object',
+      description: 'What to write instead of a part of the text.',
+      required: ['offset', 'length', 'replacement'],
+      properties: {
+        offset: { type: 'integer' },
+        length: { type: 'integer' },
+        replacement: { type: 'string' },
+      },
+    },
+  },
+};
+
 export const PROBLEM_SCHEMA: Json = {
   type: 'object',
   description: 'Problem details (RFC 9457).',
@@ -80,31 +107,7 @@ export const PROBLEM_SCHEMA: Json = {
     errors: {
       type: 'array',
       maxItems: MAX_SHOWN_FAULTS,
-      items: {
-        type: 'object',
-        required: ['code', 'detail'],
-        properties: {
-          pointer: { type: 'string', description: 'Into the body (RFC 6901).' },
-          parameter: { type: 'string', description: 'The query parameter or header.' },
-          code: { type: 'string' },
-          detail: { type: 'string' },
-          offset: {
-            type: 'integer',
-            description: 'Of a fault in the text of a filter: where it begins, in UTF-16 units.',
-          },
-          length: { type: 'integer' },
-          fix: {
-            type: 'object',
-            description: 'What to write instead of a part of the text.',
-            required: ['offset', 'length', 'replacement'],
-            properties: {
-              offset: { type: 'integer' },
-              length: { type: 'integer' },
-              replacement: { type: 'string' },
-            },
-          },
-        },
-      },
+      items: FAULT_SCHEMA,
     },
     error_count: { type: 'integer', description: 'The number of all errors, where `errors` holds only the first.' },
   },

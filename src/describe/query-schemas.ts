@@ -1,5 +1,6 @@
 /** JSON Schemas of queries: what a body takes, and the page that answers it. */
 import type { Relation } from '../schema/model.ts';
+import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
 import { type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
 
@@ -40,6 +41,10 @@ export const queryBody: Shape = (scope) => {
       fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
       ...(relations.size === 0 ? {} : { expand: expandOf([...relations.values()], scope) }),
       count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
+      capabilities: {
+        type: 'boolean',
+        description: 'Each record carries `can`: whether you may update and delete it.',
+      },
     },
   };
 };
@@ -69,7 +74,9 @@ const EXPANDED: Json = {
 export const queryPage: Shape = (scope) => {
   const collection = collectionIn(scope);
   const name = selectionName(scope.typeName(collection.name));
-  const items = scope.define(name, selectionSchema(collection, scope.typeName));
+  const selection = selectionSchema(collection, scope.typeName);
+  const properties = { ...(selection.properties as Json), can: RECORD_CAPABILITIES };
+  const items = scope.define(name, { ...selection, properties });
   return object({ data: { type: 'array', items }, page: scope.define('QueryPage', QUERY_PAGE) });
 };
 

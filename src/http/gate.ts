@@ -9,11 +9,12 @@ import type { Context } from 'koa';
 import type { Caller } from '../auth/caller.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
+import { prospectsOf } from '../policy/analyse/prospects.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { type Fault, Problem } from '../problem.ts';
 import type { Collection, MemberAction, Schema } from '../schema/model.ts';
-import type { AccessContext, Origin } from '../store/records/access-context.ts';
+import type { AccessContext, Origin, Prospect } from '../store/records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/role-changes.ts';
 import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
@@ -30,6 +31,7 @@ declare module 'koa' {
     requestId: string;
     caller: Caller | undefined;
     admission: Admission | undefined;
+    collection: Collection | undefined;
     route: Route | undefined;
     query: readonly QueryPair[] | undefined;
     bodyBytes: Uint8Array;
@@ -53,6 +55,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   // A response is private to its caller, unless the handler sets another header.
   if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');
   const collection = collectionAt(door, exchange);
+  ctx.state.collection = collection;
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFound();
@@ -81,6 +84,13 @@ export function admissionOf(ctx: Context): Admission {
   const admission = ctx.state.admission;
   if (admission === undefined) throw new Error('the door of this route names no action');
   return admission;
+}
+
+/** Of a route whose path names it. */
+export function collectionOf(ctx: Context): Collection {
+  const collection = ctx.state.collection;
+  if (collection === undefined) throw new Error('the path of this route names no collection');
+  return collection;
 }
 
 /** Of a route whose door is `session` or an action. */
@@ -202,6 +212,7 @@ export class Admission {
       permit: (name, action) =>
         name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
       member: (name, member, action) => this.#member({ name, member, action }, data),
+      prospect: (rules) => this.#prospect(rules),
     };
   }
 
@@ -217,6 +228,15 @@ export class Admission {
     const permit = decide({ rules, request });
     this.#permits.set(key, permit);
     return permit;
+  }
+
+  #prospect(rules: readonly Policy[]): Prospect {
+    const prospects = rules.map((rule) => prospectsOf(rule, this.#schema));
+    const request = this.#request;
+    return {
+      certain: decide({ rules: prospects.map(({ certain }) => certain), request }),
+      possible: decide({ rules: prospects.map(({ possible }) => possible), request }),
+    };
   }
 
   get #mayAssignRoles(): boolean {

@@ -57,8 +57,9 @@ function scopesOf(checked: Checked): readonly Scope[] {
   });
 }
 
-export const readsNext = (checked: Checked): boolean =>
-  some(checked, (node) => scopesOf(node).some(({ kind }) => kind === 'next'));
+export const readsNext = (checked: Checked): boolean => some(checked, readsNextItself);
+
+export const readsNextItself = (node: Checked): boolean => scopesOf(node).some(({ kind }) => kind === 'next');
 
 /** Reads `@request.data`. */
 export const readsData = (checked: Checked): boolean => some(checked, (node) => readsDataItself(node));

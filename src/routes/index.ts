@@ -6,10 +6,12 @@ import { batchRecords } from './batch/batch.ts';
 import type { DescribedRoute } from './define-route.ts';
 import { fileRoutes } from './files/index.ts';
 import { aggregateRecords } from './records/aggregate.ts';
+import { readCapabilities } from './records/capabilities.ts';
 import { createRecord } from './records/create.ts';
 import { listRecords } from './records/list.ts';
 import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
+import { rehearseWrite } from './records/rehearsal.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
@@ -29,6 +31,8 @@ export const routes: readonly DescribedRoute[] = [
   readRecord,
   updateRecord,
   removeRecord,
+  readCapabilities,
+  rehearseWrite,
   batchRecords,
   healthz,
   readyz,

@@ -56,6 +56,8 @@ class Session {
   readonly #random: Random;
   readonly #makers = new Map<string, PolicyMaker>();
   #data: Data | undefined;
+  /** The rules of records, and the write, need the record itself alone, so that one statement can be enough. */
+  #isSimple = false;
 
   constructor(stocked: Stocked, random: Random) {
     this.#stocked = stocked;
@@ -64,6 +66,7 @@ class Session {
 
   async next(counts: DoorCounts): Promise<string | undefined> {
     const before = this.#data ?? (await readAll(this.#stocked));
+    this.#isSimple = this.#random.chance(0.2);
     const write = this.#write(before);
     const request = this.#request(write, before);
     const about = { data: before, write };
@@ -140,7 +143,15 @@ class Session {
       const policies = rules.ofMember(collection, own, action)?.map(({ policy }) => policy);
       return policies && doors.decide({ rules: policies, request });
     };
-    return { collection: schema.collections.get(name)!, permit, member, auth: request.auth!, now: request.now };
+    const prospect = () => ({ certain: permit(name, 'update'), possible: permit(name, 'update') });
+    return {
+      collection: schema.collections.get(name)!,
+      permit,
+      member,
+      prospect,
+      auth: request.auth!,
+      now: request.now,
+    };
   }
 
   // -------------------------------------------------------------- the view
@@ -193,7 +204,7 @@ class Session {
     const own = data.rows.get(collection)!;
     const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
     const made = this.#stocked.schema.collections.get(collection)!;
-    const isPlain = random.chance(0.2);
+    const isPlain = this.#isSimple;
     const write = {
       action,
       collection,
@@ -276,7 +287,8 @@ class Session {
 
   #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
-    if (random.chance(action === 'read' ? 0.7 : 0.15)) return [this.#compiled(collection, action, TRUE)!];
+    if (random.chance(action === 'read' ? 0.7 : this.#isSimple ? 0.9 : 0.15))
+      return [this.#compiled(collection, action, TRUE)!];
     const isOfWrite = action === 'update' && collection === about.write.collection;
     const crossed = isOfWrite && random.chance(0.3) ? this.#crossed(about.write) : [];
     if (crossed.length > 0) return crossed;
@@ -303,8 +315,8 @@ class Session {
     const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
     if (declared?.[action] === undefined || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
-    if (PLAIN.includes(collection) && this.#random.chance(0.3)) return [this.#compiled(collection, action, IS_OPEN)!];
-    return this.#rules(collection, action, about);
+    const isSimple = PLAIN.includes(collection) && this.#random.chance(this.#isSimple ? 0.5 : 0.3);
+    return isSimple ? [this.#compiled(collection, action, IS_OPEN)!] : [this.#rule(collection, action, about)];
   }
 
   #rule(collection: string, action: Action, { data, write }: About): RandomRule {
@@ -366,7 +378,6 @@ interface About {
   readonly write: Write;
 }
 
-/** Needs the record itself alone, so that one statement can be enough. */
 const IS_OPEN: Expr = {
   kind: 'truth',
   operand: { kind: 'path', root: 'record', steps: [{ name: 'open', span: SPAN }], span: SPAN },

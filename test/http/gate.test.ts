@@ -57,6 +57,7 @@ test('every action has a door, and no two routes are one', () => {
     'list',
     'list',
     'read',
+    'read',
     'update',
   ]);
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length);

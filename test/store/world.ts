@@ -1,7 +1,8 @@
 /** A schema on a fresh database of either kind, and callers to ask with. */
 import { inject } from 'vitest';
 import { decide, type Permit } from '../../src/policy/access.ts';
-import type { Action, Row } from '../../src/policy/types.ts';
+import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
+import type { Action, Policy, Row } from '../../src/policy/types.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { MemberAction, Relation, Schema } from '../../src/schema/model.ts';
 import { sql, uuid } from '../../src/sql.ts';
@@ -100,11 +101,25 @@ export class Caller {
       known.set(key, made);
       return made;
     };
+    const prospect = (rules: readonly Policy[]) => {
+      const made = rules.map((rule) => prospectsOf(rule, schema));
+      return {
+        certain: decide({ rules: made.map(({ certain }) => certain), request }),
+        possible: decide({ rules: made.map(({ possible }) => possible), request }),
+      };
+    };
     const member = (name: string, own: string, action: MemberAction): Permit | undefined => {
       const rules = schema.collections.get(name)!.memberAccess.get(own)?.[action];
       return rules && decide({ rules, request });
     };
-    return { collection: schema.collections.get(collection)!, permit, member, auth: this.auth, now: request.now };
+    return {
+      collection: schema.collections.get(collection)!,
+      permit,
+      member,
+      prospect,
+      auth: this.auth,
+      now: request.now,
+    };
   }
 
   #relations(collection: string, names: readonly string[] = []): readonly Relation[] {

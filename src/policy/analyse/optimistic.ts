@@ -18,23 +18,33 @@ export function optimistic(policy: Policy, catalog: Catalog): Policy {
 }
 
 const assumeBody = ({ text, checked }: Policy, catalog: Catalog): Policy =>
-  compileChecked({ text, checked: assume(checked, true), catalog });
+  compileChecked({ text, checked: assume(checked, true, BODY), catalog });
 
-/** Replaces every test of the body by `wanted`; under a `not`, and in `none`, by its opposite. */
-function assume(checked: Checked, wanted: boolean): Checked {
+/** What is not known yet: whether a condition reads it, and whether it or one inside it does. */
+interface Unknown {
+  readonly itself: (node: Checked) => boolean;
+  readonly anywhere: (checked: Checked) => boolean;
+}
+const BODY: Unknown = { itself: readsDataItself, anywhere: readsData };
+
+/** Replaces every test of what is unknown by `wanted`; under a `not`, and in `none`, by its opposite. */
+export function assume(checked: Checked, wanted: boolean, unknown: Unknown): Checked {
   switch (checked.kind) {
     case 'and':
     case 'or':
-      return { ...checked, items: checked.items.map((item) => assume(item, wanted)) };
+      return { ...checked, items: checked.items.map((item) => assume(item, wanted, unknown)) };
     case 'not':
-      return { ...checked, item: assume(checked.item, !wanted) };
+      return { ...checked, item: assume(checked.item, !wanted, unknown) };
     case 'quantified':
-      if (readsDataItself(checked)) return { kind: 'const', value: wanted, span: checked.span };
-      return { ...checked, condition: assume(checked.condition, checked.quantifier === 'none' ? !wanted : wanted) };
+      if (unknown.itself(checked)) return { kind: 'const', value: wanted, span: checked.span };
+      return {
+        ...checked,
+        condition: assume(checked.condition, checked.quantifier === 'none' ? !wanted : wanted, unknown),
+      };
     case 'const':
     case 'compare':
     case 'is null':
     case 'changed':
-      return readsData(checked) ? { kind: 'const', value: wanted, span: checked.span } : checked;
+      return unknown.anywhere(checked) ? { kind: 'const', value: wanted, span: checked.span } : checked;
   }
 }

@@ -1,19 +1,15 @@
-import type { Context } from 'koa';
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
 import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
-import { versionsOf } from '../../http/etag.ts';
-import { type Admit, admitOf, callerOf, notFound } from '../../http/gate.ts';
+import { callerOf } from '../../http/gate.ts';
 import { problemOf } from '../../http/problem-of.ts';
-import { parseUuid } from '../../policy/values.ts';
 import { type Fault, Problem } from '../../problem.ts';
-import type { Collection } from '../../schema/model.ts';
 import type { Batch } from '../../store/records/batch.ts';
-import type { Written } from '../../store/records/create.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { type Body, route } from '../define-route.ts';
 import { type Answer, send } from '../records/answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from '../records/idempotent.ts';
+import { OperationRunner } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
 
 const operationsBody: Body<readonly Operation[]> = {
@@ -48,7 +44,7 @@ export const batchRecords = route({
     const key = idempotencyKeyOf(ctx);
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
-    const run = (batch: Batch) => answerTo(operations, new Runner(ctx, app, batch));
+    const run = (batch: Batch) => answerTo(operations, new OperationRunner({ ctx, app, batch }));
     const answer = await app.records.batch(uniqueValuesOf(operations, app), (batch) =>
       claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch)),
     );
@@ -64,7 +60,7 @@ function uniqueValuesOf(operations: readonly Operation[], { schema }: App): Para
   });
 }
 
-async function answerTo(operations: readonly Operation[], runner: Runner): Promise<Answer> {
+async function answerTo(operations: readonly Operation[], runner: OperationRunner): Promise<Answer> {
   const results: string[] = [];
   for (const [index, operation] of operations.entries()) {
     try {
@@ -84,57 +80,3 @@ function inOperation(error: unknown, operation: number): unknown {
   const { code, message } = error instanceof Refusal ? problemOf(error) : error;
   return new Problem(code, message, { errors, operation, cause: error });
 }
-
-/** Runs operations as their own requests would: the same gate, the same checks in the same order. */
-class Runner {
-  readonly #app: App;
-  readonly #batch: Batch;
-  readonly #admit: Admit;
-
-  constructor(ctx: Context, app: App, batch: Batch) {
-    this.#app = app;
-    this.#batch = batch;
-    this.#admit = admitOf(ctx, app);
-  }
-
-  /** The JSON text of the result. */
-  async run(operation: Operation): Promise<string> {
-    const admission = this.#admit(this.#collectionOf(operation), operation.op);
-    switch (operation.op) {
-      case 'create': {
-        const { data, id } = operation;
-        return resultOf(201, await this.#batch.create(admission.access(data), { data, relations: [], given: { id } }));
-      }
-      case 'update': {
-        const { data } = operation;
-        if (Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes at least one field');
-        const access = admission.access(data);
-        const request = { id: idOf(operation), data, faults: [], relations: [], ifVersion: ifVersionOf(operation) };
-        return resultOf(200, await this.#batch.update(access, request));
-      }
-      case 'delete':
-        await this.#batch.remove(admission.access(), { id: idOf(operation), ifVersion: ifVersionOf(operation) });
-        return '{"status":204}';
-    }
-  }
-
-  #collectionOf({ collection }: Operation): Collection {
-    const found = this.#app.schema.collections.get(collection);
-    if (found === undefined) throw notFound();
-    return found;
-  }
-}
-
-type Change = Extract<Operation, { op: 'update' | 'delete' }>;
-
-function idOf({ id }: Change): string {
-  const read = parseUuid(id);
-  if (read === undefined) throw notFound();
-  return read;
-}
-
-const ifVersionOf = ({ ifMatch }: Change): readonly string[] | undefined => versionsOf(ifMatch);
-
-/** Only the id where the caller may not read the result. */
-const resultOf = (status: number, { id, json }: Written): string =>
-  `{"status":${status},"data":${json ?? JSON.stringify({ id })}}`;

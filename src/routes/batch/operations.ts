@@ -7,6 +7,7 @@ import { pointerPart } from '../../http/body.ts';
 import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
+import type { ServerValues } from '../../store/records/input.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 
@@ -19,6 +20,8 @@ interface CreateOperation extends Named {
   /** Of the new record. */
   readonly id: string;
   readonly data: Data;
+  /** Values that the server sets. */
+  readonly given?: ServerValues;
 }
 interface UpdateOperation extends Named {
   readonly op: 'update';

@@ -67,6 +67,13 @@ export class QueryBody {
     return otherwise;
   }
 
+  /** False where the key is not given. */
+  flag(key: string): boolean {
+    const value = this.value(key);
+    if (value !== undefined && typeof value !== 'boolean') this.#fault([key], 'wrong_type', 'expected a bool');
+    return value === true;
+  }
+
   oneOf<const T extends string>(key: string, allowed: readonly [T, ...T[]]): T {
     const value = this.value(key);
     if (value === undefined) return allowed[0];

@@ -5,7 +5,7 @@ import { type Body, isObject, pathKey, QueryBody } from './query-body.ts';
 import { ExpandReader } from './query-expand.ts';
 import { QueryFaults } from './query-faults.ts';
 
-const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count'];
+const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count', 'capabilities'];
 const LIMIT = { min: 1, max: 100, otherwise: 20 };
 const OFFSET = { min: 0, max: 1_000_000, otherwise: 0 };
 
@@ -29,6 +29,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
     members: reader.members(),
     expands: new ExpandReader().read(reader.value('expand'), ['expand'], place),
     count: reader.oneOf('count', ['none', 'exact', 'estimated']),
+    capabilities: reader.flag('capabilities'),
   };
   faults.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);

@@ -4,7 +4,7 @@
  */
 import { invariant } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
-import type { Action, Row } from '../../policy/types.ts';
+import type { Action, Policy, Row } from '../../policy/types.ts';
 import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
@@ -23,12 +23,21 @@ export interface AccessContext {
    * decide.
    */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
+  /** What these rules for update can come to for a stored record, before the write is known. */
+  readonly prospect: (rules: readonly Policy[]) => Prospect;
   /** The caller as policies see it. */
   readonly auth: Row;
   /** The instant of the request, canonical. */
   readonly now: string;
   /** Who sent the request. Passed on to the hooks. */
   readonly origin?: (() => Origin) | undefined;
+}
+
+export interface Prospect {
+  /** The records that whatever write is permitted for. */
+  readonly certain: Permit;
+  /** The records that some write may be permitted for. */
+  readonly possible: Permit;
 }
 
 export interface Origin {

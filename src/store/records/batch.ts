@@ -27,8 +27,7 @@ export async function batch<T>(
   wanted: readonly UniqueValues[],
   work: (batch: Batch) => Promise<T>,
 ): Promise<T> {
-  const keys = new Set(wanted.flatMap(({ collection, data }) => uniqueKeys(collection, valuesOf(collection, data))));
-  const { result, done } = await store.uniqueQueue.run([...keys], () =>
+  const { result, done } = await store.uniqueQueue.run(keysOf(wanted), () =>
     store.db.transaction(async (tx) => {
       const done = await Batch.begin(store, tx);
       return { result: await work(done), done };
@@ -37,6 +36,35 @@ export async function batch<T>(
   await done.runHooks();
   return result;
 }
+
+/** Thrown to undo a transaction that went well. */
+class Rehearsed<T> extends Error {
+  readonly result: T;
+  constructor(result: T) {
+    super('rehearsed');
+    this.result = result;
+  }
+}
+
+/** As `batch`, but nothing is written: what `work` gives, or throws, is what it would be. */
+export async function rehearse<T>(
+  store: Store,
+  wanted: readonly UniqueValues[],
+  work: (batch: Batch) => Promise<T>,
+): Promise<T> {
+  try {
+    return await batch(store, wanted, async (running) => {
+      throw new Rehearsed(await work(running));
+    });
+  } catch (error) {
+    if (error instanceof Rehearsed) return error.result as T;
+    throw error;
+  }
+}
+
+const keysOf = (wanted: readonly UniqueValues[]): readonly string[] => [
+  ...new Set(wanted.flatMap(({ collection, data }) => uniqueKeys(collection, valuesOf(collection, data)))),
+];
 
 function valuesOf({ fields, relations }: Collection, data: Data): Parameters<typeof uniqueKeys>[1] {
   return [...fields.values(), ...relations.values()].flatMap((member) =>

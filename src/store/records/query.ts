@@ -4,7 +4,9 @@
  */
 import type { Filter } from '../../policy/filter.ts';
 import { join, raw, type Sql, sql } from '../../sql.ts';
+import type { Cells } from '../database/contract.ts';
 import type { AccessContext, Store } from './access-context.ts';
+import { CapabilityColumns } from './capabilities.ts';
 import { type Counted, type CountKind, countOf } from './count.ts';
 import type { CursorScope } from './cursor.ts';
 import { limitedOf } from './deadline.ts';
@@ -28,6 +30,8 @@ export interface QueryRequest {
   readonly members?: Members | undefined;
   readonly expands: readonly Expand[];
   readonly count: CountKind;
+  /** Whether each record says what the caller may do with it. */
+  readonly capabilities: boolean;
 }
 export interface QueryPage extends Counted {
   /** The text of a JSON array. */
@@ -54,7 +58,15 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const records = await toJson(reading, { collection: collection.name, rows: shown, from: width, members, expands });
   const last = rows.length > limit ? shown.at(-1) : undefined;
   const nextCursor = last && cursors.write(last.slice(0, width), scope);
-  return { json: `[${records.join(',')}]`, nextCursor, ...counted };
+  const { capabilities } = asked;
+  const texts = capabilities === undefined ? records : records.map((text, i) => withCan(text, capabilities, shown[i]!));
+  return { json: `[${texts.join(',')}]`, nextCursor, ...counted };
+}
+
+/** The capabilities are the last cells of a row. */
+function withCan(text: string, capabilities: CapabilityColumns, cells: Cells): string {
+  const can = capabilities.read(cells, cells.length - capabilities.width);
+  return `${text.slice(0, -1)},"can":${JSON.stringify(can)}}`;
 }
 
 /** The statement of a page, and what it counts. */
@@ -64,6 +76,7 @@ class QueryStatement {
   readonly isOpen: boolean;
   /** `FROM … WHERE …` */
   readonly source: Sql;
+  readonly capabilities: CapabilityColumns | undefined;
   readonly #request: QueryRequest;
   readonly #columns: Sql;
   readonly #from: Sql;
@@ -80,7 +93,9 @@ class QueryStatement {
     this.#request = request;
     this.keyset = keysetOf(request.sort, row);
     this.#from = store.from(name, raw('t'));
-    this.#columns = recordColumns(store, access, { collection: name, alias: 't', members });
+    this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
+    const columns = recordColumns(store, access, { collection: name, alias: 't', members });
+    this.#columns = this.capabilities === undefined ? columns : join([columns, this.capabilities.of('t')], ', ');
     this.#conditions = [...(filter ? [filter] : []), ...(permit.verdict === 'allow' ? [] : [permit.where('t')])];
     this.isOpen = permit.verdict === 'allow' && isSeen;
     this.source = sql`FROM ${this.#from}${whereOf(this.#conditions)}`;

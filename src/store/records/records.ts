@@ -6,7 +6,8 @@ import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../database/contract.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './aggregate.ts';
-import { type Batch, batch, type UniqueValues } from './batch.ts';
+import { type Batch, batch, rehearse, type UniqueValues } from './batch.ts';
+import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { type CreateRequest, create, type Written } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
 import { type QueryPage, type QueryRequest, query } from './query.ts';
@@ -28,6 +29,10 @@ export interface Records {
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
+  /** What the caller may do with a record that it may read. */
+  can(access: AccessContext, id: string): Promise<Capabilities>;
+  /** A batch that is undone, for what it would answer. */
+  rehearse<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
   /** Several writes in one transaction; `wanted` are the values that they set. */
   batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
 }
@@ -44,6 +49,8 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     create: (access, request) => noted(access, create(store, access, request)),
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, remove(store, access, request)),
+    can: (access, id) => capabilitiesOf(store, access, id),
+    rehearse: (wanted, work) => rehearse(store, wanted, work),
     batch: (wanted, work) => batch(store, wanted, work),
   };
 }

@@ -1,0 +1,72 @@
+/** Runs the operations of a batch as their own requests would be run. Not a route. */
+import type { Context } from 'koa';
+import type { App } from '../../http/app.ts';
+import { versionsOf } from '../../http/etag.ts';
+import { type Admit, admitOf, notFound } from '../../http/gate.ts';
+import { parseUuid } from '../../policy/values.ts';
+import { Problem } from '../../problem.ts';
+import type { Collection } from '../../schema/model.ts';
+import type { Batch } from '../../store/records/batch.ts';
+import type { Written } from '../../store/records/create.ts';
+import type { Operation } from './operations.ts';
+
+interface Running {
+  readonly ctx: Context;
+  readonly app: App;
+  readonly batch: Batch;
+}
+
+/** The same gate, the same checks in the same order. */
+export class OperationRunner {
+  readonly #app: App;
+  readonly #batch: Batch;
+  readonly #admit: Admit;
+
+  constructor({ ctx, app, batch }: Running) {
+    this.#app = app;
+    this.#batch = batch;
+    this.#admit = admitOf(ctx, app);
+  }
+
+  /** The JSON text of the result. */
+  async run(operation: Operation): Promise<string> {
+    const admission = this.#admit(this.#collectionOf(operation), operation.op);
+    switch (operation.op) {
+      case 'create': {
+        const { data, id, given } = operation;
+        const request = { data, relations: [], given: { ...given, id } };
+        return resultOf(201, await this.#batch.create(admission.access(data), request));
+      }
+      case 'update': {
+        const { data } = operation;
+        if (Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes at least one field');
+        const access = admission.access(data);
+        const request = { id: idOf(operation), data, faults: [], relations: [], ifVersion: ifVersionOf(operation) };
+        return resultOf(200, await this.#batch.update(access, request));
+      }
+      case 'delete':
+        await this.#batch.remove(admission.access(), { id: idOf(operation), ifVersion: ifVersionOf(operation) });
+        return '{"status":204}';
+    }
+  }
+
+  #collectionOf({ collection }: Operation): Collection {
+    const found = this.#app.schema.collections.get(collection);
+    if (found === undefined) throw notFound();
+    return found;
+  }
+}
+
+type Change = Extract<Operation, { op: 'update' | 'delete' }>;
+
+function idOf({ id }: Change): string {
+  const read = parseUuid(id);
+  if (read === undefined) throw notFound();
+  return read;
+}
+
+const ifVersionOf = ({ ifMatch }: Change): readonly string[] | undefined => versionsOf(ifMatch);
+
+/** Only the id where the caller may not read the result. */
+const resultOf = (status: number, { id, json }: Written): string =>
+  `{"status":${status},"data":${json ?? JSON.stringify({ id })}}`;

@@ -1,0 +1,58 @@
+/** The question whether a write would be allowed: its body, read key by key. Not a route. */
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { pointerPart } from '../../http/body.ts';
+import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import type { Collection } from '../../schema/model.ts';
+import { type Data, isObject } from '../../store/records/data.ts';
+import type { Operation } from '../batch/operations.ts';
+
+const KEYS: readonly string[] = ['action', 'id', 'data'];
+const ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
+
+/** Throws `validation_failed` where the question is not well formed. Without `data`, a write names no field. */
+export function readRehearsal(body: unknown, collection: Collection): Operation {
+  const faults: Fault[] = [];
+  const operation = operationOf(body, collection, (pointer, code, detail) => {
+    faults.push(faults.length < MAX_SHOWN_FAULTS ? { pointer, code, detail } : UNSHOWN_FAULT);
+  });
+  if (operation !== undefined && faults.length === 0) return operation;
+  throw new Problem('validation_failed', 'the body is not a question about a write', { errors: faults });
+}
+
+type ReportFault = (pointer: string, code: string, detail: string) => void;
+
+function operationOf(body: unknown, collection: Collection, fault: ReportFault): Operation | undefined {
+  if (!isObject(body)) return void fault('', 'not_an_object', 'expected an object with the key `action`');
+  for (const key of Object.keys(body)) {
+    if (!KEYS.includes(key))
+      fault(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `action`, `id`, `data`');
+  }
+  const { action, id, data } = body;
+  if (!ACTIONS.includes(action)) {
+    const code = action === undefined ? 'required' : 'not_in_enum';
+    return void fault('/action', code, 'expected `create`, `update` or `delete`');
+  }
+  const isCreate = action === 'create';
+  if (isCreate && id !== undefined) fault('/id', 'unexpected_key', 'the server makes the id');
+  if (!isCreate && typeof id !== 'string')
+    fault('/id', id === undefined ? 'required' : 'wrong_type', 'expected the id of a record');
+  if (data !== undefined && action === 'delete') fault('/data', 'unexpected_key', 'a delete takes no data');
+  else if (data !== undefined && !isObject(data))
+    fault('/data', 'not_an_object', 'expected an object with the fields of the record');
+  const given = isObject(data) ? data : {};
+  const { name } = collection;
+  if (isCreate) return creationOf(collection, given);
+  const target = { collection: name, id: String(id), ifMatch: undefined };
+  return action === 'delete' ? { op: 'delete', ...target } : { op: 'update', ...target, data: given };
+}
+
+const EMPTY = createHash('sha256').digest('hex');
+
+/** Of a file: with the name that it would have without another, and no bytes. */
+function creationOf({ kind, name: collection }: Collection, data: Data): Operation {
+  const id = uuidv7();
+  if (kind !== 'files') return { op: 'create', collection, id, data };
+  const given = { content_type: 'application/octet-stream', size: 0, sha256: EMPTY };
+  return { op: 'create', collection, id, data: { name: 'file', ...data }, given };
+}

@@ -1,0 +1,62 @@
+import { rehearsalAnswer, rehearsalBody } from '../../describe/capability-schemas.ts';
+import { inData } from '../../describe/collection-schemas.ts';
+import type { App } from '../../http/app.ts';
+import { collectionOf } from '../../http/gate.ts';
+import { problemOf } from '../../http/problem-of.ts';
+import { Problem } from '../../problem.ts';
+import type { Collection } from '../../schema/model.ts';
+import type { Batch } from '../../store/records/batch.ts';
+import { Refusal } from '../../store/refusal.ts';
+import { OperationRunner } from '../batch/operation-runner.ts';
+import type { Operation } from '../batch/operations.ts';
+import { route } from '../define-route.ts';
+import { readRehearsal } from './rehearsal-request.ts';
+
+export const rehearseWrite = route({
+  method: 'POST',
+  path: '/api/:collection/can',
+  door: 'session',
+  id: 'rehearse',
+  summary: 'Ask whether a write to {collection} would be allowed',
+  description: 'What the request itself would answer. It is carried out in a transaction that is undone.',
+  body: { type: 'application/json', shape: rehearsalBody, read: (ctx, app) => app.readJson(ctx) },
+  answers: { 200: { description: 'Whether it would be allowed, and if not, why.', shape: inData(rehearsalAnswer) } },
+  problems: ['not_found'],
+  async handle(ctx, app, body) {
+    const collection = collectionOf(ctx);
+    const operation = readRehearsal(body, collection);
+    const refused = await refusalOf(app, { collection, operation }, (batch) =>
+      new OperationRunner({ ctx, app, batch }).run(operation),
+    );
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { data: refused === undefined ? { allowed: true } : shown(refused) };
+  },
+});
+
+interface Rehearsal {
+  readonly collection: Collection;
+  readonly operation: Operation;
+}
+
+/** Undefined where the write would succeed. */
+async function refusalOf(
+  { records }: App,
+  { collection, operation }: Rehearsal,
+  run: (batch: Batch) => Promise<unknown>,
+): Promise<Problem | undefined> {
+  if (collection.kind === 'users' && operation.op === 'create')
+    return new Problem('method_not_allowed', 'users are created by registering');
+  const wanted = operation.op === 'delete' ? [] : [{ collection, data: operation.data }];
+  try {
+    await records.rehearse(wanted, run);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    if (error instanceof Refusal) return problemOf(error);
+    throw error;
+  }
+}
+
+function shown({ status, code, errors, errorCount }: Problem): object {
+  return { allowed: false, status, code, errors, ...(errorCount > errors.length && { error_count: errorCount }) };
+}
