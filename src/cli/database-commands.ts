@@ -6,8 +6,8 @@ import type { LoadCommand } from './command.ts';
 
 export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['migrate', () => import('./migrate.ts')],
-  ['export', () => import('./export.ts')],
-  ['import', () => import('./import.ts')],
+  ['export', () => import('./transfer/export.ts')],
+  ['import', () => import('./transfer/import.ts')],
   ['user', () => import('./user.ts')],
   ['audit', () => import('./audit.ts')],
   ['explain', () => import('./explain.ts')],

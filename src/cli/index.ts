@@ -10,7 +10,7 @@ import { packageVersion } from './version.ts';
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['init', () => import('./init.ts')],
   ['serve', () => import('./serve.ts')],
-  ['dev', () => import('./dev.ts')],
+  ['dev', () => import('./dev/dev.ts')],
   ['check', () => import('./check.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { devLogLine } from '../../src/cli/dev-log.ts';
+import { devLogLine } from '../../src/cli/dev/dev-log.ts';
 
 const paint = (style: unknown, text: string): string => `<${style}>${text}</>`;
 const line = (entry: object): string =>

@@ -1,5 +1,5 @@
-import type { SourceRecord } from '../../store/transfer/read-record.ts';
-import { reasonOf } from '../../thrown.ts';
+import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import { reasonOf } from '../../../thrown.ts';
 
 /** Texts of a file, in pieces of any size. */
 export type Chunks = AsyncIterable<string>;

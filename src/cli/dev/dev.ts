@@ -1,16 +1,12 @@
 /** `bylaw dev`: `serve` for whoever writes the schema. It follows the schema file, and shows what happens. */
 import { resolve } from 'node:path';
-import type { Mail } from '../auth/auth.ts';
-import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../config.ts';
-import { type Log, openLog } from '../http/log.ts';
-import type { Schema } from '../schema/model.ts';
-import type { Database } from '../store/database/contract.ts';
-import type { Arguments } from './arguments.ts';
-import type { Command, Io } from './command.ts';
-import { terminalLog } from './dev-log.ts';
-import { DevMigration } from './dev-migration.ts';
-import { DevSession, reportSeed, textOfFile } from './dev-session.ts';
-import { loadSeed } from './seed.ts';
+import type { Mail } from '../../auth/auth.ts';
+import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../config.ts';
+import { type Log, openLog } from '../../http/log.ts';
+import type { Schema } from '../../schema/model.ts';
+import type { Database } from '../../store/database/contract.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Command, Io } from '../command.ts';
 import {
   announceFirstStart,
   HOW_TO_MAKE_AN_ADMIN,
@@ -20,10 +16,14 @@ import {
   reportingStartErrors,
   requireFreePort,
   stopSignal,
-} from './serve.ts';
-import { type Service, startService } from './start-service.ts';
+} from '../serve.ts';
+import { type Service, startService } from '../start-service.ts';
+import { loadSeed } from '../transfer/seed.ts';
+import { openDatabaseOf, requireSchema } from '../workspace.ts';
+import { terminalLog } from './dev-log.ts';
+import { DevMigration } from './dev-migration.ts';
+import { DevSession, reportSeed, textOfFile } from './dev-session.ts';
 import { watchFile } from './watch-file.ts';
-import { openDatabaseOf, requireSchema } from './workspace.ts';
 
 export const command: Command = {
   name: 'dev',

@@ -1,12 +1,12 @@
 /** Migrations of `bylaw dev`: what loses nothing runs at once, the rest only if the developer says so. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Schema } from '../schema/model.ts';
-import type { Database } from '../store/database/contract.ts';
-import { type Columns, losesNothing, readColumns } from '../store/migrations/loss.ts';
-import { applyMigration, type Migration, MigrationRefused } from '../store/migrations/migration.ts';
-import type { Io } from './command.ts';
-import { systemTables } from './system-tables.ts';
+import type { Schema } from '../../schema/model.ts';
+import type { Database } from '../../store/database/contract.ts';
+import { type Columns, losesNothing, readColumns } from '../../store/migrations/loss.ts';
+import { applyMigration, type Migration, MigrationRefused } from '../../store/migrations/migration.ts';
+import type { Io } from '../command.ts';
+import { systemTables } from '../system-tables.ts';
 
 /** Runs a migration where it has to happen; it may be called twice. */
 type Around = (migrate: () => Promise<void>) => Promise<void>;

@@ -5,14 +5,14 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../http/log.ts';
-import type { Schema } from '../schema/model.ts';
-import { haveSameTables } from '../store/migrations/migration.ts';
-import type { Io } from './command.ts';
+import type { Logger } from '../../http/log.ts';
+import type { Schema } from '../../schema/model.ts';
+import { haveSameTables } from '../../store/migrations/migration.ts';
+import type { Io } from '../command.ts';
+import { readSchemaFile } from '../schema-file.ts';
+import type { Service } from '../start-service.ts';
+import { loadSeed, type Seeded } from '../transfer/seed.ts';
 import { type DevMigration, NotMigrated } from './dev-migration.ts';
-import { readSchemaFile } from './schema-file.ts';
-import { loadSeed, type Seeded } from './seed.ts';
-import type { Service } from './start-service.ts';
 
 /**
  * A file that is half written may be a valid schema without its last collections: tables change

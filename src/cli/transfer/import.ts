@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
-import { ConfigError, unknownName } from '../config.ts';
-import type { Collection } from '../schema/model.ts';
-import { type Imported, ImportRejected, importRecords } from '../store/transfer/import-records.ts';
-import type { SourceRecord } from '../store/transfer/read-record.ts';
-import type { Arguments } from './arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';
+import { ConfigError, unknownName } from '../../config.ts';
+import type { Collection } from '../../schema/model.ts';
+import { type Imported, ImportRejected, importRecords } from '../../store/transfer/import-records.ts';
+import type { SourceRecord } from '../../store/transfer/read-record.ts';
+import type { Arguments } from '../arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from '../command.ts';
+import { openWorkspace } from '../workspace.ts';
 import { requireCollection } from './export.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOfFile } from './formats/format.ts';
-import { openWorkspace } from './workspace.ts';
 
 export const command: Command = {
   name: 'import',

@@ -1,12 +1,12 @@
 /** `seed:` of the schema file: records for collections that are empty. For development only. */
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { unknownName } from '../config.ts';
-import type { Collection, Schema } from '../schema/model.ts';
-import { ident, raw } from '../sql.ts';
-import type { Database } from '../store/database/contract.ts';
-import { ImportRejected, importRecords } from '../store/transfer/import-records.ts';
-import type { SourceRecord } from '../store/transfer/read-record.ts';
+import { unknownName } from '../../config.ts';
+import type { Collection, Schema } from '../../schema/model.ts';
+import { ident, raw } from '../../sql.ts';
+import type { Database } from '../../store/database/contract.ts';
+import { ImportRejected, importRecords } from '../../store/transfer/import-records.ts';
+import type { SourceRecord } from '../../store/transfer/read-record.ts';
 import { FORMATS, formatOfFile } from './formats/format.ts';
 
 export interface Seeded {
