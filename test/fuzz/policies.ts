@@ -383,14 +383,15 @@ export class PolicyMaker {
     const type = random.pick(this.#types());
     const left = this.#column(type, bound);
     if (!left) return [];
-    const equal = ['=', '!=', 'in', 'not in'] as const;
-    const ordered =
-      type === 'bool' || type.startsWith('id:') || random.chance(0.4) ? equal : (['<', '<=', '>', '>='] as const);
+    const equal: readonly CompareOp[] = ['=', '!=', 'in', 'not in'];
+    const ordered: readonly CompareOp[] = ['<', '<=', '>', '>='];
+    const isUnordered = type === 'bool' || type.startsWith('id:');
+    const ops = isUnordered ? equal : random.pick([equal, ordered, [...equal, ...ordered]]);
     const literal = this.#literal(type);
     return Array.from({ length: random.pick([2, 2, 3, 4]) }, (): Expr => {
       if (left.kind === 'path' && random.chance(0.15))
         return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
-      const op = random.pick<CompareOp>(ordered);
+      const op = random.pick(ops);
       const isList = op === 'in' || op === 'not in';
       const again: Operand = isList ? { kind: 'list', items: [literal as List['items'][number]], span: SPAN } : literal;
       const right = random.chance(0.4) ? again : isList ? this.#listOf(type) : this.#literal(type);

@@ -80,7 +80,9 @@ export interface Disagreement extends Finding {
 }
 
 const ACTIONS: readonly Action[] = ['list', 'update', 'read', 'create', 'delete', 'update'];
+/** Of a collection; more where its rows took longer to make. */
 const POLICIES = 24;
+const POLICIES_OF_MANY_ROWS = 72;
 const QUESTIONS = 48;
 
 /** A world of one number may be made again, of another compiler. */
@@ -165,7 +167,8 @@ class Session {
 
   async #policies(): Promise<Disagreement | undefined> {
     const { random, run, world, setting } = this.#parts;
-    for (let i = 0; i < POLICIES; i++) {
+    const isLarge = world.data.rows.get(setting.collection)!.length > FEW_ROWS;
+    for (let i = 0; i < (isLarge ? POLICIES_OF_MANY_ROWS : POLICIES); i++) {
       const expr = this.#maker.make();
       const forms = this.#compile(expr);
       if (forms === undefined) continue;
