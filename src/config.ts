@@ -17,6 +17,7 @@ export interface Config {
   /** Without one: the embedded database in `data`. */
   readonly databaseUrl?: string;
   readonly replicaUrl?: string;
+  readonly directUrl?: string;
   readonly data: string;
   /** `s3://…`. Without one: in `data`. */
   readonly files?: string;
@@ -134,6 +135,13 @@ export const SETTINGS = {
     env: 'DATABASE_REPLICA_URL',
     otherwise: 'none',
     about: 'a read replica, for reads that may lag behind',
+    read: postgresUrl,
+  },
+  directUrl: {
+    value: 'URL',
+    env: 'DATABASE_DIRECT_URL',
+    otherwise: 'DATABASE_URL, unless that has `pooler=transaction`',
+    about: 'the database past a pooler, for notifications between servers',
     read: postgresUrl,
   },
   data: {

@@ -44,7 +44,10 @@ export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenData
   return { config, schema, db, close: () => db.close() };
 }
 
-/** Creates the tables of the schema where the database has none yet. Throws ConfigError, FolderInUse. */
+/**
+ * Creates the tables of the schema where the database has none yet. Throws ConfigError,
+ * FolderInUse.
+ */
 export async function openMigratedDatabase(args: Arguments, io: Io): Promise<OpenDatabase> {
   const opened = await openDatabaseFor(args, io);
   const { db, schema, close } = opened;
@@ -89,8 +92,8 @@ export function requireSchema(file: string, io: Io): Schema {
   return schema;
 }
 
-export function openDatabaseOf({ databaseUrl, replicaUrl, data }: Config, cwd: string): Promise<Database> {
+export function openDatabaseOf({ databaseUrl, replicaUrl, directUrl, data }: Config, cwd: string): Promise<Database> {
   return databaseUrl === undefined
     ? openDatabase({ dataDir: resolve(cwd, data) })
-    : openDatabase({ url: databaseUrl, replicaUrl });
+    : openDatabase({ url: databaseUrl, replicaUrl, directUrl });
 }

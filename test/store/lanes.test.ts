@@ -41,9 +41,9 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
 
   it('answers fast reads beside slow ones that nobody knew, and both once', async () => {
     await cheap(1);
-    const slow = [1, 2, 3].map((n) => db.rows(sleepFor(1.5, `unknown ${n}`)));
+    const slow = [1, 2, 3].map((n) => db.rows(sleepFor(3, `unknown ${n}`)));
     const took = await timeOf(Promise.all(Array.from({ length: 50 }, (_, n) => cheap(n))));
-    expect(took).toBeLessThan(1_000);
+    expect(took).toBeLessThan(2_500);
     expect((await Promise.all(slow)).map((rows) => rows[0]![1])).toEqual(['unknown 1', 'unknown 2', 'unknown 3']);
   });
 
@@ -62,7 +62,7 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     const took = [await timeOf(Promise.all(Array.from({ length: 50 }, (_, n) => cheap(n)))), await timeOf(db.ping())];
     release.resolve();
     await lock;
-    expect(Math.max(...took)).toBeLessThan(1_000);
+    expect(Math.max(...took)).toBeLessThan(5_000);
     expect(await Promise.all(readers)).toEqual(readers.map(() => [['0']]));
     expect(await Promise.all(more)).toEqual(more.map((_, n) => [[String(n), '0']]));
   });

@@ -7,6 +7,8 @@ export interface OpenOptions {
   /** A PostgreSQL server; the embedded database without it. */
   readonly url?: string;
   readonly replicaUrl?: string;
+  /** Past a pooler. */
+  readonly directUrl?: string;
   /** The folder of the embedded database; in memory without it. */
   readonly dataDir?: string;
   /** The initial content of the embedded database in memory. */

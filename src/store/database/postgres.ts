@@ -4,13 +4,14 @@
  * in transaction mode may stand in between.
  */
 import pg from 'pg';
-import { raw, type Sql, sql, text } from '../../sql.ts';
-import { type Database, StoreError } from './contract.ts';
+import { param, raw, type Sql, sql, text } from '../../sql.ts';
+import { type Database, type Queryable, StoreError } from './contract.ts';
 import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { GRACE_MS, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
+import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { Silence } from './silence.ts';
 import { SlowShapes } from './slow-shapes.ts';
 import { type Outcome, Statements } from './statements.ts';
@@ -20,6 +21,8 @@ import { type Lease, mustNotHoldConnection, retried, transact } from './transact
 export interface PostgresOptions {
   readonly url: string;
   readonly replicaUrl?: string;
+  /** Past a pooler, for LISTEN. */
+  readonly directUrl?: string;
   /** The schema that holds the tables; the server's default otherwise. */
   readonly searchPath?: string;
   /**
@@ -33,34 +36,17 @@ export interface PostgresOptions {
   readonly preparedStatements?: number;
 }
 
-const CONNECT_TIMEOUT_MS = 5_000;
-/** Milliseconds of silence after which the kernel asks whether the other end is there. */
-const KEEP_ALIVE_MS = 10_000;
-const TIME_LIMIT_MS = 15_000;
-
-/**
- * Settings of every connection, independent of the server's, so that cells have one format. Times
- * in milliseconds.
- */
-const SESSION: Readonly<Record<string, string>> = {
-  TimeZone: 'UTC',
-  DateStyle: 'ISO',
-  bytea_output: 'hex',
-  extra_float_digits: '1',
-  statement_timeout: String(TIME_LIMIT_MS),
-  idle_in_transaction_session_timeout: '30000',
-};
-
 /** A slow statement takes one processor, and leaves the others to fast ones. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const statements = new Statements(options.preparedStatements);
-  const primary = new Server(options.url, statements, options);
-  const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, statements, options);
+  const primary = new Server(options.url, options);
+  const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
   const transactions = primary.pool(options.poolSize ?? 10);
   const urgent = primary.urgent();
-  const listener = new Listener(primary.config);
+  const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
+  // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
+  const listener = direct.isPooled ? undefined : new Listener(direct.config);
   const lease = (unlimited = false) => transactions.lease(unlimited ? undefined : TIME_LIMIT_MS + GRACE_MS);
   const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
   const database: Database = {
@@ -82,7 +68,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     run,
     write: async (statement) => (await retried(() => onLease(lease, statement))).rows,
     transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
-    listen: (channel, onMessage, onState) => listener.listen(channel, onMessage, onState),
+    listen: async (channel, onMessage, onState) => {
+      if (listener !== undefined) return listener.listen(channel, onMessage, onState);
+      onState(false);
+      return async () => undefined;
+    },
     async notify(channel, payload) {
       await urgent.rows(notifyStatement(channel, payload));
     },
@@ -92,7 +82,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     async close() {
       replica?.close();
       const probes = [urgent.close(), standbyProbe?.close()];
-      await Promise.all([transactions.close(), ...probes, primary.close(), standby?.close(), listener.close()]);
+      await Promise.all([transactions.close(), ...probes, primary.close(), standby?.close(), listener?.close()]);
     },
   };
   const standbyProbe = standby?.urgent();
@@ -104,13 +94,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       primary: database,
       standbyProbe,
       primaryProbe: urgent,
-      maxLag: maxLagOf(options.replicaUrl!),
+      maxLag: standby.maxLag,
     });
   try {
     await database.ping();
+    if (primary.isPooled) await checkPooledSettings(urgent);
   } catch (error) {
     await database.close();
-    throw error;
+    throw startError(error);
   }
   return database;
 }
@@ -118,15 +109,22 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 /** The connections to one server. */
 class Server {
   readonly config: pg.ClientConfig;
+  readonly isPooled: boolean;
+  readonly maxLag: number;
   readonly reads: Reads;
   readonly #statements: Statements;
-  readonly #silence: Silence;
+  /** A pooler makes up the process ids, and there is nothing to look up by them. */
+  readonly #silence: Silence | undefined;
   readonly #slowPool: LeasePool;
 
-  constructor(url: string, statements: Statements, { searchPath, pipelines = 4, slowReads = 3 }: PostgresOptions) {
-    this.config = clientConfigOf(url, searchPath);
+  constructor(url: string, { searchPath, pipelines = 4, slowReads = 3, preparedStatements }: PostgresOptions) {
+    const { config, isPooled, maxLag } = readServerUrl(url, searchPath);
+    this.config = config;
+    this.isPooled = isPooled;
+    this.maxLag = maxLag;
+    const statements = new Statements(isPooled ? 0 : preparedStatements);
     this.#statements = statements;
-    this.#silence = new Silence(this.config);
+    this.#silence = isPooled ? undefined : new Silence(config);
     this.#slowPool = this.pool(slowReads, ONE_PROCESSOR);
     this.reads = new Reads({
       connect: () => this.#connect(),
@@ -140,10 +138,10 @@ class Server {
 
   pool(size: number, settings = ''): LeasePool {
     return new LeasePool({
-      config: { ...this.config, options: `${this.config.options} ${settings}`.trim() },
+      config: withSetting(this.config, settings),
       size,
       statements: this.#statements,
-      onConnect: (client) => this.#silence.watch(client),
+      onConnect: (client) => this.#silence?.watch(client),
     });
   }
 
@@ -159,7 +157,7 @@ class Server {
   }
 
   async close(): Promise<void> {
-    this.#silence.close();
+    this.#silence?.close();
     await Promise.all([this.reads.close(), this.#slowPool.close()]);
   }
 
@@ -168,38 +166,34 @@ class Server {
     // Until the pipeline listens.
     client.on('error', () => undefined);
     await client.connect();
-    this.#silence.watch(client);
+    this.#silence?.watch(client);
     return client;
   }
 }
 
-const MAX_LAG = 'max_lag';
-const MAX_LAG_MS = 1_000;
-
-/** `max_lag` of the replica's URL, in seconds. */
-function maxLagOf(url: string): number {
-  const given = Number(new URLSearchParams(url.split(/\?(.*)/s)[1]).get(MAX_LAG) ?? Number.NaN);
-  return Number.isFinite(given) && given >= 0 ? given * 1_000 : MAX_LAG_MS;
+/** Throws what the operator must set for connections that a pooler lends. */
+async function checkPooledSettings(q: Pick<Queryable, 'rows'>): Promise<void> {
+  const rows = await q.rows(sql`
+    SELECT name, setting, quote_ident(current_user)
+      FROM pg_settings
+     WHERE name = ANY(${param('text[]', SESSION_SETTINGS)})`);
+  const actual = new Map(rows.map(([name, setting]) => [name!, setting!]));
+  const missing = missingSettings(rows[0]?.[2] ?? 'the_role', actual);
+  if (missing.length === 0) return;
+  throw new Error(
+    `through a pooler, the settings of connections belong to the role; run this as its owner, and RECONNECT the pooler:\n${missing.join('\n')}`,
+  );
 }
 
-function clientConfigOf(url: string, searchPath: string | undefined): pg.ClientConfig {
-  const [address = url, query = ''] = url.split(/\?(.*)/s);
-  const keys = new URLSearchParams(query);
-  const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };
-  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
-  // Later flags win; those of the address are the operator's wish.
-  const options = [...flags, keys.get('options') ?? ''].join(' ').trim();
-  keys.delete('options');
-  keys.delete(MAX_LAG);
-  const rest = keys.size > 0 ? `?${keys}` : '';
-  return {
-    connectionString: `${address}${rest}`,
-    options,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    application_name: 'bylaw',
-  };
+/** What a pooler says of start-up settings, as a sentence. */
+function startError(error: unknown): unknown {
+  const reason = error instanceof StoreError && error.cause instanceof Error ? error.cause.message : '';
+  if (!reason.includes('startup parameter')) return error;
+  return new Error(
+    `a pooler stands between the service and the database (${reason}); add \`pooler=transaction\` to the query of DATABASE_URL, ` +
+      'and give DATABASE_DIRECT_URL for notifications',
+    { cause: error },
+  );
 }
 
 /** One statement outside a transaction. What another try may cure keeps its own shape. */

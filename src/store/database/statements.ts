@@ -178,6 +178,7 @@ export class Statements {
    * A text gets a name with its second use, so that shapes which are asked once displace nothing.
    */
   nameOf(text: string): string | undefined {
+    if (this.#mostPrepared === 0) return undefined;
     const isKnown = this.#names.has(text);
     const name = isKnown ? (this.#names.get(text) ?? hashOf(text)) : undefined;
     this.#names.delete(text);

@@ -1,6 +1,7 @@
 import type { Scenario } from '../scenario.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
+import { POOLER } from './pooler.ts';
 import { PROCESS_SCENARIOS } from './processes.ts';
 import { REPLICA } from './replica.ts';
 import { SLOW_FILTER } from './slow-filter.ts';
@@ -10,5 +11,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PROCESS_SCENARIOS,
   ...DEPLOY_SCENARIOS,
   REPLICA,
+  POOLER,
   SLOW_FILTER,
 ];

@@ -1,0 +1,94 @@
+/**
+ * How the connections to a server are made, from its URL; beside libpq's keys it has `pooler` and
+ * `max_lag`.
+ */
+import type pg from 'pg';
+
+/** Milliseconds. */
+export const TIME_LIMIT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Milliseconds of silence after which the kernel asks whether the other end is there. */
+const KEEP_ALIVE_MS = 10_000;
+const MAX_LAG_MS = 1_000;
+
+/**
+ * Settings of every connection, independent of the server's, so that cells have one format. Times
+ * in milliseconds.
+ */
+const SESSION: Readonly<Record<string, string>> = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  statement_timeout: String(TIME_LIMIT_MS),
+  idle_in_transaction_session_timeout: '30000',
+};
+
+export interface ServerUrl {
+  readonly config: pg.ClientConfig;
+  /**
+   * `?pooler=transaction`: a program in between gives each transaction any connection. Nothing may
+   * belong to a session then: no prepared statements, no settings, no LISTEN.
+   */
+  readonly isPooled: boolean;
+  /** Milliseconds that a replica may lag behind. */
+  readonly maxLag: number;
+}
+
+/** Throws a RangeError for a pooler of another kind. */
+export function readServerUrl(url: string, searchPath?: string): ServerUrl {
+  const [address = url, query = ''] = url.split(/\?(.*)/s);
+  const keys = new URLSearchParams(query);
+  const taken = (name: string): string | undefined => {
+    const value = keys.get(name) ?? undefined;
+    keys.delete(name);
+    return value;
+  };
+  const pooler = taken('pooler');
+  if (pooler !== undefined && pooler !== 'transaction') {
+    throw new RangeError(
+      `pooler=${pooler}: expected \`pooler=transaction\`; a pooler in session mode needs no setting`,
+    );
+  }
+  const isPooled = pooler !== undefined;
+  const lag = Number(taken('max_lag') || Number.NaN);
+  const given = taken('options') ?? '';
+  if (isPooled && (given !== '' || searchPath !== undefined)) {
+    throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
+  }
+  const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };
+  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  const rest = keys.size > 0 ? `?${keys}` : '';
+  return {
+    isPooled,
+    maxLag: Number.isFinite(lag) && lag >= 0 ? lag * 1_000 : MAX_LAG_MS,
+    config: {
+      connectionString: `${address}${rest}`,
+      // Later flags win; those of the address are the operator's wish.
+      ...(isPooled ? {} : { options: [...flags, given].join(' ').trim() }),
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      application_name: 'bylaw',
+    },
+  };
+}
+
+/** With further settings, where connections can have their own. */
+export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>
+  config.options === undefined ? config : { ...config, options: `${config.options} ${flag}` };
+
+/**
+ * What a role must be given for connections through a pooler: the statement for each setting that
+ * differs.
+ */
+export function missingSettings(role: string, actual: ReadonlyMap<string, string>): readonly string[] {
+  return Object.entries(SESSION).flatMap(([name, wanted]) => {
+    const found = actual.get(name) ?? '';
+    // `ISO, MDY` has the other order of days and months for input, which is never used.
+    const isGood = name === 'DateStyle' ? found.startsWith('ISO') : found === wanted;
+    return isGood ? [] : [`ALTER ROLE ${role} SET ${name} = '${wanted}';`];
+  });
+}
+
+export const SESSION_SETTINGS: readonly string[] = Object.keys(SESSION);
