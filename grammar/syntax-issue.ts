@@ -59,8 +59,19 @@ const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
   ['nin', 'not in'],
   ['not_in', 'not in'],
 ]); // prettier-ignore
-const PATTERN_OPERATORS = new Set(['like', 'ilike', 'matches', 'match', 'regex', 'regexp', 'rlike', 'similar']);
-const OPERATOR_WORDS = ['contains', 'starts with', 'ends with', 'is null', 'is not null', 'not in', 'in', 'and', 'or'];
+const PATTERN_OPERATORS = new Set(['like', 'ilike', 'match', 'regex', 'regexp', 'rlike', 'similar']);
+const OPERATOR_WORDS = [
+  'contains',
+  'starts with',
+  'ends with',
+  'matches',
+  'is null',
+  'is not null',
+  'not in',
+  'in',
+  'and',
+  'or',
+];
 
 interface Source {
   readonly text: string;

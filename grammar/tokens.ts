@@ -25,6 +25,7 @@ const COMPARISONS = {
   contains: words('contains'),
   'starts with': words('starts', 'with'),
   'ends with': words('ends', 'with'),
+  matches: words('matches'),
 } as const;
 export type CompareOp = keyof typeof COMPARISONS;
 export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
@@ -171,7 +172,7 @@ export const TOKENS: readonly TokenType[] = [
 
 /** Reserved words, which can name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(
-  'and or not in contains starts ends with is null any all none as true false count changed changed_only ancestors by'.split(
+  'and or not in contains starts ends with matches is null any all none as true false count changed changed_only ancestors by'.split(
     ' ',
   ),
 );

@@ -4,18 +4,20 @@
  * it; none of them knows an operator by name.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
+import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
 import type { ConditionOperand } from './condition.ts';
+import { fold, foldedColumn } from './fold.ts';
 import type { ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
 /**
  * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers,
  * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`:
- * two strings.
+ * two strings; `search`: a field with `search: true`, and a string that is no field's.
  */
-type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text';
+type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search';
 
 /**
  * The two sides of a test as SQL. `render` prints a side, `successor` the least string above
@@ -27,6 +29,8 @@ interface SqlSides {
   readonly negated: boolean;
   render(operand: ConditionOperand): Sql;
   successor(operand: ConditionOperand): Sql | undefined;
+  /** The LIKE pattern for the texts that contain the folded operand. */
+  pattern(operand: ConditionOperand): Sql;
 }
 
 /**
@@ -49,6 +53,8 @@ export interface Operator {
   readonly sargable?: true;
   /** The right side is a prefix, whose successor bounds the range. */
   readonly prefix?: true;
+  /** The two sides are folded before they are compared. */
+  readonly folds?: true;
   /** `list op value` is `value overList list`. */
   readonly overList?: CompareOp;
   /** `not (a op b)` for present sides. Without one, the printers negate the test itself. */
@@ -58,8 +64,8 @@ export interface Operator {
   /** For present sides. */
   holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
   /**
-   * An expression over two JavaScript expressions whose values are present. `rank(a, b)` and the
-   * sides are all it may name.
+   * An expression over two JavaScript expressions whose values are present. `rank(a, b)`,
+   * `fold(a)` and the sides are all it may name. Where the operator folds, the right side is folded.
    */
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
@@ -248,6 +254,22 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     doc: 'the string ends with the other',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@request.auth.email ends with "@example.com"'],
+  },
+  matches: {
+    symbol: 'matches',
+    family: 'text',
+    sides: 'search',
+    folds: true,
+    holds: (left, right) => fold(textOf(left)).includes(fold(textOf(right))),
+    js: (left, right) => `fold(${left}).includes(${right})`,
+    sql: ({ left, right, negated, render, pattern }) => {
+      invariant(left.kind === 'column', 'matches looks in a field');
+      const copy = render({ ...left, column: foldedColumn(left.column) });
+      return sql`${copy} ${raw(negated ? 'NOT LIKE' : 'LIKE')} ${pattern(right)}`;
+    },
+    doc: 'a field with `search: true` contains the string, whatever the letter case and the accents; every string matches the empty string',
+    nullMeaning: COMPARISON_OF_ABSENT,
+    examples: ['@record.title matches "müller"', '@record.title matches @request.query.q'],
   },
 };
 

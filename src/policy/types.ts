@@ -52,6 +52,8 @@ export interface CatalogField {
   readonly column: string;
   readonly unique: boolean;
   readonly index: boolean;
+  /** A string that `matches` looks in: a folded copy is stored beside it. */
+  readonly search?: boolean;
   readonly enum?: readonly (string | number)[];
 }
 export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;

@@ -5,7 +5,7 @@ import { describeType } from '../policy/scalar-types.ts';
 import type { Scalar } from '../policy/values.ts';
 import { fieldOf } from './built-in.ts';
 import { type Constraints, FIELD_KINDS } from './fields/index.ts';
-import type { Path, Report } from './issue.ts';
+import type { Finding, Path, Report } from './issue.ts';
 import type { Default, Field } from './model.ts';
 import type { FieldShape } from './shape.ts';
 import { found } from './validate.ts';
@@ -26,9 +26,10 @@ export const INDEXABLE_LENGTH = 675;
 
 /** Without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
-  const { type, required = false, unique = false, index = false, was } = shape;
+  const { type, required = false, unique = false, index = false, search = false, was } = shape;
   const kind = FIELD_KINDS[type];
-  const given = { name: place.name, type: type, required, unique, index, was };
+  const given = { name: place.name, type: type, required, unique, index, was, ...(search && { search }) };
+  if (search && type !== 'string') place.report(searchOf(type, place));
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
@@ -37,6 +38,12 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
     kind.bounds === 'length' && (unique || index) && bounds.max === undefined && allowed.enum === undefined;
   return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed });
 }
+
+const searchOf = (type: string, { path }: FieldPlace): Finding => ({
+  code: 'search_of_type',
+  message: `\`search\` is for string fields, found ${type}`,
+  path: [...path, 'search'],
+});
 
 function checkIndexable(
   { unique, index, type, max }: Pick<Field, 'unique' | 'index' | 'type' | 'max'>,

@@ -64,6 +64,12 @@ const fieldObject = z.strictObject({
   required: key(flag, 'every record has a value', NO),
   unique: key(flag, 'no two records have the same value; any number of records may have none', NO),
   index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', NO),
+  search: key(
+    flag,
+    'string: `matches` finds it whatever the letter case and the accents; a folded copy is stored beside it, with a trigram ' +
+      'index where the database has `pg_trgm`',
+    NO,
+  ),
   default: key(
     scalar,
     'the value of a new record that gives none: a value of the type, `@now`, or `@request.auth.<name>`',

@@ -13,7 +13,7 @@ collections:
   nodes:
     fields:
       name: { type: string, required: true, max: 20, unique: true }
-      note: string
+      note: { type: string, search: true }
       size: int
       ratio: float
       open: { type: bool, required: true, default: true }

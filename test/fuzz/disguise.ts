@@ -254,6 +254,10 @@ interface Cutting {
   given(operand: Operand, other: Operand): ValueType | undefined;
 }
 
+/** A value has no copy that could be searched; a field of a record has. */
+const isParameter = (operand: Operand | undefined): boolean =>
+  operand?.kind === 'path' && operand.root === 'variable' && operand.steps.length === 0;
+
 /** The body of a condition made of a part of a policy, and the arguments that make it the same again. */
 class Extraction {
   readonly parameters: Parameter[] = [];
@@ -277,6 +281,7 @@ class Extraction {
       }
       case 'compare': {
         const left = this.#given(expr.left, expr, bound) ?? this.#operand(expr.left, bound);
+        if (expr.op === 'matches' && isParameter(left)) return undefined;
         const right = this.#given(expr.right, expr, bound) ?? this.#operand(expr.right, bound);
         return left && right && { ...expr, left, right };
       }

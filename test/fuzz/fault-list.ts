@@ -20,6 +20,7 @@ const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const HOISTING = 'src/policy/emit/hoisting.ts';
+const FOLD = 'src/policy/fold.ts';
 const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
@@ -369,6 +370,21 @@ export const FAULTS: readonly Fault[] = [
     /return wrap\(and\(\[isPresent\(key\), isWhole, test\]\)\)/,
     'return and([wrap(TRUE), test])',
   ),
+  fault(FOLD, 'matches: letter case counts', /\.toLowerCase\(\)/, ''),
+  fault(FOLD, 'matches: marks count', /\.replaceAll\(\/\\p\{M\}\/gu, ''\)/, ''),
+  fault(FOLD, 'matches: compatibility characters stay', /'NFKD'/, "'NFD'"),
+  fault(FOLD, 'matches: a final sigma is another letter', /\.replaceAll\('ς', 'σ'\)/, ''),
+  fault(FOLD, 'matches: % in a needle stands for anything', /\[\\\\%_\]/, '[\\\\_]'),
+  fault(FOLD, 'matches: _ in a needle stands for anything', /\[\\\\%_\]/, '[\\\\%]'),
+  fault(FOLD, 'matches: a backslash in a needle is lost', /\[\\\\%_\]/, '[%_]'),
+  fault(OPERATORS, 'matches: not matches is matches', /negated \? 'NOT LIKE' : 'LIKE'/, "'LIKE'"),
+  fault(
+    OPERATORS,
+    'matches: the field itself is looked in',
+    /column: foldedColumn\(left\.column\)/,
+    'column: left.column',
+  ),
+  fault(JAVASCRIPT, 'matches: the needle is not folded', /this\.#folded\(right\) : /, 'this.#operand(right) : '),
   fault(LOWER, 'ancestors beyond the last do not matter', /isCut && negated && \{ beyond: true \}/, '{}'),
   fault(
     LOWER,

@@ -22,8 +22,8 @@ import { ROLES, TYPES } from './world.ts';
 export const SPAN: Span = { start: 0, end: 0 };
 const name = (text: string) => ({ name: text, span: SPAN });
 
-/** A scalar's type, or `id:<collection>`. */
-export type Type = ScalarType | `id:${string}`;
+/** A scalar's type, `id:<collection>`, or `search`: a string that `matches` looks in. */
+export type Type = ScalarType | 'search' | `id:${string}`;
 interface Reach {
   readonly names: readonly string[];
   readonly nullable: boolean;
@@ -178,7 +178,9 @@ export class PolicyMaker {
     const walk = random.pick(toOne.filter(({ length }) => length < 3));
     const start = `${walk.join()},`;
     const isNear = ({ names }: Reach): boolean => names.length === walk.length + 1 && names.join().startsWith(start);
-    const near = [...values].flatMap(([type, reaches]) => reaches.filter(isNear).map(({ names }) => ({ type, names })));
+    const near = [...values].flatMap(([type, reaches]) =>
+      type === 'search' ? [] : reaches.filter(isNear).map(({ names }) => ({ type, names })),
+    );
     if (near.length === 0) return [];
     const chosen = Array.from({ length: random.pick([2, 2, 3]) }, () => random.pick(near));
     return chosen.map(({ type, names }) => this.#test(type, this.#path(root, variable, names)));
@@ -258,7 +260,8 @@ export class PolicyMaker {
     if (found.length === 0) return undefined;
     const toMany = random.pick(this.#ofTheWrite(root, found));
     const direct = this.#path(root, variable, toMany.names);
-    const chain = random.chance(0.3) ? this.#ancestors(bound) : undefined;
+    // A chain for each element of many is the dearest thing that a policy can ask for.
+    const chain = random.chance(bound.length === 0 ? 0.3 : 0.04) ? this.#ancestors(bound) : undefined;
     if (chain) return this.#over(chain.path, chain.collection, { depth, bound, leaves });
     if (random.chance(0.12)) {
       const right = this.#valueOf(`id:${toMany.collection}`, bound);
@@ -337,7 +340,14 @@ export class PolicyMaker {
     if (roll < 0.45) return this.#compare(random.pick(['=', '!=']), this.#equalTypes(), bound);
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
     if (roll < 0.8) return this.#membership(bound);
+    if (random.chance(0.3)) return this.#matches(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  #matches(bound: readonly Binding[]): Expr | undefined {
+    const left = this.#column('search', bound);
+    const right = this.#random.chance(0.5) ? this.#literal('string') : this.#request('string');
+    return left && right && { kind: 'compare', op: 'matches', opSpan: SPAN, left, right, span: SPAN };
   }
 
   /** Against few and many, on either side, and in a list; now and then of every element. */
@@ -513,7 +523,7 @@ export class PolicyMaker {
     if (known.length > 0 && this.#random.chance(0.35)) return this.#random.pick(known).path;
     const path = this.#newColumn(type, bound);
     const variable = path?.variable && bound.find((each) => each.variable === path.variable!.name);
-    if (path) this.#recent.push({ type, path, variable });
+    if (path) this.#recent.push({ type: type === 'search' ? 'string' : type, path, variable });
     return path;
   }
 
@@ -629,8 +639,11 @@ export class PolicyMaker {
     const visit = (at: string, names: readonly string[], absent: boolean) => {
       const { fields, relations } = this.#setting.catalog.collections.get(at)!;
       add(`id:${at}`, { names: [...names, 'id'], nullable: absent });
-      for (const { name, type, required } of fields.values())
-        add(type, { names: [...names, name], nullable: absent || !required });
+      for (const { name, type, required, search } of fields.values()) {
+        const reach = { names: [...names, name], nullable: absent || !required };
+        add(type, reach);
+        if (search) add('search', reach);
+      }
       for (const relation of relations.values()) {
         const step = [...names, relation.name];
         if (relation.kind === 'has_many' || relation.kind === 'many_to_many')

@@ -140,6 +140,8 @@ function universe(): string[] {
     pairs(op, ['string', 'string']);
     for (const a of columns('string')) both(`${a} ${op} literal:string`);
   }
+  for (const a of columns('string'))
+    for (const b of [...requests('string'), 'literal:string']) both(`${a} matches ${b}`);
   for (const quantifier of ['any', 'all', 'none']) {
     for (const relation of ['has_many', 'many_to_many']) {
       for (const scope of ['record', 'next', 'variable'])

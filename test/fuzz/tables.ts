@@ -1,7 +1,9 @@
 /** The tables of a world, with a row of bits for each row: `_bit` identifies the rows in a result. */
 import { heldColumn } from '../../src/policy/condition.ts';
+import { foldedColumn } from '../../src/policy/fold.ts';
 import type { Catalog, CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
 import type { Data } from '../oracle/database.ts';
+import { folded } from '../oracle/interpret.ts';
 
 export interface Database {
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
@@ -21,14 +23,29 @@ interface Column {
   readonly type: string;
   readonly declared: string;
   readonly key: string;
+  /** Of the folded copy of a search field. */
+  readonly isFolded?: true;
+}
+
+function cellOf(row: Row, { key, isFolded }: Pick<Column, 'key' | 'isFolded'>): unknown {
+  const value = row[key] ?? null;
+  return isFolded && typeof value === 'string' ? folded(value) : value;
 }
 
 function columnsOf({ fields, relations }: CatalogCollection, collate: string): readonly Column[] {
   const columns: Column[] = [{ column: 'id', type: 'uuid', declared: 'uuid PRIMARY KEY', key: 'id' }];
-  for (const { name, column, type, required } of fields.values()) {
+  for (const { name, column, type, required, search } of fields.values()) {
     const sqlType = COLUMN_TYPES[type];
     const declared = `${sqlType}${type === 'string' ? collate : ''}${required ? ' NOT NULL' : ''}`;
     columns.push({ column, type: sqlType, declared, key: name });
+    if (search)
+      columns.push({
+        column: foldedColumn(column),
+        type: 'text',
+        declared: `text${collate}`,
+        key: name,
+        isFolded: true,
+      });
   }
   for (const relation of relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
@@ -51,7 +68,7 @@ export async function createTables(
     await database.query(`CREATE TABLE ${quoted(collection.table)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
     const values: unknown[] = [];
     const tuples = rows.map((row: Row, i) => {
-      const cells = columns.map(({ key, type }) => `$${values.push(row[key] ?? null)}::${type}`);
+      const cells = columns.map((column) => `$${values.push(cellOf(row, column))}::${column.type}`);
       return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
     });
     await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
@@ -91,14 +108,14 @@ export async function createWrittenTable(database: Database, { name, collection,
   await database.query(`CREATE TABLE ${quoted(name)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
   const values: unknown[] = [];
   const tuples = rows.map((row, i) => {
-    const cells = columns.map(({ key, type }) => `$${values.push(row[key] ?? null)}::${type}`);
+    const cells = columns.map((column) => `$${values.push(cellOf(row, column))}::${column.type}`);
     return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
   });
   await database.query(`INSERT INTO ${quoted(name)} VALUES ${tuples.join(', ')}`, values);
   await database.query(`CREATE INDEX ON ${quoted(name)} (id)`);
 }
 
-function heldColumnsOf({ relations }: CatalogCollection): readonly Pick<Column, 'column' | 'type' | 'key'>[] {
+function heldColumnsOf({ relations }: CatalogCollection): readonly Omit<Column, 'declared'>[] {
   return [...relations.values()].flatMap((relation) => {
     if (relation.kind === 'has_one') return [{ column: heldColumn(relation), type: 'uuid', key: relation.name }];
     if (relation.kind === 'many_to_many') return [{ column: heldColumn(relation), type: 'uuid[]', key: relation.name }];

@@ -137,7 +137,8 @@ function randomCollection(name: string, random: Random): Mutable {
   const fields = new Map<string, CatalogField>();
   const add = (field: string, type: ScalarType, required: boolean) => {
     const column = random.chance(0.2) ? `c_${field}` : field;
-    fields.set(field, { name: field, type, required, column, unique: false, index: random.chance(0.3) });
+    const search = type === 'string' && random.chance(0.5);
+    fields.set(field, { name: field, type, required, column, unique: false, index: random.chance(0.3), search });
   };
   if (name === 'users') {
     add('email', 'string', true);

@@ -222,6 +222,8 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
       return textOf(left).startsWith(textOf(right));
     case 'ends with':
       return textOf(left).endsWith(textOf(right));
+    case 'matches':
+      return folded(textOf(left)).includes(folded(textOf(right)));
     case 'in':
     case 'not in':
       throw new TypeError(`${op} is about a list`);
@@ -231,6 +233,17 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
 function textOf(value: Value): string {
   if (typeof value !== 'string') throw new TypeError(`${JSON.stringify(value)} is no text`);
   return value;
+}
+
+/** Character by character: decomposed, without marks, in lower case; both small sigmas are one. */
+export function folded(text: string): string {
+  let result = '';
+  for (const character of text.normalize('NFKD')) {
+    if (/\p{M}/u.test(character)) continue;
+    const lower = character.toLowerCase();
+    result += lower === '\u03c2' ? '\u03c3' : lower;
+  }
+  return result;
 }
 
 /** Below, at or above zero. Texts by code point (datetimes and identifiers are texts of one form), numbers by value, false before true. */

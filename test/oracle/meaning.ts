@@ -201,7 +201,7 @@ class Reader {
       const [element, list] = this.#elementAndList(right, left, elements);
       return between(list, element);
     }
-    const isText = op === 'contains' || op === 'starts with' || op === 'ends with';
+    const isText = ['contains', 'starts with', 'ends with', 'matches'].includes(op);
     const type = isText ? 'string' : this.#pivot(left, right, elements);
     const [a, b] = [this.#read(left, type, elements), this.#read(right, type, elements)];
     if (!isComparable(a.type, b.type)) throw new Misfit(`${op} between different types`);

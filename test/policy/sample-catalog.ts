@@ -79,7 +79,7 @@ const COLLECTIONS: readonly CatalogCollection[] = [
   }),
   collection('documents', {
     fields: {
-      title: ['string', { required: true }],
+      title: ['string', { required: true, search: true }],
       status: ['string', { required: true, enum: ['draft', 'published'] }],
       score: ['int'],
       rating: ['float'],

@@ -140,7 +140,9 @@ function catalogOf(): Catalog {
 
 function fieldOf(name: string, type: string): CatalogField {
   const required = type.endsWith('!');
-  return { name, type: type.replace('!', '') as ScalarType, required, column: name, unique: false, index: false };
+  const search = type.startsWith('search ');
+  const scalar = type.replace('search ', '').replace('!', '') as ScalarType;
+  return { name, type: scalar, required, column: name, unique: false, index: false, search };
 }
 
 /** `belongs_to! users` is required; `has_many docs team` is found by `team`. */

@@ -35,6 +35,8 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
       return membershipTest(pair);
     case 'holder':
       return holding(pair);
+    case 'search':
+      return searching(pair);
   }
 }
 
@@ -286,6 +288,33 @@ function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Chec
   const found = type === undefined ? 'a value' : describeType(type);
   const message = `\`contains\` takes a list, a to-many relation or a string on its left, found ${found}`;
   return { code: 'type_mismatch', message, span };
+}
+
+// ---------------------------------------------------------------- matches
+
+function searching(pair: Pair): Checked | undefined {
+  const { left, right, at } = pair;
+  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  const field = left.kind === 'fixed' && left.operand.kind === 'column' ? left.operand.column : undefined;
+  if (field?.kind !== 'field' || field.field.search !== true) return refuse(pair, searchExpected(pair, field));
+  if (right.kind === 'fixed' && right.operand.kind === 'column') return refuse(pair, needleExpected(pair));
+  return finish(pair, left.kind === 'fixed' ? left.operand : undefined, settleText(right, at));
+}
+
+function searchExpected({ expr, left }: Pair, column: ColumnOperand['column'] | undefined): CheckIssue {
+  const given = { code: 'search_expected', span: left.span };
+  if (column?.kind !== 'field' || column.field.type !== 'string') {
+    const message = `\`${expr.op}\` looks in a string field of a record, one with \`search: true\``;
+    return { ...given, message };
+  }
+  const { name } = column.field;
+  const message = `\`${name}\` keeps nothing to search in; give the field \`search: true\`, or use \`contains\``;
+  return { ...given, message, suggestion: HOLDS, fix: { span: expr.opSpan, replacement: HOLDS } };
+}
+
+function needleExpected({ expr, right }: Pair): CheckIssue {
+  const message = `\`${expr.op}\` looks for a literal or a value of the request, not for another field`;
+  return { code: 'needle_expected', message, span: right.span };
 }
 
 function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {

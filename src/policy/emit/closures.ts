@@ -113,8 +113,8 @@ function testClosure(test: Test): Closure {
       right.kind === 'slot' ? slotTest({ op, left }, right.slot) : literalTest({ op, left }, literalOf(right.value));
     if (fused !== undefined) return fused;
   }
-  const b = operandReader(right);
   const { holds } = OPERATORS[op];
+  const b = operandReader(right);
   return (frame) => {
     const x = a(frame);
     const y = b(frame);

@@ -3,6 +3,7 @@
  * INVARIANT: names in the code come from the schema and are quoted; values, of the policy and of
  * the request, come from arrays.
  */
+import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -12,6 +13,7 @@ import {
   type Source,
   type Test,
 } from '../condition.ts';
+import { fold } from '../fold.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
 import { own } from '../types.ts';
 import type { Scalar } from '../values.ts';
@@ -28,19 +30,22 @@ export function javascript(cond: Condition): Predicate {
 
 function compileCode(cond: Condition): Predicate {
   const { code, constants } = writeCode(cond);
-  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'goesOn', code) as (
+  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'goesOn', 'fold', code) as (
     ...given: unknown[]
   ) => Predicate;
-  return make(constants, own, rank, oneOf, manyOf, goesOn);
+  return make(constants, own, rank, oneOf, manyOf, goesOn, fold);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */
 export function writeCode(cond: Condition): { readonly code: string; readonly constants: readonly unknown[] } {
   const writer = new CodeWriter();
   const expression = writer.write(cond);
-  const { constants, walked, slots } = writer;
+  const { constants, walked, slots, folded } = writer;
   const names = constants.map((_, i) => `const c${i} = constants[${i}];`).join(' ');
-  const values = [...slots].map((slot) => `const v${slot} = values[${slot}];`).join(' ');
+  const values = [
+    ...[...slots].map((slot) => `const v${slot} = values[${slot}];`),
+    ...[...folded].map((slot) => `const f${slot} = fold(values[${slot}]);`),
+  ].join(' ');
   const rows = walked.length > 0 ? `let ${walked.join(', ')}; ` : '';
   const given = writer.speaksOfNext ? 'r0, related, r1' : 'r0, related';
   const decision = `(${given}) => { ${rows}return ${expression}; }`;
@@ -53,6 +58,8 @@ class CodeWriter {
   /** Variables of to-one rows. */
   readonly walked: string[] = [];
   readonly slots = new Set<number>();
+  /** Slots whose folded values are needed. */
+  readonly folded = new Set<number>();
   speaksOfNext = false;
 
   write(cond: Condition): string {
@@ -114,6 +121,14 @@ class CodeWriter {
     }
   }
 
+  /** Once for a request, not for each record. */
+  #folded(operand: ConditionOperand): string {
+    if (operand.kind === 'literal') return this.#constant(fold(operand.value as string));
+    invariant(operand.kind === 'slot', 'what is looked for is not of a record');
+    this.folded.add(operand.slot);
+    return `f${operand.slot}`;
+  }
+
   #oneOfFew(left: ConditionOperand, elements: readonly Scalar[]): string {
     const side = this.#operand(left);
     return `(${elements.map((element) => `${side} === ${this.#constant(element)}`).join(' || ')})`;
@@ -131,7 +146,7 @@ class CodeWriter {
     ) {
       if (right.value.length <= FEW) return this.#oneOfFew(left, right.value);
     }
-    const [a, b] = [this.#operand(left), this.#operand(right)];
+    const [a, b] = [this.#operand(left), operator.folds ? this.#folded(right) : this.#operand(right)];
     const holds = operator.js(a, b, left.type);
     // A present value equals no absent one, so `===` needs no guard beside it.
     const equality = operator.family === 'equality' && isMember(operator);

@@ -20,6 +20,7 @@ import {
   type Test,
   type Value,
 } from '../condition.ts';
+import { likePattern } from '../fold.ts';
 import { OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
@@ -331,6 +332,7 @@ class Printer {
         return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
       },
       successor: successorPlace,
+      pattern: patternPlace,
     });
   }
 
@@ -354,6 +356,13 @@ function placeholder(value: Value, list: boolean): Sql {
   const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
   return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+}
+
+function patternPlace(operand: ConditionOperand): Sql {
+  invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
+  if (operand.kind === 'literal') return typedLiteral('text', likePattern(operand.value as string));
+  const { slot } = operand;
+  return sql`${param('text', new Hole((values) => likePattern(values[slot] as string)))}`;
 }
 
 function successorPlace(operand: ConditionOperand): Sql | undefined {

@@ -72,6 +72,7 @@ SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
    AND c.relkind IN ('r', 'p')
    AND a.attnum > 0
    AND NOT a.attisdropped
+   AND a.attname NOT LIKE '%~folded'
  ORDER BY c.relname, a.attnum`);
 
 const CONSTRAINT_ROWS = raw(`

@@ -2,11 +2,14 @@
  * The statements that change the actual tables into the wanted ones, in order. Some lose data or
  * may fail on it.
  */
+
+import { isFoldedCopy } from '../../policy/fold.ts';
 import { ident, raw } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualColumn, ActualConstraint, ActualTable } from './catalog.ts';
 import { addForeignKey, addUnique, columnTypeOf, createIndex, createTable } from './ddl.ts';
 import type { LosableValues } from './loss.ts';
+import { ADD_TRIGRAMS, createTrigramIndex, type Filling, findTrigrams, type Trigrams } from './search-columns.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 export interface Step {
@@ -19,6 +22,8 @@ export interface Step {
   readonly isExtra?: boolean;
   /** What it drops or converts; not given where rows that exist stand against it. */
   readonly values?: LosableValues;
+  /** Follows the statement. */
+  readonly filling?: Filling;
 }
 interface PlanInput {
   readonly db: Queryable;
@@ -34,21 +39,45 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
   const { db, wanted, actual, owned, keepsExtra = false } = input;
   const steps: Step[] = [];
   const after: Step[] = [];
+  const search = new SearchIndexes(await findTrigrams(db));
   for (const table of wanted.values()) {
     const existing = actual.get(table.name);
     if (!existing) {
       steps.push(...createTable(table).map((sql) => ({ sql })));
       after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
       after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
+      search.add(table.name, table.searched);
       continue;
     }
     const diff = new TableDiff(db, table, existing);
     steps.push(...(await diff.steps()));
     if (keepsExtra) steps.push(...diff.relaxations());
     after.push(...(await diff.stepsAfter()));
+    search.add(table.name, diff.unsearched);
   }
-  const all = [...steps, ...dropTables(owned, wanted, actual), ...after];
+  const all = [...steps, ...dropTables(owned, wanted, actual), ...after, ...search.steps];
   return keepsExtra ? all.filter(({ isExtra }) => isExtra !== true) : all;
+}
+
+/** Those that are missing, where the database can have them. */
+class SearchIndexes {
+  readonly #trigrams: Trigrams;
+  readonly #statements: string[] = [];
+
+  constructor(trigrams: Trigrams) {
+    this.#trigrams = trigrams;
+  }
+
+  add(table: string, columns: readonly string[]): void {
+    if (this.#trigrams === 'none') return;
+    const schema = this.#trigrams === 'addable' ? undefined : this.#trigrams.schema;
+    this.#statements.push(...columns.map((column) => createTrigramIndex(table, column, schema)));
+  }
+
+  get steps(): readonly Step[] {
+    const isAdded = this.#trigrams === 'addable' && this.#statements.length > 0;
+    return [...(isAdded ? [ADD_TRIGRAMS] : []), ...this.#statements].map((sql) => ({ sql }));
+  }
 }
 
 function dropTables(owned: readonly string[], wanted: PlanInput['wanted'], actual: PlanInput['actual']): Step[] {
@@ -107,20 +136,31 @@ class TableDiff {
     return steps;
   }
 
+  /** The columns that lack their trigram index. */
+  get unsearched(): readonly string[] {
+    return this.#table.searched.filter((column) => this.#indexNamed([column]) === undefined);
+  }
+
   #dropColumns(): Step[] {
     const kept = new Set(this.#table.columns.map(({ name }) => this.#renamed.get(name) ?? name));
-    return [...this.#actual.columns]
-      .filter(([name]) => !kept.has(name))
-      .map(([name, { type }]) => {
-        const hint = this.#hintOfRename(name, type);
-        return {
-          sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
-          destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost${hint}`,
-          values: { table: this.#table.name, column: name },
-          // Kept beside its new name, it could not become that any more.
-          isExtra: hint === '',
-        };
-      });
+    const gone = [...this.#actual.columns].filter(([name]) => !kept.has(name));
+    return gone.map(([name, { type }]) => (isFoldedCopy(name) ? this.#dropCopy(name) : this.#dropColumn(name, type)));
+  }
+
+  /** Nothing is lost, and a copy that is no longer written would go stale. */
+  #dropCopy(name: string): Step {
+    return { sql: `${this.#alter} DROP COLUMN ${quotedName(name)}` };
+  }
+
+  #dropColumn(name: string, type: string): Step {
+    const hint = this.#hintOfRename(name, type);
+    return {
+      sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
+      destructive: `the schema no longer has "${this.#table.name}"."${name}"; its values would be lost${hint}`,
+      values: { table: this.#table.name, column: name },
+      // Kept beside its new name, it could not become that any more.
+      isExtra: hint === '',
+    };
   }
 
   /** Steps after which rows can be inserted that do not know the columns which the schema does not have. */
@@ -134,7 +174,8 @@ class TableDiff {
   /** A column of the type that comes as another goes may be the same one under a new name. */
   #hintOfRename(gone: string, type: string): string {
     const come = this.#table.columns.find(
-      (column) => column.type === type && !this.#actual.columns.has(column.name) && !this.#renamed.has(column.name),
+      ({ name, type: wanted, copies }) =>
+        wanted === type && copies === undefined && !this.#actual.columns.has(name) && !this.#renamed.has(name),
     );
     if (come === undefined) return '';
     // The column of a relation is named after it.
@@ -145,6 +186,8 @@ class TableDiff {
   async #addColumn(column: Column): Promise<Step[]> {
     const value = column.standing ?? column.fill;
     const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${columnTypeOf(column)}`;
+    const { name, copies } = column;
+    if (copies !== undefined) return [{ sql: add, filling: { table: this.#table.name, column: copies, copy: name } }];
     if (!column.required) return [{ sql: add }];
     if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
     const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
@@ -246,7 +289,8 @@ class TableDiff {
   }
 
   #renameIndexes(): Step[] {
-    return this.#table.indexes.flatMap((columns) => {
+    const searched = this.#table.searched.map((column) => [column]);
+    return [...this.#table.indexes, ...searched].flatMap((columns) => {
       const name = this.#indexNamed(columns);
       const to = nameOf(this.#table.name, columns, 'idx');
       return name === undefined || name === to

@@ -11,6 +11,7 @@ import { readCatalog } from './catalog.ts';
 import { planSteps, type Step } from './diff.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { extraOf } from './readiness.ts';
+import { fillCopies } from './search-columns.ts';
 import { tablesOf } from './tables.ts';
 
 export interface Migration {
@@ -129,7 +130,7 @@ async function migrate(tx: Transaction, schema: Schema, run: MigrateRun): Promis
   const migration = migrationOf(steps, missing);
   const refused = await refusedOf(tx, steps, run);
   if (refused.length > 0) throw new MigrationRefused({ ...migration, destructive: refused });
-  for (const step of steps) await tx.run(raw(step.sql));
+  for (const step of steps) await take(tx, step);
   // Only those: a role without rights on the schema can serve a database that is current.
   for (const statement of missing) await tx.run(statement);
   await writeFingerprint(tx, schema, run);
@@ -178,6 +179,11 @@ async function refusedOf(
 
 const riskOf = ({ sql: statement, isImpossible }: Step, why: string): RiskyStatement =>
   isImpossible === true ? { sql: statement, why, isImpossible } : { sql: statement, why };
+
+async function take(tx: Transaction, { sql: statement, filling }: Step): Promise<void> {
+  await tx.run(raw(statement));
+  if (filling !== undefined) await fillCopies(tx, filling);
+}
 
 const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;
 

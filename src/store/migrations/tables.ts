@@ -3,6 +3,7 @@
  * reported for its field.
  */
 import { createHash } from 'node:crypto';
+import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf } from '../../schema/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../../schema/model.ts';
@@ -17,6 +18,8 @@ export interface Column {
   /** A default of the table itself, for columns that the program may leave out. */
   readonly standing?: string;
   readonly was?: string;
+  /** Holds the folded copies of this column. */
+  readonly copies?: string;
 }
 export interface ForeignKey {
   readonly column: string;
@@ -31,6 +34,8 @@ export interface Table {
   readonly foreignKeys: readonly ForeignKey[];
   /** Columns of each index. */
   readonly indexes: readonly (readonly string[])[];
+  /** Columns that a trigram index serves, where the database can have one. */
+  readonly searched: readonly string[];
 }
 
 /** Counts the changes of a record. No field can have this name: those begin with a letter. */
@@ -60,7 +65,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     columns: [
       { name: 'id', type: 'uuid', required: true },
       ...systemColumns(collection),
-      ...fields.map(columnOf),
+      ...fields.flatMap((field) => (field.search ? [columnOf(field), copyColumnOf(field)] : [columnOf(field)])),
       ...references.map(referenceColumnOf),
       // With a default, which PostgreSQL does not write into the rows that exist: adding it to a
       // large table takes no time.
@@ -77,6 +82,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
       onDelete: ON_DELETE[relation.onDelete],
     })),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
+    searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
   };
 }
 
@@ -107,6 +113,11 @@ function columnOf(field: Field): Column {
     standing: isTime ? 'now()' : standingOf(field),
     was: field.was,
   };
+}
+
+function copyColumnOf({ column, was }: Field): Column {
+  const former = was && foldedColumn(was);
+  return { name: foldedColumn(column), type: 'text', required: false, copies: column, was: former };
 }
 
 function referenceColumnOf(relation: BelongsTo): Column {
@@ -148,6 +159,7 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
       { column: targetColumn, table: target, onDelete: 'CASCADE' },
     ],
     indexes: [[targetColumn, sourceColumn]],
+    searched: [],
   };
 }
 

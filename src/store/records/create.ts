@@ -12,6 +12,7 @@ import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { toRefusal, unreadableReferences } from './constraint-errors.ts';
 import type { Data } from './data.ts';
+import { withFoldedCopies } from './folded-copies.ts';
 import { firstPartnerOf, writePartners } from './has-one.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
 import { firstMembersOf, writeMembers } from './links.ts';
@@ -163,7 +164,8 @@ interface RowInsertion {
 }
 
 /** The cells of the new row: the version, then the record. */
-export async function insert(store: Store, { write, collection, values }: RowInsertion): Promise<Cells> {
+export async function insert(store: Store, { write, collection, values: given }: RowInsertion): Promise<Cells> {
+  const values = withFoldedCopies(collection, given);
   const columns = join(
     values.map(({ column }) => ident(column)),
     ', ',

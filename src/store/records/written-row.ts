@@ -4,12 +4,14 @@
  * be evidence for itself.
  */
 import { heldColumn } from '../../policy/condition.ts';
+import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import type { Store } from './access-context.ts';
+import { withFoldedCopies } from './folded-copies.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
 import { tableOf } from './record-shape.ts';
 import { nextVersion, touchedAt } from './touched.ts';
@@ -49,7 +51,7 @@ export interface Insertion {
 
 /** Inserts the record and returns a row if the condition holds. */
 export function insertWhere({ collection, writing, condition, returning }: Insertion): Sql {
-  const names = writing.values.map(({ column }) => column);
+  const names = withFoldedCopies(collection, writing.values).map(({ column }) => column);
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
@@ -98,7 +100,8 @@ export interface RowUpdate {
  */
 export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
   const { collection } = store.shape(update.collection);
-  const columns = [...update.writing.values.map(({ column }) => column), UPDATED_AT];
+  const written = withFoldedCopies(collection, update.writing.values);
+  const columns = [...written.map(({ column }) => column), UPDATED_AT];
   const assignments = columns.map((column) => sql`${ident(column)} = ${ident(WRITTEN, column)}`);
   const version = nextVersion(ident('w', VERSION_COLUMN));
   const stored = ident(STORED);
@@ -162,11 +165,14 @@ function changedRow(store: Store, collection: Collection, { writing, now }: Omit
 }
 
 function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): Sql {
-  const values = new Map(writing.values.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
+  const all = withFoldedCopies(collection, writing.values);
+  const values = new Map(all.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
   const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
   const cells = [named('id', cell('id', 'uuid'))];
-  for (const { column, type } of collection.fields.values())
+  for (const { column, type, search } of collection.fields.values()) {
     cells.push(named(column, cell(column, FIELD_KINDS[type].sqlType)));
+    if (search) cells.push(named(foldedColumn(column), cell(foldedColumn(column), 'text')));
+  }
   for (const relation of collection.relations.values()) {
     if (relation.kind === 'belongs_to') cells.push(named(relation.column, cell(relation.column, 'uuid')));
     if (relation.kind === 'has_one') cells.push(named(heldColumn(relation), partnerOf(relation, writing, otherwise)));

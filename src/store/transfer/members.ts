@@ -1,5 +1,6 @@
 /** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
 
+import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, ManyToMany } from '../../schema/model.ts';
@@ -15,6 +16,8 @@ export interface StoredMember {
   readonly required: boolean;
   readonly default?: Default;
   readonly isUnique: boolean;
+  /** The column of the folded copy that a search field keeps. */
+  readonly copy?: string;
   /** The collection that it points to. */
   readonly references?: string;
   /** A value of a JSON document other than null. */
@@ -39,6 +42,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
       required: field.required,
       default: field.default,
       isUnique: field.unique,
+      ...(field.search && { copy: foldedColumn(field.column) }),
       read: (value) => kind.fromJson(value, field),
       fromText: (text) => (field.type === 'string' ? text : kind.fromQuery(text)),
     };

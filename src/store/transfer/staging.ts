@@ -2,6 +2,7 @@
  * The records of an import in temporary tables of its transaction: checked there as a whole, and
  * then written by a few statements.
  */
+import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
@@ -26,6 +27,8 @@ interface StagingPlan {
   readonly upsert?: Upsert | undefined;
 }
 
+const foldedOf = (value: Scalar | null | undefined): string | null => (typeof value === 'string' ? fold(value) : null);
+
 export class Staging {
   readonly #tx: Transaction;
   readonly #schema: Schema;
@@ -41,11 +44,17 @@ export class Staging {
     this.#upsert = upsert;
   }
 
+  /** The folded copies of search fields. */
+  get #copies(): readonly { readonly name: string; readonly copy: string }[] {
+    return this.#members.flatMap(({ name, copy }) => (copy === undefined ? [] : [{ name, copy }]));
+  }
+
   /** No field begins with an underscore, so the first columns are no member's. */
   async open(): Promise<void> {
-    const columns = this.#members.map(({ column, columnType }) => {
+    const members = this.#members.map(({ column, columnType }) => {
       return sql`${ident(column)} ${raw(columnType === 'text' ? 'text COLLATE "C"' : columnType)}`;
     });
+    const columns = [...members, ...this.#copies.map(({ copy }) => sql`${ident(copy)} text`)];
     await this.#tx.run(sql`
       CREATE TEMPORARY TABLE ${STAGE} (
         _line int8 NOT NULL, _given text NOT NULL, _roles text, _is_stored bool NOT NULL DEFAULT false,
@@ -65,6 +74,9 @@ export class Staging {
       ...this.#members.map(
         ({ name, column, arrayType }) =>
           [ident(column), arrayType, records.map(({ values }) => values.get(name) ?? null)] as const,
+      ),
+      ...this.#copies.map(
+        ({ name, copy }) => [ident(copy), 'text[]', records.map(({ values }) => foldedOf(values.get(name)))] as const,
       ),
     ];
     await this.#tx.run(sql`
@@ -260,7 +272,8 @@ export class Staging {
   /** → how many records were created and updated. Call it when `check` found nothing. */
   async write(now: string): Promise<{ readonly created: number; readonly updated: number }> {
     const table = tableOf(this.#collection);
-    const columns = this.#members.map(({ column }) => ident(column));
+    const copies = this.#copies.map(({ copy }) => ident(copy));
+    const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
     const created = await this.#tx.run(sql`
@@ -283,10 +296,14 @@ export class Staging {
         const otherwise = name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${ident(column)}`;
         return sql`${ident(column)} = CASE WHEN ${isGiven(name)} THEN s.${ident(column)} ELSE ${otherwise} END`;
       });
+    const copies = this.#copies.map(({ name, copy }) => {
+      const column = ident(copy);
+      return sql`${column} = CASE WHEN ${isGiven(name)} THEN s.${column} ELSE t.${column} END`;
+    });
     const version = sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`;
     return this.#tx.run(sql`
       UPDATE ${table} AS t
-         SET ${comma([...set, version])}
+         SET ${comma([...set, ...copies, version])}
         FROM ${STAGE} AS s
        WHERE s._is_stored AND t.id = s.id`);
   }

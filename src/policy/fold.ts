@@ -1,0 +1,16 @@
+/** The folding of `matches`: by this one function in the predicate, in what a search field keeps beside it, and in every needle. */
+
+/** Without marks, in lower case. Idempotent: what is folded folds to itself. */
+export const fold = (text: string): string =>
+  text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().replaceAll('ς', 'σ');
+
+/**
+ * The column that keeps the folded copy of a search field.
+ * INVARIANT: no field's column has such a name, because names have no tilde.
+ */
+export const foldedColumn = (column: string): string => `${column}~folded`;
+
+export const isFoldedCopy = (column: string): boolean => column.endsWith('~folded');
+
+/** A LIKE pattern for the texts that contain the folded needle. */
+export const likePattern = (needle: string): string => `%${fold(needle).replaceAll(/[\\%_]/g, '\\$&')}%`;
