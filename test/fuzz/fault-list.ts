@@ -410,6 +410,7 @@ export const FAULTS: readonly Fault[] = [
     /rows\.push\(row\);\s*met\.add/,
     'if (id !== first) rows.push(row);\n    met.add',
   ),
+  fault(WHERE, 'ancestors: what is beyond is looked for below', / && !cond\.beyond/, ''),
   fault(WHERE, 'ancestors: one more counts below', /"place" < \$\{LAST\}/, '"place" <= ${LAST}'),
   fault(WHERE, 'ancestors: one fewer counts below', /"place" < \$\{LAST\}/, '"place" < ${LAST} - 1'),
   fault(

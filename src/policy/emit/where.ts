@@ -113,8 +113,11 @@ class Printer {
 
   #exists(cond: Exists, underOr: boolean): Sql {
     const { relation } = cond;
-    if (relation.kind === 'ancestors')
-      return isHoistable(cond) && !this.#isOfRequest(cond) ? this.#below(cond, relation) : this.#above(cond, relation);
+    if (relation.kind === 'ancestors') {
+      // From below, no record is found by a chain that goes on beyond the last that counts.
+      const isBelow = isHoistable(cond) && !cond.beyond && !this.#isOfRequest(cond);
+      return isBelow ? this.#below(cond, relation) : this.#above(cond, relation);
+    }
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#keyList(cond, keyList);
     if (!underOr) return this.#semiJoin(cond);
