@@ -15,6 +15,20 @@ test.each(['multi-tenant', 'helpdesk', 'sharing'])('the schema of %s is checked 
   expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
 });
 
+const BOOK = readFileSync(join(import.meta.dirname, '../../docs/recipes/policies.md'), 'utf8');
+const chapters = [...BOOK.matchAll(/## (.+)\n\n```yaml bylaw\n([\s\S]*?)```/g)].map(([, name, schema]) => [
+  name,
+  schema,
+]);
+
+test.each(chapters)('the book of policies: %s is a schema without errors', (_, schema) => {
+  const { issues } = parseSchema(schema!, 'bylaw.yaml');
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+});
+test('the book of policies has a schema in every chapter', () => {
+  expect(chapters.length).toBe(11);
+});
+
 /** → the id. */
 async function create(client: Client, collection: string, data: object): Promise<string> {
   const { status, body, text } = await client.post(`/api/${collection}`, { data });
