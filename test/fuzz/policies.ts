@@ -399,12 +399,12 @@ export class PolicyMaker {
     const ops = isUnordered ? equal : random.pick([equal, ordered, [...equal, ...ordered]]);
     const literal = this.#literal(type);
     return Array.from({ length: random.pick([2, 2, 3, 4]) }, (): Expr => {
-      if (left.kind === 'path' && random.chance(0.15))
+      if (left.kind === 'path' && random.chance(0.25))
         return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
       const op = random.pick(ops);
       const isList = op === 'in' || op === 'not in';
       const again: Operand = isList ? { kind: 'list', items: [literal as List['items'][number]], span: SPAN } : literal;
-      const right = random.chance(0.4) ? again : isList ? this.#listOf(type) : this.#literal(type);
+      const right = random.chance(0.5) ? again : isList ? this.#listOf(type) : this.#literal(type);
       return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
     });
   }
@@ -503,7 +503,7 @@ export class PolicyMaker {
   #toManyRoot(
     bound: readonly Binding[],
   ): readonly ['record' | 'next' | 'variable' | 'auth', string, string | undefined] {
-    return this.#random.chance(0.15) ? ['auth', 'users', undefined] : this.#root(bound);
+    return this.#random.chance(0.2) ? ['auth', 'users', undefined] : this.#root(bound);
   }
 
   #path(root: Path['root'], variable: string | undefined, names: readonly string[]): Path {
