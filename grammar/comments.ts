@@ -22,7 +22,7 @@ export function withComments(written: string, canonical: string): string | undef
 const holdsComment = ({ tokenType, image }: IToken): boolean => tokenType !== Text && image.includes('/*');
 
 const areAlike = (a: readonly IToken[], b: readonly IToken[]): boolean =>
-  a.length === b.length && a.every(({ tokenType }, i) => tokenType === b[i]!.tokenType);
+  a.length === b.length && a.every(({ tokenType }, i) => tokenType === b[i]?.tokenType);
 
 function inserted(text: string, comment: string, at: number): string {
   const [before, after] = [text.slice(0, at), text.slice(at)];

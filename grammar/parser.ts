@@ -30,7 +30,10 @@ type Tail =
 const spanning = (from: Span, to: Span): Span => ({ start: from.start, end: to.end });
 
 function joined(kind: 'and' | 'or', items: readonly Expr[]): Expr {
-  return items.length === 1 ? items[0]! : { kind, items, span: spanning(items[0]!.span, items.at(-1)!.span) };
+  const [first, ...others] = items;
+  if (first === undefined) throw new RangeError(`\`${kind}\` of nothing`);
+  const last = others.at(-1);
+  return last === undefined ? first : { kind, items, span: spanning(first.span, last.span) };
 }
 
 function compared(left: Operand, tail: Tail | undefined): Expr {

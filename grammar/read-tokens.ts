@@ -94,9 +94,10 @@ export function readPath(token: IToken, report: TokenReport): Path {
   const names = namesInPath(token.image, token.startOffset);
   const span = spanOf(token);
   if (report.dialect === 'filter') return readFilterPath(names, span, report);
-  const root = ROOTS.get(names[0]!.name);
+  const [first = '', second = ''] = names.map(({ name }) => name);
+  const root = ROOTS.get(first);
   if (root !== undefined) return finishPath({ kind: 'path', root, steps: names.slice(1), span }, report);
-  const source = names[0]!.name === '@request' && names.length > 1 ? SOURCES.get(names[1]!.name) : undefined;
+  const source = first === '@request' ? SOURCES.get(second) : undefined;
   if (source !== undefined) return finishPath({ kind: 'path', root: source, steps: names.slice(2), span }, report);
   unknownRoot(names, report);
   return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
@@ -104,7 +105,8 @@ export function readPath(token: IToken, report: TokenReport): Path {
 
 /** `@me` is the only root that a filter has. */
 function readFilterPath(names: readonly Name[], span: Span, report: TokenReport): Path {
-  if (names.length === 1 && names[0]!.name === ME)
+  const [first, ...others] = names;
+  if (first?.name === ME && others.length === 0)
     return { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span };
   fault(report, filterFault(names, span));
   return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
@@ -348,7 +350,7 @@ export function readNow(token: IToken, shift: Shift | undefined, report: TokenRe
 }
 
 function readDuration(token: IToken, report: TokenReport): { readonly amount: number; readonly unit: Unit } {
-  const digits = /^[0-9]*/.exec(token.image)![0];
+  const digits = /^[0-9]*/.exec(token.image)?.[0] ?? '';
   const word = token.image.slice(digits.length);
   if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };
   const unit = UNIT_WORDS.get(word);

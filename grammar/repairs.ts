@@ -58,7 +58,8 @@ const isJoint = ({ tokenType }: IToken): boolean => tokenType === And || tokenTy
 function startOfClause(tokens: readonly IToken[], at: number): number {
   let closed = 0;
   for (let i = at; i > 0; i--) {
-    const before = tokens[i - 1]!;
+    const before = tokens[i - 1];
+    if (before === undefined) continue;
     if (before.tokenType === Close) closed++;
     else if (before.tokenType === Open && closed-- === 0) return i;
     else if (closed === 0 && (isJoint(before) || endsHead(tokens, i - 1))) return i;
@@ -72,8 +73,8 @@ const endsHead = (tokens: readonly IToken[], i: number): boolean =>
 
 function endOfClause(tokens: readonly IToken[], at: number): number {
   let open = 0;
-  for (let i = at; i < tokens.length; i++) {
-    const token = tokens[i]!;
+  for (const [i, token] of tokens.entries()) {
+    if (i < at) continue;
     if (token.tokenType === Open) open++;
     else if (token.tokenType === Close && open-- === 0) return i;
     else if (open === 0 && isJoint(token)) return i;

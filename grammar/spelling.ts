@@ -70,7 +70,7 @@ export function checkWrong(tokens: readonly IToken[], report: TokenReport): void
     } else if (token.tokenType === OpenComment) {
       fault(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
     } else {
-      const quote = token.image[0]!;
+      const quote = token.image.charAt(0);
       fault(report, { code: 'text_unclosed', message: `a string without an end; expected another \`${quote}\``, span });
     }
   }

@@ -1,18 +1,20 @@
 /** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
+import { ancestorsHead, callHead, unknownFunction } from './call-issue.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 import {
   describe,
-  endOfText,
   foundSpan,
   type Given,
   inList,
   lastOpen,
   opens,
+  tokenAt,
   type UnexpectedToken,
+  unclosed,
   withFix,
 } from './unexpected-token.ts';
 
@@ -128,11 +130,6 @@ function tooManyCloses(found: UnexpectedToken): Given {
   );
 }
 
-function unclosed(found: UnexpectedToken, open: IToken): Given {
-  const fix = { span: endOfText(found), replacement: ')' };
-  return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: t.spanOf(open) }, fix);
-}
-
 /** `any(<path> as <name>, …)`: the parts before the condition. */
 function quantifierHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
@@ -162,7 +159,7 @@ function badList(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at];
   const span = foundSpan(found);
-  const before = tokens[at - 1]!;
+  const before = tokenAt(tokens, at - 1);
   if (token === undefined) {
     const fix = { span, replacement: ']' };
     return withFix({ code: 'list_unclosed', message: 'unclosed list; expected `]`', span }, fix);
@@ -189,7 +186,8 @@ function badList(found: UnexpectedToken): Given {
 
 function badDuration(found: UnexpectedToken): Given {
   const { tokens, at } = found;
-  const [before, token, next] = [tokens[at - 1]!, tokens[at], tokens[at + 1]];
+  const before = tokenAt(tokens, at - 1);
+  const [token, next] = [tokens[at], tokens[at + 1]];
   const code = 'duration_malformed';
   if (before.tokenType === t.Now && token?.tokenType !== t.Numeral) return afterOperand(found);
   const message = `found ${describe(token)}, expected a duration with its unit, such as \`24h\` or \`7d\``;
@@ -203,12 +201,12 @@ function badDuration(found: UnexpectedToken): Given {
 function afterCondition(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const token = tokens[at];
-  const before = tokens[at - 1]!;
+  const before = tokenAt(tokens, at - 1);
   if (token === undefined) return unclosed(found, lastOpen(found) ?? before);
   const span = t.spanOf(token);
   if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
     const group = found.tokens.findIndex(({ startOffset }) => startOffset === groupBefore(found).start);
-    if (found.tokens[group - 1]?.tokenType === t.CallName) return call(found, group - 1);
+    if (found.tokens[group - 1]?.tokenType === t.CallName) return unknownFunction(found, group - 1);
     return {
       code: 'operand_in_parentheses',
       message: 'parentheses hold conditions, not values',
@@ -220,9 +218,9 @@ function afterCondition(found: UnexpectedToken): Given {
 }
 
 function groupBefore({ tokens, at }: UnexpectedToken) {
-  const end = t.spanOf(tokens[at - 1]!).end;
-  const open = lastOpen({ tokens, text: '', at: at - 1 });
-  return { start: open?.startOffset ?? tokens[at - 1]!.startOffset, end };
+  const close = tokenAt(tokens, at - 1);
+  const open = lastOpen({ tokens, text: '', at: at - 1 }) ?? close;
+  return { start: open.startOffset, end: t.spanOf(close).end };
 }
 
 function afterOperand(found: UnexpectedToken): Given {
@@ -236,8 +234,8 @@ function afterOperand(found: UnexpectedToken): Given {
     return chained(found);
   if (token.tokenType === t.Not) return notInside(found);
   if (token.tokenType === t.Word || token.tokenType === t.CallName) return wordAsOperator(found);
-  const before = tokens[at - 1]!;
-  if (token.tokenType === t.Open && before.tokenType === t.Word) return call(found, at - 1);
+  const before = tokenAt(tokens, at - 1);
+  if (token.tokenType === t.Open && before.tokenType === t.Word) return unknownFunction(found, at - 1);
   if (
     token.tokenType === t.Plus ||
     token.tokenType === t.Minus ||
@@ -256,7 +254,7 @@ function afterOperand(found: UnexpectedToken): Given {
 /** `'it''s'`: two strings without anything between them. */
 function doubledQuote(before: IToken, token: IToken): Given | undefined {
   const areStrings = before.tokenType === t.Text && token.tokenType === t.Text;
-  const quote = token.image[0]!;
+  const quote = token.image.charAt(0);
   if (!areStrings || before.image[0] !== quote || t.spanOf(before).end !== token.startOffset) return undefined;
   const span = { start: before.startOffset, end: t.spanOf(token).end };
   const replacement = `${before.image.slice(0, -1)}\\${token.image}`;
@@ -274,8 +272,8 @@ function isCompared({ tokens, at }: UnexpectedToken): boolean {
 
 function chained(found: UnexpectedToken): Given {
   const { tokens, at } = found;
-  const span = t.spanOf(tokens[at]!);
-  const before = tokens[at - 1]!;
+  const span = t.spanOf(tokenAt(tokens, at));
+  const before = tokenAt(tokens, at - 1);
   const message = 'comparisons do not chain; expected `and` and the operand again';
   const again = before.tokenType === t.AtPath || before.tokenType === t.Word;
   const fix = again ? { span: { start: span.start, end: span.start }, replacement: `and ${before.image} ` } : undefined;
@@ -284,7 +282,8 @@ function chained(found: UnexpectedToken): Given {
 
 function notInside(found: UnexpectedToken): Given {
   const { tokens, text, at } = found;
-  const [before, not, op, right] = [tokens[at - 1]!, tokens[at]!, tokens[at + 1], tokens[at + 2]];
+  const [before, not] = [tokenAt(tokens, at - 1), tokenAt(tokens, at)];
+  const [op, right] = [tokens[at + 1], tokens[at + 2]];
   const message = '`not` goes before a comparison, not inside it; `not in` and `is not null` are the exceptions';
   const given = { code: 'not_within', message, span: t.spanOf(not) };
   const single = op?.tokenType === t.Comparison && right !== undefined && STARTS_OPERAND.has(right.tokenType);
@@ -297,7 +296,7 @@ function notInside(found: UnexpectedToken): Given {
 
 function wordAsOperator(found: UnexpectedToken): Given {
   const { tokens, at } = found;
-  const token = tokens[at]!;
+  const token = tokenAt(tokens, at);
   const word = token.image.toLowerCase();
   const span = t.spanOf(token);
   if (PATTERN_OPERATORS.has(word)) return patternOperator(found);
@@ -305,8 +304,9 @@ function wordAsOperator(found: UnexpectedToken): Given {
     const message = '`between` is written `x >= a and x <= b` here';
     return { code: 'operator_foreign', message, span };
   }
-  if (word === 'is' && tokens[at + 1]?.tokenType === t.Not) {
-    const both = { start: span.start, end: t.spanOf(tokens[at + 1]!).end };
+  const next = tokens[at + 1];
+  if (word === 'is' && next?.tokenType === t.Not) {
+    const both = { start: span.start, end: t.spanOf(next).end };
     const given = { code: 'operator_foreign', message: '`is not` takes `null` only; expected `!=`', span: both };
     return withFix(given, { span: both, replacement: '!=' });
   }
@@ -323,84 +323,26 @@ function wordAsOperator(found: UnexpectedToken): Given {
   return withFix({ code: 'operator_unknown', message, span }, { span, replacement: right });
 }
 
+/** By the wildcards before and after the infix of a pattern. */
+const LIKE_OPERATORS: Readonly<Record<string, string>> = { '%_%': 'contains', '%_': 'ends with', '_%': 'starts with' };
+
 const near = (token: IToken): string | undefined =>
   token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
 
 /** `like "draft%"` is `starts with "draft"`, and so on, if the pattern has no other wildcard. */
 function patternOperator({ tokens, at }: UnexpectedToken): Given {
-  const token = tokens[at]!;
+  const token = tokenAt(tokens, at);
   const right = tokens[at + 1];
   const span = t.spanOf(token);
   const message = `patterns as in \`${token.image}\` are not supported; expected \`contains\`, \`starts with\` or \`ends with\``;
   const given = { code: 'operator_pattern', message, span };
-  const parts =
-    right?.tokenType === t.Text && /^like$/i.test(token.image)
-      ? /^(["'])(%?)([^%_\\]+)(%?)\1$/.exec(right.image)
-      : null;
+  if (right?.tokenType !== t.Text || !/^like$/i.test(token.image)) return withFix(given, undefined, 'contains');
+  const parts = /^(["'])(%?)([^%_\\]+)(%?)\1$/.exec(right.image);
   if (parts === null) return withFix(given, undefined, 'contains');
-  const op = parts[2] ? (parts[4] ? 'contains' : 'ends with') : parts[4] ? 'starts with' : '=';
-  const whole = { start: span.start, end: t.spanOf(right!).end };
-  return withFix(given, { span: whole, replacement: `${op} ${parts[1]}${parts[3]}${parts[1]}` }, op);
-}
-
-/** Our names for functions of other languages. Others are suggested under their own name. */
-const QUANTIFIERS: ReadonlyMap<string, string> = new Map([
-  ['exists', 'any'],
-  ['some', 'any'],
-  ['every', 'all'],
-  ['each', 'all'],
-  ['no', 'none'],
-]);
-/** Functions without arguments, as a whole. */
-const VALUES: ReadonlyMap<string, string> = new Map([
-  ['now', '@now'],
-  ['current_timestamp', '@now'],
-  ['auth.uid', '@request.auth.id'],
-  ['current_user', '@request.auth.id'],
-  ['auth.email', '@request.auth.email'],
-]);
-
-/** The name of a function, at `at`, that the language does not have. */
-function call({ tokens }: UnexpectedToken, at: number): Given {
-  const name = tokens[at]!;
-  const written = name.image.toLowerCase();
-  const code = 'function_unknown';
-  const value = VALUES.get(written);
-  const close = tokens[at + 2];
-  if (value !== undefined && close?.tokenType === t.Close) {
-    const span = { start: name.startOffset, end: t.spanOf(close).end };
-    const message = `\`${name.image}()\` is not a function of the language; expected \`${value}\``;
-    return withFix({ code, message, span }, { span, replacement: value });
-  }
-  const span = t.spanOf(name);
-  const right = QUANTIFIERS.get(written) ?? nearest(name.image, ['any', 'all', 'none']);
-  const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
-  return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
-}
-
-/** Between the parentheses of `name(…)`. */
-function callHead(found: UnexpectedToken): Given | undefined {
-  const { tokens, at } = found;
-  const open = lastOpen(found);
-  const name = open === undefined ? -1 : tokens.indexOf(open) - 1;
-  if (tokens[name]?.tokenType !== t.CallName) return undefined;
-  const token = tokens[at];
-  // `exists(path as x, …)`: a quantifier by another name.
-  if (token?.tokenType === t.As || QUANTIFIERS.has(tokens[name].image.toLowerCase())) return call(found, name);
-  if (token === undefined) return unclosed(found, open!);
-  const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;
-  return { code: 'arguments_malformed', message, span: t.spanOf(token) };
-}
-
-/** Between the parentheses of `ancestors(<path> by <belongs_to>)`. */
-function ancestorsHead(found: UnexpectedToken): Given | undefined {
-  const { tokens, at } = found;
-  const open = lastOpen(found);
-  const head = open === undefined ? -1 : tokens.indexOf(open) - 1;
-  if (tokens[head]?.tokenType !== t.Ancestors) return undefined;
-  const what = ['a path', '`by` and a belongs_to', 'the name of a belongs_to'][at - head - 2] ?? '`)`';
-  const message = `found ${describe(tokens[at])}, expected ${what}; write \`ancestors(@record.folder by parent)\``;
-  return { code: 'ancestors_malformed', message, span: foundSpan(found) };
+  const [, quote, before, infix, after] = parts;
+  const op = LIKE_OPERATORS[`${before}_${after}`] ?? '=';
+  const whole = { start: span.start, end: t.spanOf(right).end };
+  return withFix(given, { span: whole, replacement: `${op} ${quote}${infix}${quote}` }, op);
 }
 
 const isListed = (token: IToken | undefined): boolean =>
@@ -408,13 +350,13 @@ const isListed = (token: IToken | undefined): boolean =>
 
 /** `status in ("draft", "open")` */
 function listInParentheses({ tokens, text, at }: UnexpectedToken): Given | undefined {
-  const op = t.comparisonOf(tokens[at - 1]!.image);
+  const op = t.comparisonOf(tokenAt(tokens, at - 1).image);
   if (op !== 'in' && op !== 'not in') return undefined;
   let close = at + 1;
   while (isListed(tokens[close])) close++;
   const last = tokens[close];
   if (last?.tokenType !== t.Close) return undefined;
-  const span = { start: tokens[at]!.startOffset, end: t.spanOf(last).end };
+  const span = { start: tokenAt(tokens, at).startOffset, end: t.spanOf(last).end };
   const replacement = `[${text.slice(span.start + 1, span.end - 1)}]`;
   const message = `a list stands between \`[\` and \`]\`; parentheses hold conditions, not values`;
   return withFix({ code: 'operand_in_parentheses', message, span }, { span, replacement });
@@ -427,7 +369,7 @@ function missingOperand(found: UnexpectedToken): Given {
   const span = token === undefined && before !== undefined ? t.spanOf(before) : foundSpan(found);
   const after = before === undefined ? '' : ` after ${describe(before)}`;
   const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
-  if (token?.tokenType === t.CallName) return call(found, at);
+  if (token?.tokenType === t.CallName) return unknownFunction(found, at);
   if (token?.tokenType === t.Duration) {
     return { code: 'duration_misplaced', message: `a duration may only follow \`@now +\` or \`@now -\``, span };
   }

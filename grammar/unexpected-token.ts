@@ -20,7 +20,7 @@ export const withFix = (given: Given, fix: Fix | undefined, suggestion = fix?.re
   ...(suggestion !== undefined && { suggestion }),
 });
 
-export const endOfText = ({ text }: UnexpectedToken) => ({ start: text.length, end: text.length });
+const endOfText = ({ text }: UnexpectedToken) => ({ start: text.length, end: text.length });
 
 export function foundSpan(found: UnexpectedToken) {
   const token = found.tokens[found.at];
@@ -30,7 +30,10 @@ export function foundSpan(found: UnexpectedToken) {
 /** How many parentheses are open before the place. */
 export function opens({ tokens, at }: UnexpectedToken): number {
   let open = 0;
-  for (const { tokenType } of tokens.slice(0, at)) open += tokenType === t.Open ? 1 : tokenType === t.Close ? -1 : 0;
+  for (const { tokenType } of tokens.slice(0, at)) {
+    if (tokenType === t.Open) open++;
+    else if (tokenType === t.Close) open--;
+  }
   return open;
 }
 
@@ -46,4 +49,16 @@ export function lastOpen({ tokens, at }: UnexpectedToken): IToken | undefined {
 export function inList({ tokens, at }: UnexpectedToken): boolean {
   const types = tokens.slice(0, at).map((token) => token.tokenType);
   return types.lastIndexOf(t.OpenList) > types.lastIndexOf(t.CloseList);
+}
+
+/** INVARIANT: the caller has seen that there is one. */
+export function tokenAt(tokens: readonly IToken[], i: number): IToken {
+  const token = tokens[i];
+  if (token === undefined) throw new RangeError(`there is no token ${i} among ${tokens.length}`);
+  return token;
+}
+
+export function unclosed(found: UnexpectedToken, open: IToken): Given {
+  const fix = { span: endOfText(found), replacement: ')' };
+  return withFix({ code: 'parenthesis_unclosed', message: '`(` without a `)`', span: t.spanOf(open) }, fix);
 }

@@ -5,3 +5,9 @@
 export function invariant(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(`invariant broken: ${what}`);
 }
+
+/** The value, which the program knows to be there; `what` names it. */
+export function present<T>(value: T | null | undefined, what: string): T {
+  invariant(value !== null && value !== undefined, `${what} is there`);
+  return value;
+}

@@ -40,8 +40,9 @@ export class Sql {
   /** With `$1::uuid`-style placeholders. */
   get text(): string {
     if (this.#text === undefined) {
-      let text = this.chunks[0]!;
-      for (let i = 0; i < this.params.length; i++) text += `$${i + 1}::${this.params[i]!.type}${this.chunks[i + 1]!}`;
+      const [first = '', ...others] = this.chunks;
+      let text = first;
+      for (const [i, { type }] of this.params.entries()) text += `$${i + 1}::${type}${others[i]}`;
       this.#text = text;
     }
     return this.#text;

@@ -74,11 +74,11 @@ export class Administration {
     const { id } = await this.#mustFind(email);
     const changed = await db.transaction(async (tx) => {
       await tx.rows(sql`SELECT 1 FROM "users" WHERE id = ${uuid(id)} FOR UPDATE`);
-      const user = (await users.byId(tx, id))!;
+      const user = await users.known(tx, id);
       const roles = [...new Set([...user.roles, ...add])].filter((name) => !remove.includes(name));
       await users.setRoles(tx, id, roles);
       await recordRoles(tx, id);
-      return (await users.byId(tx, id))!;
+      return users.known(tx, id);
     });
     await authenticator.userChanged(id);
     return changed;
@@ -96,7 +96,7 @@ export class Administration {
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
       await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
-      return (await users.byId(tx, id))!;
+      return users.known(tx, id);
     });
     await authenticator.userChanged(id);
     return changed;

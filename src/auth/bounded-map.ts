@@ -24,9 +24,11 @@ export class BoundedMap<K, V> {
   set(key: K, value: V): V | undefined {
     let dropped: V | undefined;
     if (!this.#map.delete(key) && this.#map.size >= this.#max) {
-      const [oldest, oldestValue] = this.#map.entries().next().value!;
-      dropped = oldestValue;
-      this.#map.delete(oldest);
+      const [oldest] = this.#map;
+      if (oldest !== undefined) {
+        dropped = oldest[1];
+        this.#map.delete(oldest[0]);
+      }
     }
     this.#map.set(key, value);
     return dropped;

@@ -137,6 +137,6 @@ export function exchangeError(name: string, error: unknown): Problem {
     const isRejection = /^Grant:|^4\d\d /.test(error);
     return isRejection ? failed('the provider rejected the sign-in', error) : unavailable(name, error);
   }
-  const code = typeof error === 'object' && error !== null ? (error as { error?: unknown }).error : undefined;
+  const code = typeof error === 'object' && error !== null && 'error' in error ? error.error : undefined;
   return typeof code === 'string' ? providerError(name, code) : unavailable(name, error);
 }

@@ -10,6 +10,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { readStrings } from '../store/database/text-array.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
 import { emailAddress, normalEmail } from './email-address.ts';
@@ -138,7 +139,7 @@ export class Identities {
     if (cells === undefined) return undefined;
     const roles = effectiveRoles(this.#schema, readStrings(cells[3]));
     return {
-      id: cells[0]!,
+      ...namedCells(cells, 'id'),
       isEmailVerified: cells[1] === 't',
       isDisabled: cells[2] === 't',
       isAdmin: roles.includes('admin'),

@@ -3,6 +3,7 @@
  * a preset.
  */
 import { createRequire } from 'node:module';
+import { present } from '../invariant.ts';
 import { Problem } from '../problem.ts';
 import type { OAuthProvider } from '../schema/model.ts';
 import { IdTokenVerifier } from './id-tokens.ts';
@@ -57,7 +58,7 @@ export function checkPreset({ name, preset }: OAuthProvider): void {
 export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
   const { preset, issuer } = provider;
   if (issuer === undefined) {
-    const known: Endpoints = { issuer: `preset:${preset}`, grant: { name: preset! } };
+    const known: Endpoints = { issuer: `preset:${preset}`, grant: { name: present(preset, 'an issuer or a preset') } };
     return async () => known;
   }
   let found: { readonly at: number; readonly endpoints: Promise<Endpoints> } | undefined;

@@ -6,6 +6,7 @@ import { Problem } from '../problem.ts';
 import type { OAuthProvider, Schema } from '../schema/model.ts';
 import { seconds, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import type { Accounts, Issued } from './accounts.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -154,7 +155,8 @@ export class OAuth {
          AND expires_at > now()
    RETURNING grant_session, redirect_to`);
     if (cells === undefined) throw failed(lost);
-    const flow = JSON.parse(cells[0]!) as Flow;
+    const { session } = namedCells(cells, 'session');
+    const flow = JSON.parse(session) as Flow;
     if (flow.grant?.state === undefined || query.get('state') !== flow.grant.state) throw failed(lost);
     return { ...flow, redirectTo: cells[1] ?? undefined };
   }

@@ -4,6 +4,7 @@
  */
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { readTextArray } from '../store/database/text-array.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
 
@@ -32,6 +33,7 @@ export async function recordRoles(tx: Transaction, userId: string, by: RoleActor
        AND t.roles IS DISTINCT FROM u.roles
  RETURNING old.roles, u.roles`);
   if (cells === undefined) return;
-  const [from, to] = cells.map((cell) => readTextArray(cell!));
-  await recordAudit(tx, { event: 'roles_changed', userId, ...by, detail: { from, to } });
+  const { from, to } = namedCells(cells, 'from', 'to');
+  const detail = { from: readTextArray(from), to: readTextArray(to) };
+  await recordAudit(tx, { event: 'roles_changed', userId, ...by, detail });
 }

@@ -22,6 +22,5 @@ export const isSecret = (text: string): boolean => SECRET.test(text);
 export function pad(key: string, secret: string): string {
   const mask = createHmac('sha256', key).update('bylaw cookie pad').digest();
   const bytes = Buffer.from(secret, 'base64url');
-  for (let i = 0; i < bytes.length; i++) bytes[i]! ^= mask[i]!;
-  return bytes.toString('base64url');
+  return Buffer.from(bytes.map((byte, i) => byte ^ mask.readUInt8(i))).toString('base64url');
 }

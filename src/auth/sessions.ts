@@ -200,12 +200,23 @@ export class Sessions {
 const timestamp = (column: Sql): Sql => sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 function readRefresh(cells: Cells) {
-  const [, , generation, tokenGeneration, cookiePad, mayRetry, age, isAlive] = cells;
+  const { id, userId, generation, tokenGeneration, cookiePad, mayRetry, age, isAlive } = namedCells(
+    cells,
+    'id',
+    'userId',
+    'generation',
+    'tokenGeneration',
+    'cookiePad',
+    'mayRetry',
+    'age',
+    'isAlive',
+  );
   return {
-    ...namedCells(cells, 'id', 'userId'),
+    id,
+    userId,
     generation: Number(generation),
     tokenGeneration: Number(tokenGeneration),
-    cookiePad: cookiePad!,
+    cookiePad,
     mayRetry: mayRetry === 't',
     age: Number(age),
     isAlive: isAlive === 't',

@@ -2,10 +2,12 @@
  * Reacts when the collection routes update or delete records of `users`: writes the audit trail,
  * protects the last admin.
  */
+import { present } from '../invariant.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { readStrings } from '../store/database/text-array.ts';
 import type { Hooks } from '../store/records/access-context.ts';
 import { Refusal } from '../store/refusal.ts';
@@ -33,11 +35,12 @@ export function userHooks(schema: Schema, authenticator: Authenticator): UserHoo
          WHERE id = ANY(${param('uuid[]', ids)})`);
       const admins = users.filter(([, , roles]) => isAdmin(readStrings(roles)));
       if (admins.length > 0) await requireOtherAdmin(tx, schema, ids);
-      for (const [id, email] of users) {
+      for (const cells of users) {
+        const { id, email } = namedCells(cells, 'id', 'email');
         const cascadedFrom = cause.collection === 'users' && cause.id === id ? undefined : cause;
         await recordAudit(tx, {
           event: 'user_deleted',
-          userId: id!,
+          userId: id,
           ...by,
           detail: { email, cascaded_from: cascadedFrom },
         });
@@ -61,7 +64,7 @@ async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly 
     SELECT EXISTS (SELECT 1 FROM "users" WHERE id = ANY(${own}) AND NOT disabled),
            EXISTS (SELECT 1 FROM "users" WHERE id <> ALL(${own}) AND NOT disabled
                                            AND roles && ${param('text[]', adminRoles(schema))})`);
-  const [wasEnabled, hasOther] = cells!.map((cell) => cell === 't');
+  const [wasEnabled, hasOther] = present(cells, 'a row of the two').map((cell) => cell === 't');
   if (wasEnabled && !hasOther) {
     const detail = 'no enabled admin would be left; make another user an admin first';
     throw new Refusal('last_admin', detail);

@@ -1,5 +1,6 @@
 /** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
+import { present } from '../invariant.ts';
 import { decide } from '../policy/access.ts';
 import { isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
@@ -7,6 +8,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
 import { join, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { Store } from '../store/records/access-context.ts';
 import type { RecordShape } from '../store/records/record-shape.ts';
 import { insertSystem } from '../store/records/system.ts';
@@ -58,6 +60,11 @@ export class Users {
     return this.#shape.row(cells, from) as User;
   }
 
+  /** A user of whom the transaction knows that it exists. */
+  async known(tx: Transaction, id: string): Promise<User> {
+    return present(await this.byId(tx, id), 'the user');
+  }
+
   byId(db: Queryable, id: string): Promise<User | undefined> {
     return this.#find(db, sql`u.id = ${uuid(id)}`);
   }
@@ -90,7 +97,9 @@ export class Users {
         FROM "users" u
         LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
        WHERE u.email = ${text(normalEmail(email))}`);
-    return cells && { id: cells[0]!, passwordHash: cells[1] ?? undefined, isDisabled: cells[2] === 't' };
+    if (cells === undefined) return undefined;
+    const [, passwordHash, isDisabled] = cells;
+    return { ...namedCells(cells, 'id'), passwordHash: passwordHash ?? undefined, isDisabled: isDisabled === 't' };
   }
 
   /**
@@ -103,7 +112,7 @@ export class Users {
         const id = await this.#insertRows(tx, user);
         await beginRoleHistory(tx, id);
         await also(tx, id);
-        return (await this.byId(tx, id))!;
+        return this.known(tx, id);
       });
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;

@@ -51,8 +51,10 @@ export const DATABASE_SETTINGS: readonly SettingName[] = ['schema', 'data', 'dat
 
 /** The settings that have a flag come first. */
 export function flagsOf({ settings, flags }: Command): Flags {
-  const shared = settings.map((name): Setting => SETTINGS[name]).filter(({ flag }) => flag !== undefined);
-  return { ...Object.fromEntries(shared.map((setting) => [setting.flag!, flagOfSetting(setting)])), ...flags };
+  const shared = settings
+    .map((name): Setting => SETTINGS[name])
+    .flatMap((setting) => (setting.flag === undefined ? [] : [[setting.flag, flagOfSetting(setting)] as const]));
+  return { ...Object.fromEntries(shared), ...flags };
 }
 
 const flagOfSetting = (setting: Setting): Flag => ({

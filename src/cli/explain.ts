@@ -48,14 +48,14 @@ interface Question {
 }
 
 async function questionOf(args: Arguments, { db, schema }: OpenDatabase): Promise<Question> {
-  const [name, action] = args.positionals as [string, string];
+  const [name = '', givenAction = ''] = args.positionals;
   const collection = schema.collections.get(name);
-  const isAction = ACTIONS.includes(action as Action);
+  const action = ACTIONS.find((known) => known === givenAction);
   const issues = [
     ...(collection === undefined ? [unknownOf('collection', name, [...schema.collections.keys()])] : []),
-    ...(isAction ? [] : [unknownOf('action', action, ACTIONS)]),
+    ...(action === undefined ? [unknownOf('action', givenAction, ACTIONS)] : []),
   ];
-  if (collection === undefined || issues.length > 0) throw new ConfigError(issues);
+  if (collection === undefined || action === undefined) throw new ConfigError(issues);
   const store = new Store(db, schema);
   const request: PolicyRequest = {
     auth: await callerByEmail(store, args.get('as')),
@@ -63,7 +63,7 @@ async function questionOf(args: Arguments, { db, schema }: OpenDatabase): Promis
     now: new Date().toISOString().replace('Z', '000Z'),
   };
   const record = await recordArgument(store, collection, args.get('record'));
-  return { store, collection, action: action as Action, request, record };
+  return { store, collection, action, request, record };
 }
 
 const unknownOf = (what: string, name: string, known: readonly string[]): string =>
@@ -131,11 +131,8 @@ function callerText({ auth }: PolicyRequest): string {
 async function ruleLines(question: Question, rule: Policy, index: number): Promise<readonly string[]> {
   const { request, record } = question;
   const { verdict } = rule.specialise(request);
-  const lines = [
-    '',
-    `rule ${index + 1}: ${rule.text}`,
-    `  what the request leaves: ${verdict === 'depends' ? 'a condition on the record' : verdict === 'allow' ? 'true' : 'false or unknown'}`,
-  ];
+  const left = { depends: 'a condition on the record', allow: 'true', deny: 'false or unknown' }[verdict];
+  const lines = ['', `rule ${index + 1}: ${rule.text}`, `  what the request leaves: ${left}`];
   if (record === undefined) return lines;
   const { clause, sentence } = explain({ policy: rule, request, ...(await writeOf(question, rule, record)) });
   return [...lines, `  ${sentence}`, ...clauseLines(clause, 2)];

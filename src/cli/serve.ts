@@ -92,7 +92,7 @@ const FAREWELL_MS = 2_000;
 export const HOW_TO_MAKE_AN_ADMIN =
   'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
 
-export const isTerminal = (stream: object): boolean => (stream as { isTTY?: boolean }).isTTY === true;
+export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
 
 /** Making the embedded database takes seconds. True if it is about to be made. */
 export function announceFirstStart(
@@ -172,7 +172,8 @@ function startErrorOf(error: unknown, { host, port }: Config): string | undefine
   const code = codeOf(error);
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;
-  if (code === 'EACCES' && (error as NodeJS.ErrnoException).syscall === 'listen')
+  const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen';
+  if (code === 'EACCES' && isOfPort)
     return `this user may not listen on port ${port} of ${host}; choose a port from 1024 up with --port (or PORT)`;
   return code === 'EACCES' ? reasonOf(error) : undefined;
 }

@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
+import { present } from '../invariant.ts';
 import type { Collection, Schema } from '../schema/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import { type Answer, HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope } from './operation.ts';
@@ -8,7 +9,7 @@ import { typeNames } from './writable.ts';
 /** `version`: of the package. */
 export function openapiOf(schema: Schema, routes: readonly Operation[], version: string): Json {
   const names = typeNames(schema.collections.keys());
-  const typeName = (collection: string): string => names.get(collection)!;
+  const typeName = (collection: string): string => present(names.get(collection), `the type of ${collection}`);
   const collections = [...schema.collections.values()];
   const { paths, schemas, responses } = new Document(schema, typeName).write(routes);
   return {
@@ -141,8 +142,8 @@ function documentedPath({ path }: Operation, collection: Collection | undefined)
 }
 
 function operationParameters({ path, parameters = [] }: Operation, scope: OperationScope): readonly Json[] {
-  const inPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) =>
-    name === 'collection' ? [] : [{ name, in: 'path', required: true, schema: pathSchema(name!, scope) }],
+  const inPath = [...path.matchAll(/:(\w+)/g)].flatMap(([, name = '']) =>
+    name === 'collection' ? [] : [{ name, in: 'path', required: true, schema: pathSchema(name, scope) }],
   );
   const others = parameters.flatMap((each) => (typeof each === 'function' ? each(scope) : [each]));
   return [...inPath, ...others.map((parameter) => ({ ...parameter }))];

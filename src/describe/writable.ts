@@ -95,8 +95,8 @@ export function typeNames(collections: Iterable<string>): ReadonlyMap<string, st
     const claims = new Map(open.map((collection) => [collection, typesNamed(nameOf(collection))]));
     const counts = Map.groupBy([...claims.values()].flat(), (type) => type);
     for (const [collection, types] of claims) {
-      if (types.some((type) => taken.has(type) || counts.get(type)!.length > 1)) continue;
-      names.set(collection, types[0]!);
+      if (types.some((type) => taken.has(type) || counts.get(type)?.length !== 1)) continue;
+      names.set(collection, nameOf(collection));
     }
     for (const name of names.values()) for (const type of typesNamed(name)) taken.add(type);
   }

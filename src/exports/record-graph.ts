@@ -1,5 +1,6 @@
 /** A record with its related records inside it → what predicates read: a flat row, and rows to walk to. */
 
+import { present } from '../invariant.ts';
 import { readJson } from '../policy/scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
@@ -72,7 +73,7 @@ class Graph implements Related {
   }
 
   #read({ name, record, path, otherwiseId }: GivenRecord): GraphRow {
-    const collection = this.#catalog.collections.get(name)!;
+    const collection = present(this.#catalog.collections.get(name), `collection ${name}`);
     const given = new Map(Object.entries(record));
     const id = given.has('id') ? recordId(given.get('id'), `${path}/id`) : (otherwiseId ?? this.#newId());
     const row: GraphRow = Object.assign(Object.create(null), { id });
@@ -126,7 +127,7 @@ class Graph implements Related {
 
   /** → the id. */
   #reference(collection: string, value: unknown, path: string): string {
-    if (typeof value === 'object') return this.add(collection, value!, path).id;
+    if (typeof value === 'object' && value !== null) return this.add(collection, value, path).id;
     const id = recordId(value, path);
     this.#named.set(joinedKey(collection, id), path);
     return id;

@@ -61,8 +61,8 @@ export class FairQueue {
 
   #leave(user: string): void {
     this.#running--;
-    const left = this.#runningOf.get(user)! - 1;
-    if (left === 0) this.#runningOf.delete(user);
+    const left = (this.#runningOf.get(user) ?? 0) - 1;
+    if (left <= 0) this.#runningOf.delete(user);
     else this.#runningOf.set(user, left);
   }
 
@@ -75,7 +75,7 @@ export class FairQueue {
       this.#waitingInAll--;
       // Counted here, so that no other request takes the place before the waiter resumes.
       this.#start(user);
-      first!();
+      first?.();
       return;
     }
   }

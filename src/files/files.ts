@@ -2,6 +2,7 @@
 import type { Schema, Uploads } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 import { readIdentity } from './file-tables.ts';
 import { Ownership } from './ownership.ts';
 import { createLinks, type Links } from './signed-links.ts';
@@ -134,5 +135,5 @@ async function aliveAmong(db: Database, ids: readonly string[]): Promise<Readonl
     SELECT id::text
       FROM "files"
      WHERE id = ANY(${param('uuid[]', known)})`);
-  return new Set(rows.map(([id]) => id!));
+  return new Set(rows.map((cells) => namedCells(cells, 'id').id));
 }

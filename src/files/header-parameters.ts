@@ -44,7 +44,7 @@ function quotedAt(header: string, quote: number): ParameterValue | undefined {
   let text = '';
   let beforeLastEscapedQuote: ParameterValue | undefined;
   for (let i = quote + 1; i < header.length; i++) {
-    const character = header[i]!;
+    const character = header.charAt(i);
     const next = header[i + 1];
     if (character === '"') return { text, end: i + 1 };
     if (character === '\\' && (next === '"' || next === '\\')) {

@@ -3,6 +3,7 @@ import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
 import { sql, uuid } from '../sql.ts';
 import type { Queryable, Transaction } from '../store/database/contract.ts';
+import { namedCells } from '../store/database/named-cells.ts';
 
 /** In bytes. Undefined: no limit. */
 export function quotaOf({ quota }: Uploads, roles: readonly string[]): number | undefined {
@@ -22,7 +23,7 @@ async function usedBy(q: Queryable, userId: string): Promise<number> {
     SELECT coalesce(sum(size), 0)::text
       FROM "files"
      WHERE owner_id = ${uuid(userId)}`);
-  return Number(row![0]);
+  return Number(namedCells(row, 'bytes').bytes);
 }
 
 /** Before the bytes are read, so that a client need not send them in vain. */

@@ -115,7 +115,7 @@ class Receiver implements PartHandler {
     this.#dataLength += chunk.length;
     if (this.#dataLength > MAX_DATA)
       throw new Problem('too_large', `the part \`data\` may have at most ${MAX_DATA} bytes`);
-    this.#data!.push(Buffer.from(chunk));
+    this.#data?.push(Buffer.from(chunk));
   }
 
   #look(chunk: Buffer): void {

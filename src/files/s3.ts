@@ -22,6 +22,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { codeOf } from '../thrown.ts';
 import type { S3Place } from './s3-place.ts';
 import {
   type ByteRange,
@@ -62,9 +63,9 @@ function s3ClientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>):
 
 /** After all attempts: no connection, or an error of the server itself. */
 function isUnreachable(error: unknown): boolean {
-  const { code, name } = error as NodeJS.ErrnoException;
+  const name = error instanceof Error ? error.name : undefined;
   const status = httpStatus(error);
-  if (status === undefined) return typeof code === 'string' || name === 'TimeoutError';
+  if (status === undefined) return typeof codeOf(error) === 'string' || name === 'TimeoutError';
   return status >= 500 && status !== NOT_IMPLEMENTED;
 }
 
@@ -126,7 +127,7 @@ export class S3Storage implements Storage {
   mark(): Promise<string | undefined> {
     return unlessNoObject(async () => {
       const { Body } = await this.#client.send(new GetObjectCommand(this.#at(MARK)));
-      return Body!.transformToString();
+      return Body?.transformToString();
     });
   }
 
@@ -208,7 +209,8 @@ export class S3Storage implements Storage {
     const { Errors = [] } = await this.#client.send(
       new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }),
     );
-    if (Errors.length > 0) throw new Error(`the bucket kept ${Errors.length} objects: ${Errors[0]!.Code}`);
+    const [first] = Errors;
+    if (first !== undefined) throw new Error(`the bucket kept ${Errors.length} objects: ${first.Code}`);
   }
 }
 const DAY = 86_400_000;

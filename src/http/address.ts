@@ -64,7 +64,7 @@ const unmapped = (address: string): string =>
 const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
 function add(list: BlockList, proxy: string): void {
-  const [network, bits] = proxy.split('/') as [string, string | undefined];
+  const [network = '', bits] = proxy.split('/');
   if (bits === undefined) list.addAddress(network, family(network));
   else list.addSubnet(network, Number(bits), family(network));
 }

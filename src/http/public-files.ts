@@ -7,6 +7,8 @@ import { createReadStream } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import type { Context } from 'koa';
+import { present } from '../invariant.ts';
+import { codeOf } from '../thrown.ts';
 import { isUnchanged } from './etag.ts';
 import { sendChunks } from './stream.ts';
 
@@ -55,7 +57,7 @@ export class PublicFiles {
       const found = await stat(path);
       return found.isFile() ? { path, size: found.size, modified: found.mtimeMs } : undefined;
     } catch (error) {
-      if (UNREADABLE.has(String((error as NodeJS.ErrnoException).code))) return undefined;
+      if (UNREADABLE.has(String(codeOf(error)))) return undefined;
       throw error;
     }
   }
@@ -137,7 +139,7 @@ function lastWordOf(name: string): string | undefined {
   const parts = name.split('.');
   const stem = parts.findLastIndex((part, i) => i < parts.length - 1 && part.length >= 8);
   if (stem === -1 || !parts.slice(stem + 1).every(isWord)) return undefined;
-  const part = parts[stem]!;
+  const part = present(parts[stem], 'the part');
   const dash = part.lastIndexOf('-');
   return stem === 0 && dash === -1 ? undefined : part.slice(dash + 1);
 }
@@ -148,7 +150,7 @@ function lastWordOf(name: string): string | undefined {
  */
 export function contentSecurityPolicyOf(page: string): string {
   const inline = [...page.matchAll(/<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>/gi)].map(
-    ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
+    ([, script = '']) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
   );
   return [
     "default-src 'self'",

@@ -4,6 +4,7 @@
  * U+FFFD where bytes were wrong.
  */
 import { Problem } from '../problem.ts';
+import { reasonOf } from '../thrown.ts';
 
 const MAX_JSON_DEPTH = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -31,7 +32,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const place = /position (\d+)/.exec(String((cause as Error).message))?.[1];
+    const place = /position (\d+)/.exec(reasonOf(cause))?.[1];
     throw malformedJson(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
   }
 }

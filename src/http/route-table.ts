@@ -3,6 +3,7 @@
  * the methods of all that match the path.
  */
 import Router from '@koa/router';
+import { present } from '../invariant.ts';
 import { RESERVED_COLLECTIONS } from '../schema/model.ts';
 import type { Route } from './route.ts';
 
@@ -74,7 +75,7 @@ export function allowOf(routes: readonly Route[]): string {
 function entryOf(route: Route): TableEntry {
   const router = new Router({ sensitive: true, strict: true });
   router.register(route.path, [route.method], () => {});
-  const layer = router.stack[0]!;
+  const layer = present(router.stack[0], 'the route');
   const fixed = !/[:*]/.test(route.path);
   // `/api/auth/login` is not the record `login` of a collection `auth`.
   const namesCollection = route.path.startsWith('/api/:collection');

@@ -128,13 +128,16 @@ export function compareNumerals(left: string, right: string): number {
   const [a, b] = [readDecimal(left), readDecimal(right)];
   const sign = signOf(a.digits);
   if (sign !== signOf(b.digits) || sign === 0) return sign - signOf(b.digits);
-  const [x, y] = [a, b].map(({ digits }) => String(digits < 0n ? -digits : digits)) as [string, string];
+  const [x, y] = [magnitudeOf(a.digits), magnitudeOf(b.digits)];
   const [places, otherPlaces] = [x.length + a.exponent, y.length + b.exponent];
   if (places !== otherPlaces) return places < otherPlaces ? -sign : sign;
   const length = Math.max(x.length, y.length);
   const [padded, otherPadded] = [x.padEnd(length, '0'), y.padEnd(length, '0')];
-  return padded === otherPadded ? 0 : padded < otherPadded ? -sign : sign;
+  if (padded === otherPadded) return 0;
+  return padded < otherPadded ? -sign : sign;
 }
+
+const magnitudeOf = (digits: bigint): string => String(digits < 0n ? -digits : digits);
 
 /** Compares two numerals as written. */
 export function holdsForNumerals(op: CompareOp, left: string, right: string): boolean {

@@ -40,9 +40,11 @@ export class ShapeMemory {
     this.#recent.delete(known);
     this.#recent.add(known);
     if (this.#recent.size <= this.#limit) return;
-    const oldest = this.#recent.values().next().value!;
-    this.#recent.delete(oldest);
-    oldest.owner.delete(oldest.signature);
+    for (const oldest of this.#recent) {
+      this.#recent.delete(oldest);
+      oldest.owner.delete(oldest.signature);
+      return;
+    }
   }
 }
 

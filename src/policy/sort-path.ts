@@ -1,6 +1,7 @@
 /** What a query sorts by: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
 import { LIMITS } from '../../grammar/limits.ts';
 import { nearest } from '../../grammar/suggest.ts';
+import { present } from '../invariant.ts';
 import { findRelation } from './check/resolve.ts';
 import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from './types.ts';
 
@@ -17,18 +18,21 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   const names = text.split('.', LIMITS.names + 1);
   if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;
   const steps: ToOneStep[] = [];
-  let at = catalog.collections.get(collection)!;
+  let at = collectionOf(catalog, collection);
   for (const name of names.slice(0, -1)) {
     const step = stepOf(name, at);
     if (typeof step === 'string') return step;
     steps.push(step);
-    at = catalog.collections.get(step.relation.collection)!;
+    at = collectionOf(catalog, step.relation.collection);
   }
-  const last = names.at(-1)!;
+  const last = names.at(-1) ?? '';
   const field = at.fields.get(last);
   if (field === undefined && last !== 'id') return notScalar(last, at);
   return { steps, at: at.name, field };
 }
+
+const collectionOf = ({ collections }: Catalog, name: string): CatalogCollection =>
+  present(collections.get(name), `collection ${name}`);
 
 function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
   const relation = findRelation(at, name);

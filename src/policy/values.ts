@@ -116,7 +116,7 @@ export function addSeconds(canonical: string, seconds: number): string {
 
 /** A number of a JSON value. */
 export const readInt53 = (value: unknown): number | undefined =>
-  Number.isSafeInteger(value) ? withoutNegativeZero(value as number) : undefined;
+  typeof value === 'number' && Number.isSafeInteger(value) ? withoutNegativeZero(value) : undefined;
 
 /** A number of a JSON value. */
 export const readFloat = (value: unknown): number | undefined =>

@@ -264,7 +264,7 @@ function viaReference(
     nearest(
       via,
       back.map((relation) => relation.name),
-    ) ?? (back.length === 1 ? back[0]!.name : undefined);
+    ) ?? (back.length === 1 ? back[0]?.name : undefined);
   const hint =
     near === undefined
       ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`; declare one`

@@ -151,8 +151,9 @@ function warnOfIdle(rules: readonly PlacedPolicy[], { source }: AccessReading): 
       // Of two equivalent rules, the later one is idle.
       return j < i || !subsumes(policy.checked, other.policy.checked);
     });
-    if (by === -1) return;
-    const other = pathText(rules[by]!.path.slice(-2));
+    const idleBy = rules[by];
+    if (idleBy === undefined) return;
+    const other = pathText(idleBy.path.slice(-2));
     const message = `this rule allows nothing that \`${other}\` does not allow already; remove one of them`;
     source.report({ code: 'idle_rule', severity: 'warning', message, path });
   });

@@ -1,5 +1,6 @@
 /** The place in the file of each character of a YAML scalar's value. */
 import { Scalar } from 'yaml';
+import { present } from '../invariant.ts';
 
 /** A piece of the file and the text that it encodes. */
 interface SourceUnit {
@@ -43,7 +44,7 @@ function unitAt(source: string, start: number, style: Scalar['type']): SourceUni
 
 /** Where the value begins and ends, without quotes and block headers. */
 function scalarRange(source: string, node: Scalar): { readonly start: number; readonly end: number } {
-  const [start, end] = node.range!;
+  const [start, end] = present(node.range, 'the range of a parsed node');
   if (node.type === Scalar.QUOTE_SINGLE || node.type === Scalar.QUOTE_DOUBLE) return { start: start + 1, end: end - 1 };
   if (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED) {
     const header = source.indexOf('\n', start);
@@ -64,7 +65,7 @@ export function offsetsOf(source: string, node: Scalar): readonly number[] {
   let at = content.start;
   while (offsets.length < value.length && at < content.end) {
     const unit = unitAt(source, at, node.type);
-    const wanted = value[offsets.length]!;
+    const wanted = value.charAt(offsets.length);
     const raw = unit.end - unit.start === 1;
     if (unit.text !== '' && value.startsWith(unit.text, offsets.length)) {
       for (let i = 0; i < unit.text.length; i++) offsets.push(unit.start);
@@ -87,7 +88,7 @@ const endOf = (offsets: readonly number[], at: number, end: number): number =>
 
 function afterWhite(source: string, start: number, end: number): number {
   let at = start;
-  while (at < end && WHITE.test(source[at]!)) at++;
+  while (at < end && WHITE.test(source.charAt(at))) at++;
   return at;
 }
 

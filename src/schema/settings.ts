@@ -234,7 +234,7 @@ function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Pat
     return client_secret ?? '';
   }
   if (client_secret !== undefined) return client_secret;
-  const value = env[client_secret_env!];
+  const value = env[client_secret_env ?? ''];
   if (value !== undefined && value !== '') return value;
   report({
     code: 'missing_env',
@@ -251,9 +251,11 @@ function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: 
     report({ code: 'oauth_issuer', message: 'expected either `issuer` or `preset`', path, at: 'key' });
   }
   if (issuer === undefined) return;
-  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK_HOSTS.has(url.hostname));
-  if (secure && url!.search === '' && url!.hash === '') return;
+  if (URL.canParse(issuer)) {
+    const { protocol, hostname, search, hash } = new URL(issuer);
+    const isSecure = protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOSTS.has(hostname));
+    if (isSecure && search === '' && hash === '') return;
+  }
   const message = `\`${issuer}\` is not an issuer; expected an https URL without a query (http on loopback only)`;
   report({ code: 'oauth_issuer', message, path: [...path, 'issuer'] });
 }

@@ -12,6 +12,7 @@ import {
   visit,
 } from 'yaml';
 import type { Span } from '../../grammar/syntax.ts';
+import { present } from '../invariant.ts';
 import type { Path, Region, SchemaIssue } from './issue.ts';
 import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
@@ -134,7 +135,8 @@ export class SchemaSource {
   cutByComment(path: Path): boolean {
     const node = this.#scalarAt(path);
     if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
-    return /^[ \t]+#/.test(this.text.slice(node.range![1], node.range![1] + 64));
+    const [, end] = rangeOf(node);
+    return /^[ \t]+#/.test(this.text.slice(end, end + 64));
   }
 
   /** Reports the rest of the value's line; the fix puts all of it in quotes. */
@@ -154,7 +156,9 @@ export class SchemaSource {
   /** The scalar's place and style, for a rewrite. */
   scalarAt(path: Path): PlacedScalar | undefined {
     const node = this.#scalarAt(path);
-    return node && { start: node.range![0], end: node.range![1], style: node.type, value: node.value };
+    if (node === undefined) return undefined;
+    const [start, end] = rangeOf(node);
+    return { start, end, style: node.type, value: node.value };
   }
 
   region([start, end]: Range): Region {
@@ -169,10 +173,14 @@ export class SchemaSource {
     let high = this.#lineStarts.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.#lineStarts[middle]! <= at) low = middle;
+      if (this.#startOf(middle) <= at) low = middle;
       else high = middle - 1;
     }
-    return { line: low + 1, column: at - this.#lineStarts[low]! + 1 };
+    return { line: low + 1, column: at - this.#startOf(low) + 1 };
+  }
+
+  #startOf(line: number): number {
+    return present(this.#lineStarts[line], 'the line');
   }
 
   #add(range: Range, finding: Finding, fix?: RangeFix): void {
@@ -208,7 +216,7 @@ export class SchemaSource {
       return;
     }
     if (error.code === 'DUPLICATE_KEY') {
-      const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))![0];
+      const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))?.[0] ?? '';
       const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
       this.#add(range, {
         code: 'duplicate_key',
@@ -218,7 +226,7 @@ export class SchemaSource {
       return;
     }
     const [first = ''] = error.message.split('\n');
-    const reason = error.code === 'TAB_AS_INDENT' ? TABS : `${first[0]!.toLowerCase()}${first.slice(1)}`;
+    const reason = error.code === 'TAB_AS_INDENT' ? TABS : `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
     this.#add(error.pos, { code: 'yaml_syntax', message: `not valid YAML: ${reason}`, path });
   }
 
@@ -240,7 +248,7 @@ export class SchemaSource {
     const lineEnd = this.text.indexOf('\n', start);
     const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
     const flow = /\{[^{}\n]*$/.test(this.text.slice(this.text.lastIndexOf('\n', start) + 1, start));
-    const text = (flow ? line.split('}')[0]! : line).trimEnd();
+    const text = (flow ? firstPart(line, '}') : line).trimEnd();
     const range: Range = [start, start + Math.max(1, text.length)];
     this.#add(range, finding, { range, replacement: singleQuoted(text) });
     return range;
@@ -272,8 +280,8 @@ export class SchemaSource {
   }
 
   #pairAt(path: Path): Pair | undefined {
-    if (path.length === 0) return undefined;
-    return this.#step(this.#nodeAt(path.slice(0, -1)), path.at(-1)!)?.pair;
+    const key = path.at(-1);
+    return key === undefined ? undefined : this.#step(this.#nodeAt(path.slice(0, -1)), key)?.pair;
   }
 
   #scalarAt(path: Path): Scalar | undefined {
@@ -315,6 +323,12 @@ export class SchemaSource {
 
 const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 
+/** Before the first `separator`. */
+function firstPart(text: string, separator: string): string {
+  const end = text.indexOf(separator);
+  return end === -1 ? text : text.slice(0, end);
+}
+
 function firstLine(text: string, [start, end]: Range): Range {
   const lineEnd = text.indexOf('\n', start);
   return [start, lineEnd === -1 ? end : Math.min(end, lineEnd)];
@@ -323,20 +337,22 @@ function firstLine(text: string, [start, end]: Range): Range {
 /** From the first character meant to the end of the last one. */
 function spanIn(offsets: readonly number[], { start, end }: Span): Range {
   const last = offsets.length - 1;
-  const from = offsets[Math.min(start, last)]!;
+  const offsetAt = (i: number): number => present(offsets[Math.min(i, last)], 'the offset');
+  const from = offsetAt(start);
   if (end <= start) return [from, from];
-  const to = offsets[Math.min(end, last)]!;
+  const to = offsetAt(end);
   // After a fold the next character is on another line: end right after the last one that is meant.
-  const before = offsets[Math.min(end, last) - 1]!;
+  const before = offsetAt(Math.min(end, last) - 1);
   return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
 }
 
 /** `is_member(team: teams):` as a key without quotes, on the line of the error. */
 function unquotedCondition(text: string, offset: number): Range | undefined {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
-  const line = text.slice(start, start + 400).split('\n')[0]!;
+  const line = firstPart(text.slice(start, start + 400), '\n');
   const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\))[ \t]*:/.exec(line);
   if (key === null) return undefined;
-  const at = start + key[0].indexOf(key[1]!);
-  return [at, at + key[1]!.length];
+  const [whole, name = ''] = key;
+  const at = start + whole.indexOf(name);
+  return [at, at + name.length];
 }

@@ -1,7 +1,9 @@
 /** `15m`, `30d` and `100MiB`: the spellings of durations and sizes in a schema file. */
+import { present } from '../invariant.ts';
 
-const SECONDS_OF_UNIT = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
-const BYTES_OF_UNIT = {
+type Units = Readonly<Record<string, number>>;
+const SECONDS_OF_UNIT: Units = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+const BYTES_OF_UNIT: Units = {
   B: 1,
   KiB: 2 ** 10,
   MiB: 2 ** 20,
@@ -11,7 +13,7 @@ const BYTES_OF_UNIT = {
   MB: 1e6,
   GB: 1e9,
   TB: 1e12,
-} as const;
+};
 
 export const DURATION = /^([1-9][0-9]{0,8})(s|m|h|d|w)$/;
 export const SIZE = /^([1-9][0-9]{0,11})(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)$/;
@@ -20,18 +22,18 @@ export const RATE = /^([1-9][0-9]{0,8}) in ([1-9][0-9]{0,8}(?:s|m|h|d|w))$/;
 
 /** Seconds. INVARIANT: the text was matched by the shape. */
 export function secondsOf(text: string): number {
-  const [, amount, unit] = DURATION.exec(text)!;
-  return Number(amount) * SECONDS_OF_UNIT[unit as keyof typeof SECONDS_OF_UNIT];
+  const [, amount, unit = ''] = present(DURATION.exec(text), 'a duration');
+  return Number(amount) * present(SECONDS_OF_UNIT[unit], 'the unit');
 }
 
 /** Bytes. INVARIANT: the text was matched by the shape. */
 export function bytesOf(size: string | number): number {
   if (typeof size === 'number') return size;
-  const [, amount, unit] = SIZE.exec(size)!;
-  return Number(amount) * BYTES_OF_UNIT[unit as keyof typeof BYTES_OF_UNIT];
+  const [, amount, unit = ''] = present(SIZE.exec(size), 'a size');
+  return Number(amount) * present(BYTES_OF_UNIT[unit], 'the unit');
 }
 
 export function rateOf(text: string): { readonly points: number; readonly window: number } {
-  const [, points, window] = RATE.exec(text)!;
-  return { points: Number(points), window: secondsOf(window!) };
+  const [, points, window = ''] = present(RATE.exec(text), 'a rate');
+  return { points: Number(points), window: secondsOf(window) };
 }

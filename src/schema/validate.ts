@@ -84,7 +84,8 @@ function remember(path: Path, broken: Set<string>): void {
 }
 
 function take(value: unknown, path: Path): void {
-  const key = path.at(-1)!;
+  const key = path.at(-1);
+  if (key === undefined) return;
   const parentPath = path.slice(0, -1);
   const parent = valueAt(value, parentPath);
   if (Array.isArray(parent) && typeof key === 'number') {

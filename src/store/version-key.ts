@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { raw, type Sql, sql, text } from '../sql.ts';
 import type { Queryable, Transaction } from './database/contract.ts';
+import { namedCells } from './database/named-cells.ts';
 
 /** At most one row. */
 export const VERSION_KEY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_version_key" (
@@ -24,5 +25,5 @@ export async function makeVersionKey(tx: Transaction): Promise<void> {
 export async function readVersionKey(q: Queryable): Promise<Buffer> {
   const [row] = await q.rows(raw('SELECT key FROM bylaw_version_key'));
   if (row === undefined) throw new Error('the table `bylaw_version_key` is empty; migrate the database first');
-  return Buffer.from(row[0]!, 'base64url');
+  return Buffer.from(namedCells(row, 'key').key, 'base64url');
 }

@@ -29,7 +29,7 @@ export const command: Command = {
 
 async function run(args: Arguments, io: Io): Promise<number> {
   const name = args.get('format') ?? 'ndjson';
-  const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
+  const format = FORMATS.get(name);
   if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
   const out = args.get('out');
   if (out === undefined && args.positionals.length !== 1)

@@ -28,7 +28,7 @@ export const command: Command = {
 };
 
 async function run(args: Arguments, io: Io): Promise<number> {
-  const [name, given] = args.positionals as [string, string];
+  const [name = '', given = ''] = args.positionals;
   const file = resolve(io.cwd, given);
   const format = requireFormat(args.get('format') ?? formatOfFile(file));
   if (!existsSync(file)) throw new ConfigError([`there is no file ${given}`]);
@@ -62,8 +62,9 @@ async function run(args: Arguments, io: Io): Promise<number> {
 
 function requireFormat(name: string | undefined): Format {
   if (name === undefined) throw new ConfigError([`expected --format, one of ${FORMAT_NAMES.join(', ')}`]);
-  if (!Object.hasOwn(FORMATS, name)) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
-  return FORMATS[name]!;
+  const format = FORMATS.get(name);
+  if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
+  return format;
 }
 
 /** A file's record without its bytes would promise what is not there. */
@@ -76,7 +77,7 @@ async function* readFile(file: string, format: Format, progress: ProgressLine): 
   const stream = createReadStream(file, 'utf8');
   async function* texts(): AsyncGenerator<string> {
     for await (const text of stream) {
-      yield text as string;
+      yield String(text);
       progress.update(stream.bytesRead);
     }
   }

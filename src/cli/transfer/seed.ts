@@ -2,6 +2,7 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { unknownName } from '../../config.ts';
+import { present } from '../../invariant.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import { ident, raw } from '../../sql.ts';
 import type { Database } from '../../store/database/contract.ts';
@@ -111,7 +112,7 @@ async function isEmptyTable(db: Database, { table }: Collection): Promise<boolea
 async function* readSeedFile(path: string, format: string): AsyncGenerator<SourceRecord> {
   const stream = createReadStream(path, 'utf8');
   try {
-    yield* FORMATS[format]!.read(stream as AsyncIterable<string>);
+    yield* present(FORMATS.get(format), 'the format').read(stream as AsyncIterable<string>);
   } finally {
     stream.destroy();
   }

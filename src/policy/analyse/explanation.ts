@@ -89,7 +89,7 @@ export function requestedId(
   { source, name, type }: RequestOperand,
   { auth, query, data }: PolicyRequest,
 ): { readonly collection: string; readonly id: string } | undefined {
-  const holder: Row | null | undefined = source === 'auth' ? auth : source === 'query' ? query : data;
+  const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
   const raw = holder == null ? undefined : own(holder, name);
   const id = typeof type === 'object' ? readJson(type, raw) : undefined;
   return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
@@ -193,7 +193,7 @@ class Evaluation {
     const name = member.kind === 'field' ? member.field.name : member.relation.name;
     const after = own(next, name) ?? null;
     if (member.kind === 'field' || member.relation.kind === 'belongs_to') return (own(record, name) ?? null) !== after;
-    const before = related.many(from, name, own(record, 'id') as string).map((row) => own(row, 'id'));
+    const before = related.many(from, name, idOf(record)).map((row) => own(row, 'id'));
     const held: readonly unknown[] = after === null ? [] : Array.isArray(after) ? after : [after];
     return before.length !== held.length || !before.every((id) => held.includes(id));
   }
@@ -202,7 +202,7 @@ class Evaluation {
     const { related } = this.#situation;
     if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
     if (!isWritten || relation.kind === 'has_many')
-      return { rows: related.many(from, relation.name, own(row, 'id') as string), goesOn: false };
+      return { rows: related.many(from, relation.name, idOf(row)), goesOn: false };
     const members = (own(row, relation.name) ?? []) as readonly string[];
     const rows = members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
     return { rows, goesOn: false };
@@ -296,13 +296,13 @@ class Evaluation {
     const found = this.#requestValue(operand);
     if ('absent' in found) return found;
     const { id: collection } = operand.type as { readonly id: string };
-    const row = this.#situation.related.one(collection, found.value as string);
+    const row = this.#situation.related.one(collection, String(found.value));
     return { row: row ?? { id: found.value }, isWritten: false };
   }
 
   #requestValue({ source, name, type, list, span }: RequestOperand): FoundValue {
     const { auth, query, data } = this.#situation.request;
-    const holder: Row | null | undefined = source === 'auth' ? auth : source === 'query' ? query : data;
+    const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
     const raw = holder == null ? undefined : own(holder, name);
     const shown = `\`${this.#text(span)}\``;
     if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
@@ -321,6 +321,8 @@ class Evaluation {
   }
 }
 
+const idOf = (row: Row): string => String(own(row, 'id'));
+
 const NOBODY = 'there is no such record';
 /** Of those ancestors nothing is known, so they are one more element, for which the condition is unknown. */
 const unknownBeyond = (text: string): Clause => ({ text, value: undefined, absent: beyondOf(text), parts: [] });
@@ -336,7 +338,7 @@ type SideValue = Scalar | readonly unknown[];
 
 function isElement(node: CheckedCompare, left: SideValue, right: SideValue): boolean {
   const { negative, complement } = OPERATORS[node.op];
-  const op = negative ? complement! : node.op;
+  const op = negative && complement ? complement : node.op;
   const elements = (operand: CheckedOperand, value: SideValue) =>
     (operand.kind === 'literal' && operand.list ? literalElements(operand) : value) as Scalar | readonly Scalar[];
   return holdsOf({ ...node, op })(elements(node.left, left), elements(node.right, right));

@@ -2,6 +2,7 @@
  * Every relation that a whole policy walks, not only what a request leaves of it: an explanation
  * looks at every clause.
  */
+import { present } from '../../invariant.ts';
 import type {
   Checked,
   CheckedChanged,
@@ -62,7 +63,7 @@ function nodeOfScope(scope: Scope, { root, requested, variables }: NeedsPlace): 
     case 'next':
       return root;
     case 'variable':
-      return variables.get(scope.name)!;
+      return present(variables.get(scope.name), 'the variable');
     case 'request': {
       const { source, name, type } = scope.operand;
       const key = JSON.stringify([source, name, type]);

@@ -79,10 +79,9 @@ const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => o
 
 function accessOfCompare({ op, left, right }: CheckedCompare): Access {
   if (left.kind === 'count' || right.kind === 'count') return HOPELESS;
-  const columns = [left, right].filter(dependsOnRecord);
-  if (columns.length === 0) return 'free';
-  if (columns.length > 1 || !OPERATORS[op].sargable) return HOPELESS;
-  const [operand] = columns as [ColumnOperand];
+  const [operand, other] = [left, right].filter(dependsOnRecord);
+  if (operand === undefined) return 'free';
+  if (other !== undefined || !OPERATORS[op].sargable) return HOPELESS;
   // The column on the list or needle side is not what the operator looks up.
   if (operand === right && OPERATORS[op].mirror === undefined) return HOPELESS;
   return ofColumn(operand);

@@ -168,7 +168,8 @@ class OperationReader {
 
   #ifMatchOf(item: Data): string | undefined {
     const { if_match: ifMatch } = item;
-    if (!Object.hasOwn(item, 'if_match') || typeof ifMatch === 'string') return ifMatch as string | undefined;
+    if (!Object.hasOwn(item, 'if_match')) return undefined;
+    if (typeof ifMatch === 'string') return ifMatch;
     return this.#faultHere(
       '/if_match',
       'wrong_type',

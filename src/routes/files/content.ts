@@ -142,8 +142,11 @@ async function answerContent(ctx: Context, content: ServedContent, storage: Stor
     });
   }
   if (ranges === 'whole') await sendContent(ctx, content, { length: size });
-  else if (ranges.length === 1) await sendRange(ctx, ranges[0]!, content);
-  else await sendRanges(ctx, ranges, content);
+  else {
+    const [range, ...others] = ranges;
+    if (range !== undefined && others.length === 0) await sendRange(ctx, range, content);
+    else await sendRanges(ctx, ranges, content);
+  }
 }
 
 /** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */

@@ -42,8 +42,9 @@ export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uplo
   if (fit === undefined) faults.push(sizeFault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
   if (fits.length > 0 && width === undefined && height === undefined)
     faults.push(sizeFault('fit', '`fit` needs a `width` or a `height`'));
-  if (faults.length > 0) throw new Problem('invalid_parameter', faults[0]!.detail, { errors: faults });
-  return width === undefined && height === undefined ? undefined : { width, height, fit: fit! };
+  const [first] = faults;
+  if (first !== undefined) throw new Problem('invalid_parameter', first.detail, { errors: faults });
+  return fit === undefined || (width === undefined && height === undefined) ? undefined : { width, height, fit };
 }
 
 const parameterValues = (pairs: readonly QueryPair[], key: string): readonly (string | undefined)[] =>

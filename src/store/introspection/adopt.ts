@@ -57,8 +57,8 @@ function skipReason({ name, kind, columns, constraints }: ExistingTable): string
   }
   if (key.columns.length > 1)
     return `its primary key is (${key.columns.join(', ')}); expected one column \`id\` of type uuid`;
-  const [column] = key.columns as [string];
-  const type = columns.find((one) => one.name === column)!.type;
+  const [column] = key.columns;
+  const type = columns.find((one) => one.name === column)?.type;
   if (column !== 'id' || type !== 'uuid')
     return `its primary key is \`${column}\` of type ${type}; expected \`id\` of type uuid`;
   return collectionNameFault(name)?.message;

@@ -103,9 +103,11 @@ export function allowedBy(definition: string, columns: readonly string[]): reado
   const list = /^CHECK \(\(\(?"?(\w+)"?\)?(?:::text)? = ANY \(\(?ARRAY\[(.*)\]\)?(?:::text\[\])?\)\)\)$/.exec(
     definition,
   );
-  if (list === null || columns.length !== 1 || list[1] !== columns[0]) return undefined;
-  const strings = list[2]!.match(/'(?:[^']|'')*'/g) ?? [];
-  const rest = list[2]!.replaceAll(/'(?:[^']|'')*'(?:::(?:text|character varying|bpchar))?(?:::text)?/g, '');
+  if (list === null) return undefined;
+  const [, column, elements = ''] = list;
+  if (columns.length !== 1 || column !== columns[0]) return undefined;
+  const strings = elements.match(/'(?:[^']|'')*'/g) ?? [];
+  const rest = elements.replaceAll(/'(?:[^']|'')*'(?:::(?:text|character varying|bpchar))?(?:::text)?/g, '');
   if (strings.length === 0 || /[^\s,()]/.test(rest)) return undefined;
   return strings.map(unquote);
 }
@@ -117,8 +119,8 @@ function yamlDefault(value: string, type: string): string | undefined {
   if (type === 'datetime') return /^(?:now\(\)|CURRENT_TIMESTAMP)$/.test(value) ? "'@now'" : undefined;
   if (type === 'bool') return /^(?:true|false)$/.test(value) ? value : undefined;
   if (type === 'string') {
-    const literal = /^('(?:[^']|'')*')(?:::[\w ."]+)?$/.exec(value);
-    const text = literal === null ? undefined : unquote(literal[1]!);
+    const literal = /^('(?:[^']|'')*')(?:::[\w ."]+)?$/.exec(value)?.[1];
+    const text = literal === undefined ? undefined : unquote(literal);
     // `@` begins a value of the request.
     return text === undefined || text.startsWith('@') ? undefined : JSON.stringify(text);
   }

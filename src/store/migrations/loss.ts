@@ -1,6 +1,7 @@
 /** Whether a statement that would drop or convert values loses any, for `bylaw dev`. */
 import { ident, raw, sql, text } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
 
 /** The values that a statement drops or converts: of a column, or of a whole table. */
 export interface LosableValues {
@@ -25,7 +26,7 @@ SELECT a.attrelid || '.' || a.attnum
    AND a.attnum > 0
    AND NOT a.attisdropped`),
   );
-  return new Set(rows.map(([name]) => name!));
+  return new Set(rows.map((cells) => namedCells(cells, 'name').name));
 }
 
 /**

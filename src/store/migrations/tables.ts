@@ -3,10 +3,11 @@
  * reported for its field.
  */
 import { createHash } from 'node:crypto';
+import { present } from '../../invariant.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf } from '../../schema/indexes.ts';
-import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../../schema/model.ts';
+import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../../schema/model.ts';
 
 export interface Column {
   readonly name: string;
@@ -78,7 +79,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     ],
     foreignKeys: references.map((relation) => ({
       column: relation.column,
-      table: schema.collections.get(relation.collection)!.table,
+      table: tableNameOf(schema, relation),
       onDelete: ON_DELETE[relation.onDelete],
     })),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
@@ -144,11 +145,15 @@ function fillOf(value: Default): string | undefined {
   }
 }
 
+/** The table that the relation leads to. */
+const tableNameOf = ({ collections }: Schema, { collection }: Relation): string =>
+  present(collections.get(collection), `collection ${collection}`).table;
+
 const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  const target = schema.collections.get(relation.collection)!.table;
+  const target = tableNameOf(schema, relation);
   return {
     name: linkTable,
     columns: [sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),

@@ -2,6 +2,7 @@
 import type { Collection } from '../../schema/model.ts';
 import { ident, join, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
 import { RecordShape, tableOf } from '../records/record-shape.ts';
 import { manyToManyOf } from './members.ts';
 
@@ -31,7 +32,7 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
       yield `${shape.openStored(cells)}${lists.join('')}}`;
     }
     if (rows.length < PAGE_SIZE) return;
-    last = rows.at(-1)![0]!;
+    last = namedCells(rows.at(-1), 'id').id;
   }
 }
 

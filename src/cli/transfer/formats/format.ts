@@ -12,12 +12,12 @@ export interface Format {
   read(chunks: Chunks): AsyncGenerator<SourceRecord>;
 }
 
-export const FORMATS: Readonly<Record<string, Format>> = {
-  ndjson: { writer: () => ndjsonWriter, read: ndjsonReader },
-  json: { writer: () => jsonWriter, read: jsonReader },
-  csv: { writer: csvWriter, read: csvReader },
-};
-export const FORMAT_NAMES = Object.keys(FORMATS);
+export const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ['ndjson', { writer: () => ndjsonWriter, read: ndjsonReader }],
+  ['json', { writer: () => jsonWriter, read: jsonReader }],
+  ['csv', { writer: csvWriter, read: csvReader }],
+]);
+export const FORMAT_NAMES: readonly string[] = [...FORMATS.keys()];
 
 /** By the file's extension: `tasks.csv` is CSV. */
 export function formatOfFile(file: string): string | undefined {

@@ -17,7 +17,7 @@ async function* linesOf(chunks: Chunks): AsyncGenerator<string> {
   let rest = '';
   for await (const chunk of chunks) {
     const lines = (rest + chunk).split('\n');
-    rest = lines.pop()!;
+    rest = lines.pop() ?? '';
     yield* lines;
   }
   if (rest !== '') yield rest;

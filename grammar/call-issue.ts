@@ -1,0 +1,75 @@
+/** Describes a syntax error in `name(…)`, where the language has no such function or the arguments do not fit. */
+import { nearest } from './suggest.ts';
+import * as t from './tokens.ts';
+import {
+  describe,
+  foundSpan,
+  type Given,
+  lastOpen,
+  tokenAt,
+  type UnexpectedToken,
+  unclosed,
+  withFix,
+} from './unexpected-token.ts';
+
+/** Our names for functions of other languages. Others are suggested under their own name. */
+const QUANTIFIERS: ReadonlyMap<string, string> = new Map([
+  ['exists', 'any'],
+  ['some', 'any'],
+  ['every', 'all'],
+  ['each', 'all'],
+  ['no', 'none'],
+]);
+/** Functions without arguments, as a whole. */
+const VALUES: ReadonlyMap<string, string> = new Map([
+  ['now', '@now'],
+  ['current_timestamp', '@now'],
+  ['auth.uid', '@request.auth.id'],
+  ['current_user', '@request.auth.id'],
+  ['auth.email', '@request.auth.email'],
+]);
+
+/** The name of a function, at `at`, that the language does not have. */
+export function unknownFunction({ tokens }: UnexpectedToken, at: number): Given {
+  const name = tokenAt(tokens, at);
+  const written = name.image.toLowerCase();
+  const code = 'function_unknown';
+  const value = VALUES.get(written);
+  const close = tokens[at + 2];
+  if (value !== undefined && close?.tokenType === t.Close) {
+    const span = { start: name.startOffset, end: t.spanOf(close).end };
+    const message = `\`${name.image}()\` is not a function of the language; expected \`${value}\``;
+    return withFix({ code, message, span }, { span, replacement: value });
+  }
+  const span = t.spanOf(name);
+  const right = QUANTIFIERS.get(written) ?? nearest(name.image, ['any', 'all', 'none']);
+  const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
+  return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
+}
+
+/** Between the parentheses of `name(…)`. */
+export function callHead(found: UnexpectedToken): Given | undefined {
+  const { tokens, at } = found;
+  const open = lastOpen(found);
+  if (open === undefined) return undefined;
+  const name = tokens.indexOf(open) - 1;
+  if (tokens[name]?.tokenType !== t.CallName) return undefined;
+  const token = tokens[at];
+  // `exists(path as x, …)`: a quantifier by another name.
+  if (token?.tokenType === t.As || QUANTIFIERS.has(tokens[name].image.toLowerCase()))
+    return unknownFunction(found, name);
+  if (token === undefined) return unclosed(found, open);
+  const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;
+  return { code: 'arguments_malformed', message, span: t.spanOf(token) };
+}
+
+/** Between the parentheses of `ancestors(<path> by <belongs_to>)`. */
+export function ancestorsHead(found: UnexpectedToken): Given | undefined {
+  const { tokens, at } = found;
+  const open = lastOpen(found);
+  const head = open === undefined ? -1 : tokens.indexOf(open) - 1;
+  if (tokens[head]?.tokenType !== t.Ancestors) return undefined;
+  const what = ['a path', '`by` and a belongs_to', 'the name of a belongs_to'][at - head - 2] ?? '`)`';
+  const message = `found ${describe(tokens[at])}, expected ${what}; write \`ancestors(@record.folder by parent)\``;
+  return { code: 'ancestors_malformed', message, span: foundSpan(found) };
+}
