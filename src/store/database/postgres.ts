@@ -68,11 +68,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     run,
     write: async (statement) => (await retried(() => onLease(lease, statement))).rows,
     transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
-    listen: async (channel, onMessage, onState) => {
-      if (listener !== undefined) return listener.listen(channel, onMessage, onState);
-      onState(false);
-      return async () => undefined;
-    },
+    listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
     async notify(channel, payload) {
       await urgent.rows(notifyStatement(channel, payload));
     },
@@ -96,14 +92,24 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       primaryProbe: urgent,
       maxLag: standby.maxLag,
     });
+  await checkStart(database, primary.isPooled ? urgent : undefined);
+  return database;
+}
+
+const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {
+  onState(false);
+  return async () => undefined;
+};
+
+/** Closes a database that cannot be used. `pooled`: a connection through a pooler. */
+async function checkStart(database: Database, pooled: Pick<Queryable, 'rows'> | undefined): Promise<void> {
   try {
     await database.ping();
-    if (primary.isPooled) await checkPooledSettings(urgent);
+    if (pooled !== undefined) await checkPooledSettings(pooled);
   } catch (error) {
     await database.close();
     throw startError(error);
   }
-  return database;
 }
 
 /** The connections to one server. */
