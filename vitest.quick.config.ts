@@ -1,4 +1,7 @@
-/** `npm run test:quick`: the embedded database only, and without the suites that start processes or run for long. `npm test` runs everything. */
+/**
+ * `npm run test:quick`: the embedded database only, and without the suites that start processes,
+ * resize images, compile projects or try every character. `npm test` runs everything.
+ */
 import { mergeConfig } from 'vitest/config';
 import config from './vitest.config.ts';
 
@@ -10,12 +13,13 @@ export default mergeConfig(config, {
     exclude: [
       'test/cli/{serve,pipes,dev,transfer,optional-packages}.test.ts',
       'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
-      'test/files/{crash,bucket-crash,bucket,redirects,keeping}.test.ts',
+      'test/files/{crash,bucket-crash,bucket,copies,redirects,keeping,s3}.test.ts',
       'test/routes/{concurrency,outage}.test.ts',
       'test/{fuzz,movies}/**',
+      'test/client/typed.test.ts',
       'test/schema/total.test.ts',
-      'test/security/{expressions,store-statements}.test.ts',
-      'test/store/database.test.ts',
+      'test/security/{expressions,files-variants,store-statements}.test.ts',
+      'test/store/{code-points,database}.test.ts',
       'test/{package,docs}/**',
       'test/readme.test.ts',
     ],
