@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Sql, sql, uuid } from '../../src/sql.ts';
-import { saidBy } from '../support/records.ts';
+import { NOBODY, saidBy } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, '../routes/field-rules.yaml'), 'utf8');
@@ -89,6 +89,18 @@ describeOnBoth(
           expand: { mentor: true, pupils: { filter: 'salary = 1', sort: ['-note'] } },
           count: 'estimated',
         }),
+        ...[
+          { measures: { n: 'count', s: 'sum(salary)', l: 'max(level)', a: 'avg(level)' } },
+          { group_by: ['mentor'], measures: { n: 'count' } },
+          { group_by: ['note', 'salary'], measures: { n: 'count' } },
+          { filter: 'salary > 1', measures: { n: 'count' } },
+          { group_by: ['name'], measures: { top: 'max(salary)' }, sort: ['-top'] },
+        ].map((body): Request => ['POST', '/api/people/aggregate', body]),
+        ['GET', `/api/people/${pupil}/can`],
+        ['POST', '/api/people/query', { capabilities: true, limit: 100 }],
+        ...[{ salary: 1 }, { note: 'x' }, { mentor: other }].map(
+          (data): Request => ['POST', '/api/people/can', { action: 'update', id: pupil, data }],
+        ),
         ['PATCH', `/api/people/${pupil}`, { data: { salary: 1 } }],
         ['PATCH', `/api/people/${pupil}`, { data: { note: 'x' } }],
         ['PATCH', `/api/people/${pupil}`, { data: { level: 5, name: 7 } }],
@@ -104,7 +116,7 @@ describeOnBoth(
         ['GET', '/openapi.json'],
       ];
     };
-    const isRead = ([method, path]: Request): boolean => method === 'GET' || path.endsWith('/query');
+    const isRead = ([method, path]: Request): boolean => method === 'GET' || /\/(?:query|aggregate)$/.test(path);
     const answers = async (
       user: User,
       wanted: (request: Request) => boolean = () => true,
@@ -134,6 +146,49 @@ describeOnBoth(
       );
       expect(differing.length).toBeGreaterThan(30);
     }, 60_000);
+
+    test('the operations of a batch tell hidden records from missing ones as little as requests do', async () => {
+      const hidden = await make('people', { name: 'hidden', public: false });
+      const told = async (id: string, operation: object) => {
+        const body = { operations: [{ collection: 'people', id, ...operation }] };
+        return saidBy(await bob.client.post('/api/batch', body));
+      };
+      for (const operation of [
+        { op: 'update', data: { name: 'x' } },
+        { op: 'update', data: { name: 7, score: 1 } },
+        { op: 'update', data: { note: 'x' }, if_match: '"x.y"' },
+        { op: 'delete' },
+      ]) {
+        expect(await told(hidden, operation)).toEqual(await told(NOBODY, operation));
+      }
+      const teamed = async (mentor: string) =>
+        saidBy(
+          await bob.client.post('/api/batch', {
+            operations: [{ op: 'create', collection: 'people', data: { name: 'n', mentor } }],
+          }),
+        );
+      expect(await teamed(hidden)).toEqual(await teamed(NOBODY));
+    });
+
+    test('of a file: in what an upload, a list and a patch answer', async () => {
+      const form = new FormData();
+      form.set('file', new Blob(['x'], { type: 'text/plain' }), 'a.txt');
+      form.set('data', new Blob([JSON.stringify({ label: 'seen' })], { type: 'application/json' }));
+      const upload = async (user: User) => {
+        const headers = { Authorization: `Bearer ${user.token}` };
+        const answer = await fetch(`${service.url}/api/files`, { method: 'POST', headers, body: form });
+        return (await answer.json()) as { data: { id: string } };
+      };
+      const { data } = await upload(ann);
+      expect([Object.hasOwn(data, 'verdict'), Object.hasOwn(data, 'label')]).toEqual([false, true]);
+      const path = `/api/files/${data.id}`;
+      const patched = await ann.client.patch(path, { data: { label: 'x', verdict: 'clean' } });
+      expect([patched.status, patched.body.errors[0].pointer]).toEqual([403, '/data/verdict']);
+      expect(Object.hasOwn((await ann.client.patch(path, { data: { label: 'x' } })).body.data, 'verdict')).toBe(false);
+      expect((await ann.client.get('/api/files?verdict=unknown')).body.data).toEqual([]);
+      expect((await ann.client.get(`${path}/content`)).text).toBe('x');
+      expect((await upload(hr)).data).toHaveProperty('verdict', 'unknown');
+    });
 
     test('null is as hidden as any', async () => {
       await world(sql`salary = NULL, note = NULL, level = 1`, ids.mentor);
