@@ -119,8 +119,25 @@ async function explanationOf(question: Question): Promise<readonly string[]> {
     head,
     `by the request alone: ${verdicts[permit.verdict]}`,
     ...explained.flat(),
+    ...memberLines(question),
     ...(await conditionLines(question)),
   ];
+}
+
+const SHOWN = { allow: 'shown', deny: 'left out', depends: 'it depends on the record' };
+const SET = { allow: 'may be set', deny: 'may not be set (403)', depends: 'it depends on the record' };
+
+/** The fields and belongs_to with rules of their own for what the action does to them. */
+function memberLines({ collection, action, request }: Question): readonly string[] {
+  if (action === 'delete') return [];
+  const own = action === 'list' ? 'read' : action;
+  const words = own === 'read' ? SHOWN : SET;
+  const lines = [...collection.memberAccess].flatMap(([name, { [own]: rules }]) => {
+    if (rules === undefined) return [];
+    const texts = rules.map(({ text }) => text).join(' or ') || 'no rule, so nobody';
+    return [`  ${name}: ${words[decide({ rules, request }).verdict]}  (${texts})`];
+  });
+  return lines.length === 0 ? [] : ['', 'fields with rules of their own:', ...lines];
 }
 
 function callerText({ auth }: PolicyRequest): string {

@@ -58,6 +58,8 @@ class Session {
   #data: Data | undefined;
   /** The rules of records, and the write, need the record itself alone, so that one statement can be enough. */
   #isSimple = false;
+  /** Otherwise those of records decide alone. */
+  #hasMemberRules = false;
 
   constructor(stocked: Stocked, random: Random) {
     this.#stocked = stocked;
@@ -67,6 +69,7 @@ class Session {
   async next(counts: DoorCounts): Promise<string | undefined> {
     const before = this.#data ?? (await readAll(this.#stocked));
     this.#isSimple = this.#random.chance(0.2);
+    this.#hasMemberRules = this.#random.chance(0.55);
     const write = this.#write(before);
     const request = this.#request(write, before);
     const about = { data: before, write };
@@ -287,7 +290,7 @@ class Session {
 
   #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
     const random = this.#random;
-    if (random.chance(action === 'read' ? 0.7 : this.#isSimple ? 0.9 : 0.15))
+    if (random.chance(this.#isSimple ? 0.85 : action === 'read' ? 0.7 : 0.15))
       return [this.#compiled(collection, action, TRUE)!];
     const isOfWrite = action === 'update' && collection === about.write.collection;
     const crossed = isOfWrite && random.chance(0.3) ? this.#crossed(about.write) : [];
@@ -313,10 +316,13 @@ class Session {
     { action, about }: { readonly action: MemberAction; readonly about: About },
   ): readonly RandomRule[] | undefined {
     const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
-    if (declared?.[action] === undefined || this.#random.chance(0.3)) return undefined;
+    if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
-    const isSimple = PLAIN.includes(collection) && this.#random.chance(this.#isSimple ? 0.5 : 0.3);
-    return isSimple ? [this.#compiled(collection, action, IS_OPEN)!] : [this.#rule(collection, action, about)];
+    // Where one statement is enough for the write, the members show most by rules that read other records.
+    const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
+    const simple = this.#random.chance(0.4) || !PLAIN.includes(collection) ? TRUE : IS_OPEN;
+    if (this.#random.chance(share)) return [this.#compiled(collection, action, simple)!];
+    return action === 'read' ? [this.#rule(collection, action, about)] : this.#rules(collection, action, about);
   }
 
   #rule(collection: string, action: Action, { data, write }: About): RandomRule {
