@@ -12,7 +12,7 @@ import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Collection } from '../schema/model.ts';
 import { ident, type Sql, sql, text, uuid } from '../sql.ts';
 import { Store } from '../store/records/access-context.ts';
-import { heldBy, loadRelated } from '../store/records/related.ts';
+import { heldBy, loadRelated } from '../store/records/relations/related.ts';
 import { findSystem } from '../store/records/system.ts';
 import type { Arguments } from './arguments.ts';
 import { type Command, DATABASE_SETTINGS } from './command.ts';

@@ -3,7 +3,7 @@ import type { Permit, UpdatePermit } from '../../policy/access.ts';
 import { join, type Sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
 import { type Locked, lockRow } from './locked-row.ts';
-import type { GuardedMember } from './member-writes.ts';
+import type { GuardedMember } from './relations/member-writes.ts';
 import { judgeUpdate, STORED, updateWhere, WRITTEN, type Writing } from './written-row.ts';
 
 interface Target {

@@ -4,10 +4,10 @@ import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
-import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from './cascades.ts';
 import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
+import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from './relations/cascades.ts';
 import { touched } from './touched.ts';
 
 export interface RemoveRequest {

@@ -4,9 +4,9 @@
  * found before the delete, level by level, from locked rows: no row can come to reference a locked
  * row, so these are the rows that the cascades will delete.
  */
-import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model.ts';
-import { ident, param, raw, sql } from '../../sql.ts';
-import type { Reading } from './access-context.ts';
+import type { BelongsTo, Collection, Relation, Schema } from '../../../schema/model.ts';
+import { ident, param, raw, sql } from '../../../sql.ts';
+import type { Reading } from '../access-context.ts';
 
 /** A reference with `on_delete: cascade`. */
 interface CascadingReference {

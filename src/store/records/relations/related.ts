@@ -1,10 +1,10 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
-import { invariant } from '../../invariant.ts';
-import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
-import type { Relation } from '../../schema/model.ts';
-import { ident, param, raw, type Sql, sql } from '../../sql.ts';
-import type { Queryable } from '../database/contract.ts';
-import type { Store } from './access-context.ts';
+import { invariant } from '../../../invariant.ts';
+import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../../policy/types.ts';
+import type { Relation } from '../../../schema/model.ts';
+import { ident, param, raw, type Sql, sql } from '../../../sql.ts';
+import type { Queryable } from '../../database/contract.ts';
+import type { Store } from '../access-context.ts';
 
 interface RelatedSource {
   readonly store: Store;

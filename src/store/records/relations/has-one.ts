@@ -3,14 +3,14 @@
  * and the new one is set. Each is a separate update of a record of the other collection, under its
  * update rules, after the record's own write.
  */
-import type { BelongsTo, HasOne } from '../../schema/model.ts';
-import { ident, raw, sql, uuid } from '../../sql.ts';
-import { forbidden, invalid, Refusal } from '../refusal.ts';
-import { type Reading, readableReference } from './access-context.ts';
-import { GuardedUpdate } from './guarded-update.ts';
-import type { HasOneSetting } from './input.ts';
+import type { BelongsTo, HasOne } from '../../../schema/model.ts';
+import { ident, raw, sql, uuid } from '../../../sql.ts';
+import { forbidden, invalid, Refusal } from '../../refusal.ts';
+import { type Reading, readableReference } from '../access-context.ts';
+import { GuardedUpdate } from '../guarded-update.ts';
+import type { HasOneSetting } from '../input.ts';
+import type { PartnerChange, Writing } from '../written-row.ts';
 import { forbiddenMembers } from './member-writes.ts';
-import type { PartnerChange, Writing } from './written-row.ts';
 
 /**
  * For a record that this transaction has locked. A partner that the caller may not read cannot be

@@ -1,9 +1,9 @@
 /** The members of a body that have write rules of their own. */
-import type { Permit } from '../../policy/access.ts';
-import { Refusal } from '../refusal.ts';
-import type { AccessContext } from './access-context.ts';
-import type { Data } from './data.ts';
-import { pointerTo } from './input.ts';
+import type { Permit } from '../../../policy/access.ts';
+import { Refusal } from '../../refusal.ts';
+import type { AccessContext } from '../access-context.ts';
+import type { Data } from '../data.ts';
+import { pointerTo } from '../input.ts';
 
 /** A member that the body sets, whose rule depends on the record. */
 export interface GuardedMember {
