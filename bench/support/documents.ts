@@ -29,7 +29,12 @@ export const catalog: Catalog = {
         name: 'users',
         table: 'users',
         fields: new Map([field('email', 'string', true), field('email_verified', 'bool', true)]),
-        relations: new Map(),
+        relations: new Map<string, CatalogRelation>([
+          [
+            'memberships',
+            { kind: 'has_many', name: 'memberships', collection: 'memberships', via: 'user', viaColumn: 'user_id' },
+          ],
+        ]),
       },
     ],
     [
@@ -40,6 +45,7 @@ export const catalog: Catalog = {
         fields: new Map([field('name', 'string', true), field('open', 'bool', true)]),
         relations: new Map<string, CatalogRelation>([
           belongsTo('lead', 'users', false),
+          belongsTo('parent', 'teams', false),
           [
             'memberships',
             { kind: 'has_many', name: 'memberships', collection: 'memberships', via: 'team', viaColumn: 'team_id' },
@@ -63,7 +69,7 @@ export const catalog: Catalog = {
         name: COLLECTION,
         table: COLLECTION,
         fields: new Map([
-          field('title', 'string', true),
+          ['title', { ...field('title', 'string', true)[1], search: true }],
           field('status', 'string', true),
           field('score', 'int', false),
           field('rating', 'float', false),

@@ -1,4 +1,7 @@
-/** Forty policies and the condition that a person who knows PostgreSQL writes for each. `{uid}`, `{now}`, `{team}`, `{tag}`, `{q}`, `{n}` are parameters. */
+/**
+ * Forty-four policies and the condition that a person who knows PostgreSQL writes for each. `{uid}`, `{now}`, `{team}`, `{tag}`, `{q}`, `{n}` are
+ * parameters.
+ */
 export interface Pair {
   readonly policy: string;
   readonly sql: string;
@@ -75,4 +78,26 @@ export const PAIRS: readonly Pair[] = [
     `none(@record.team.memberships as m, m.user = @request.auth.id) and ${MINE}`,
     `r.team_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id AND m.user_id = {uid}::uuid) AND ${MINE_SQL}`,
   ),
+  // No further than the literal asks.
+  pair(
+    `count(@record.team.memberships) > 29 and ${MINE}`,
+    `r.team_id IS NOT NULL
+       AND (SELECT count(*) FROM (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id LIMIT 30) c) > 29 AND ${MINE_SQL}`,
+  ),
+  // One list of the caller's keys.
+  pair(
+    'any(@request.auth.memberships as m, m.team = @record.team)',
+    'r.team_id = ANY(ARRAY(SELECT m.team_id FROM memberships m WHERE m.user_id = {uid}::uuid))',
+  ),
+  // Downwards from the teams that the caller leads.
+  pair(
+    'any(ancestors(@record.team by parent) as t, t.lead = @request.auth.id)',
+    `r.team_id = ANY(ARRAY(
+       WITH RECURSIVE b (id, place) AS (
+         SELECT t.id, 1 FROM teams t WHERE t.lead_id = {uid}::uuid
+          UNION
+         SELECT t.id, b.place + 1 FROM b JOIN teams t ON t.parent_id = b.id WHERE b.place < 32)
+       SELECT id FROM b))`,
+  ),
+  pair('@record.title matches "MENT 99999"', `r."title~folded" LIKE '%ment 99999%'`),
 ];

@@ -8,13 +8,15 @@ const made = (kind: number, n: string) => `('0000000${kind}-0000-4000-8000-' || 
 export async function fillMillion(client: pg.Client): Promise<void> {
   const statements = [
     'CREATE TABLE users (id uuid PRIMARY KEY, email text COLLATE "C" NOT NULL, email_verified boolean NOT NULL)',
-    'CREATE TABLE teams (id uuid PRIMARY KEY, name text COLLATE "C" NOT NULL, open boolean NOT NULL, lead_id uuid)',
+    'CREATE TABLE teams (id uuid PRIMARY KEY, name text COLLATE "C" NOT NULL, open boolean NOT NULL, lead_id uuid, parent_id uuid)',
     'CREATE TABLE memberships (id uuid PRIMARY KEY, role text COLLATE "C" NOT NULL, team_id uuid NOT NULL, user_id uuid NOT NULL)',
     'CREATE TABLE documents_tags (document_id uuid NOT NULL, tag_id uuid NOT NULL)',
+    'CREATE EXTENSION pg_trgm',
     `CREATE TABLE documents (id uuid PRIMARY KEY, title text COLLATE "C" NOT NULL, status text COLLATE "C" NOT NULL, score bigint, rating float8,
        pinned boolean NOT NULL, due_at timestamptz, created_at timestamptz NOT NULL, owner_id uuid, team_id uuid)`,
     `INSERT INTO users SELECT ${made(1, 'n')}, 'user' || n || '@example.com', n % 3 > 0 FROM generate_series(1, 10000) n`,
-    `INSERT INTO teams SELECT ${made(2, 'n')}, 'team ' || n, n % 4 = 0, ${made(1, 'n % 101 * 43 + 22')} FROM generate_series(1, 1000) n`,
+    `INSERT INTO teams SELECT ${made(2, 'n')}, 'team ' || n, n % 4 = 0, ${made(1, 'n % 101 * 43 + 22')},
+       CASE WHEN n > 10 THEN ${made(2, 'n / 10')} END FROM generate_series(1, 1000) n`,
     // Three teams a user, so that users are in teams they own nothing of.
     `INSERT INTO memberships
      SELECT gen_random_uuid(), (ARRAY['owner','editor','reader'])[1 + n % 3], ${made(2, '(n * 13 + n / 10000) % 1000 + 1')}, ${made(1, 'n % 10000 + 1')}
@@ -31,6 +33,9 @@ export async function fillMillion(client: pg.Client): Promise<void> {
     ...['title', 'status', 'score', 'rating', 'due_at', 'created_at', 'owner_id', 'team_id'].map(
       (column) => `CREATE INDEX ON documents (${column})`,
     ),
+    'ALTER TABLE documents ADD COLUMN "title~folded" text COLLATE "C" GENERATED ALWAYS AS (lower(title)) STORED',
+    'CREATE INDEX ON documents USING gin ("title~folded" gin_trgm_ops)',
+    'CREATE INDEX ON teams (parent_id)',
     'CREATE INDEX ON memberships (user_id)',
     'CREATE INDEX ON memberships (team_id)',
     'CREATE INDEX ON teams (lead_id)',
