@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { type Config, readConfig, SETTING_NAMES } from '../config.ts';
 import { openLog } from '../http/log.ts';
 import type { Schema } from '../schema/model.ts';
+import { FolderUnusable } from '../store/database/data-folder.ts';
 import { FolderInUse } from '../store/database/folder-lock.ts';
 import { MigrationRefused } from '../store/migrations/migration.ts';
 import { codeOf, reasonOf } from '../thrown.ts';
@@ -168,7 +169,8 @@ function databasePlace(databaseUrl: string): string {
 
 /** Why the service cannot start, if the operator can mend it. */
 function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
-  if (error instanceof MigrationRefused || error instanceof FolderInUse) return error.message;
+  if (error instanceof MigrationRefused || error instanceof FolderInUse || error instanceof FolderUnusable)
+    return error.message;
   const code = codeOf(error);
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;

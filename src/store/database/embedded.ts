@@ -8,6 +8,7 @@ import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
+import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineStream } from './engine-stream.ts';
 import { lockFolder } from './folder-lock.ts';
 import { planOf } from './planner.ts';
@@ -51,7 +52,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGlite> {
   if (dataDir === undefined) return PGlite.create('memory://', { loadDataDir: snapshot });
   const folder = join(dataDir, 'database');
-  const engine = await PGlite.create(folder);
+  await requireSameVersion(folder);
+  const engine = await PGlite.create(folder).catch((error: unknown) => {
+    // A folder that may not be read or written is not damaged.
+    throw error instanceof Error && 'syscall' in error ? error : damaged(folder, error);
+  });
   await chmod(folder, 0o700);
   return engine;
 }
