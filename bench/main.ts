@@ -9,6 +9,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   residual: () => import('./residual.ts'),
   where: () => import('./where.ts'),
   list: () => import('./list.ts'),
+  query: () => import('./query.ts'),
   batch: () => import('./batch.ts'),
   auth: () => import('./auth.ts'),
   files: () => import('./files.ts'),
