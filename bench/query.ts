@@ -44,7 +44,10 @@ async function fill(url: string, owner: string): Promise<void> {
   await client.end();
 }
 
-type Ask = () => Promise<{ readonly status: number; readonly body: { readonly page: { readonly next_cursor?: string } } }>;
+type Ask = () => Promise<{
+  readonly status: number;
+  readonly body: { readonly page: { readonly next_cursor?: string } };
+}>;
 
 /** Milliseconds of each, in turn. */
 async function timesOf(asks: readonly Ask[], seconds: number): Promise<readonly (readonly number[])[]> {
@@ -81,13 +84,18 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     const token = (await call(`${bylaw.url}/api/auth/login`, { method: 'POST', body: user })).body.access_token;
     await fill(url, id);
     const list: Ask = () => call(`${bylaw.url}/api/items?limit=${PAGE}`, { token });
-    const query = (body: object): Ask => () => call(`${bylaw.url}/api/items/query`, { method: 'POST', token, body });
+    const query =
+      (body: object): Ask =>
+      () =>
+        call(`${bylaw.url}/api/items/query`, { method: 'POST', token, body });
     for (const sort of [['rank'], ['-due_at']]) {
       const first = query({ sort, limit: PAGE });
       const before = await query({ sort, limit: PAGE, offset: PAGE * (DEEP - 2) })();
       const deep = query({ sort, limit: PAGE, cursor: before.body.page.next_cursor });
       const [plain = [], one = [], far = []] = await timesOf([list, first, deep], seconds / 2);
-      console.log(`${sort}: plain list ${median(plain).toFixed(2)} ms, page 1 ${median(one).toFixed(2)} ms, page ${DEEP} ${median(far).toFixed(2)} ms`);
+      console.log(
+        `${sort}: plain list ${median(plain).toFixed(2)} ms, page 1 ${median(one).toFixed(2)} ms, page ${DEEP} ${median(far).toFixed(2)} ms`,
+      );
       verdict(`${sort}: page 1 next to the plain list`, ratioOf(one, plain), { limit: 1.3, unit: '×' });
       verdict(`${sort}: page ${DEEP} next to page 1`, ratioOf(far, one), { limit: 1.2, unit: '×' });
     }
@@ -108,8 +116,10 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     count++;
     return db.slowRows(statement, limit);
   };
-  const records = createRecords({ ...db, replica: { ...db.replica, rows: db.rows, run: db.run, slowRows } }, schema);
-  const relation = (collection: string, name: string): Relation => schema.collections.get(collection)!.relations.get(name)!;
+  const watched = { ...db, replicaFor: () => ({ rows: db.rows, run: db.run, slowRows }) };
+  const records = createRecords(watched, schema);
+  const relation = (collection: string, name: string): Relation =>
+    schema.collections.get(collection)!.relations.get(name)!;
   const auth = { id: callerId, roles: ['member'] };
   const now = '2026-01-01T00:00:00.000000Z';
   const access = {

@@ -112,6 +112,13 @@ async function checkStart(database: Database, pooled: Pick<Queryable, 'rows'> | 
   }
 }
 
+interface PoolKind {
+  /** Of the session, as flags. */
+  readonly settings?: string;
+  /** Whether its holder sends statements without waiting for those before. */
+  readonly pipeline?: boolean;
+}
+
 /** The connections to one server. */
 class Server {
   readonly config: pg.ClientConfig;
@@ -131,7 +138,7 @@ class Server {
     const statements = new Statements(isPooled ? 0 : preparedStatements);
     this.#statements = statements;
     this.#silence = isPooled ? undefined : new Silence(config);
-    this.#slowPool = this.pool(slowReads, ONE_PROCESSOR);
+    this.#slowPool = this.pool(slowReads, { settings: ONE_PROCESSOR, pipeline: true });
     this.reads = new Reads({
       connect: () => this.#connect(),
       statements,
@@ -142,9 +149,9 @@ class Server {
     });
   }
 
-  pool(size: number, settings = ''): LeasePool {
+  pool(size: number, { settings = '', pipeline = false }: PoolKind = {}): LeasePool {
     return new LeasePool({
-      config: withSetting(this.config, settings),
+      config: { ...withSetting(this.config, settings), pipeline } as pg.ClientConfig,
       size,
       statements: this.#statements,
       onConnect: (client) => this.#silence?.watch(client),

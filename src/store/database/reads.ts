@@ -8,9 +8,9 @@ import { type Cells, type Reader, StoreError } from './contract.ts';
 import type { LeasePool } from './lease-pool.ts';
 import { isRead, Pipeline } from './pipeline.ts';
 import { SlowShapes } from './slow-shapes.ts';
-import type { Statements } from './statements.ts';
+import type { Outcome, Statements } from './statements.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from './to-store-error.ts';
-import { mustNotHoldConnection } from './transaction.ts';
+import { type Lease, mustNotHoldConnection } from './transaction.ts';
 
 /**
  * What a client allows beyond the server's own time limit before it gives up the connection.
@@ -77,18 +77,14 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
     const lease = await this.#options.slowPool.lease(limit + GRACE_MS);
     let isClean = false;
     try {
-      // The setting ends with the transaction, so that a pooler may stand in between.
-      if (limitMs !== undefined)
-        await lease.command(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(limit)}`);
       const since = performance.now();
-      const { rows } = await lease.send(statement);
+      const sent = limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit);
+      const { rows } = await sent;
       this.#shapes.note(statement.text, performance.now() - since);
-      if (limitMs !== undefined) await lease.command('COMMIT');
       isClean = true;
       return rows;
     } catch (error) {
-      isClean = !isConnectionLoss(error) && !isTransient(error) && limitMs === undefined;
-      if (limitMs !== undefined && isQueryCanceled(error)) isClean = await rollBack(lease);
+      isClean = !isConnectionLoss(error) && !isTransient(error);
       throw error;
     } finally {
       lease.release(!isClean);
@@ -96,12 +92,15 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
   }
 }
 
-interface Commanded {
-  command(text: string): Promise<unknown>;
+/**
+ * Sent together, so that the time limit costs no round trip. The setting ends with the transaction,
+ * so that a pooler may stand in between; the COMMIT of one that failed rolls it back.
+ */
+async function sendWithin(lease: Lease, statement: Sql, limit: number): Promise<Outcome> {
+  const begun = lease.command(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(limit)}`);
+  const [begin, answer, end] = await Promise.allSettled([begun, lease.send(statement), lease.command('COMMIT')]);
+  if (begin.status === 'rejected') throw begin.reason;
+  if (answer.status === 'rejected') throw answer.reason;
+  if (end.status === 'rejected') throw end.reason;
+  return answer.value;
 }
-
-const rollBack = (lease: Commanded): Promise<boolean> =>
-  lease.command('ROLLBACK').then(
-    () => true,
-    () => false,
-  );
