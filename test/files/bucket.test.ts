@@ -293,14 +293,15 @@ describeOnBoth(
           return undefined;
         };
         expect(await service.app.files.sweep(0)).toBe(1);
-        bucket.uploads.set(upload!.uploadId, upload!);
+        bucket.treat = () => undefined;
+        // Not the first one again: its client aborts it once more when a part of it is rejected.
+        bucket.uploads.set('another', { ...upload!, uploadId: 'another' });
         bucket.listsUploads = false;
         await orphan(idOf(6));
         expect(await service.app.files.sweep(0)).toBe(1);
-        expect([await keptFor(idOf(6)), bucket.uploads.size]).toEqual([[], 1]);
-        bucket.treat = () => undefined;
+        expect([await keptFor(idOf(6)), bucket.uploads.has('another')]).toEqual([[], true]);
         await discard();
-        await until(() => bucket.uploads.size === 0);
+        bucket.uploads.clear();
       });
 
       test("leaves another database's bytes alone", async () => {

@@ -74,6 +74,11 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
   },
   {
     file: 'grammar/tokens.ts',
+    text: `new RegExp(\`ancestors(?=(?:\${GAP})?\\\\()\`)`,
+    reason: 'the token Ancestors, tried below',
+  },
+  {
+    file: 'grammar/tokens.ts',
     text: `new RegExp(\`[A-Za-z_][A-Za-z0-9_]*(?=(?:\${GAP})?\\\\()\`)`,
     reason: 'the token of a call, tried below',
   },

@@ -36,12 +36,12 @@ collections:
       seats: { kind: has_many, collection: seats, via: room }
       desks: { kind: has_many, collection: desks, via: room }
       chairs: { kind: has_many, collection: chairs, via: room }
-      keys: { kind: has_one, collection: keys, via: room }
+      keys: { kind: has_one, collection: passes, via: room }
     access: { list: true, read: true, create: true, update: true, delete: true }
   seats:${seats(CHIEF_SITS, `${CHIEF_SITS} or @record.kind = "first" and none(@record.room.seats as s, true)`)}
   desks:${seats(`any(@next.room.desks as s, ${CHIEF})`, '@record.user = @request.auth.id')}
   chairs:${seats('none(@record.room.chairs as s, s.user = @request.auth.id)', 'none(@record.room.chairs as s, s.user = @request.auth.id)')}
-  keys:
+  passes:
     fields: { holder: { type: string, required: true } }
     relations: { room: { kind: belongs_to, collection: rooms } }
     access:
@@ -115,8 +115,8 @@ describeOnBoth(
 
       test('a has_one that leads back does not lead to the new record', async () => {
         const place = await room();
-        expect(faults(await post(bob, 'keys', { room: place, holder: 'me' }))).toEqual([403, 'forbidden']);
-        expect((await bob.client.get(`/api/keys?room=${place}`)).body.data).toEqual([]);
+        expect(faults(await post(bob, 'passes', { room: place, holder: 'me' }))).toEqual([403, 'forbidden']);
+        expect((await bob.client.get(`/api/passes?room=${place}`)).body.data).toEqual([]);
       });
 
       test('its own members are new, and theirs are as stored', async () => {
@@ -165,9 +165,9 @@ describeOnBoth(
         const [place, other] = [await room(), await room()];
         const at = '2026-01-01T00:00:00.000000Z';
         const values = { holder: 'me', room: place, created_at: at, updated_at: at };
-        const key = await insertRecord(service.app, 'keys', values);
-        expect(faults(await patch(bob, 'keys', key, { room: other }))).toEqual([403, 'forbidden']);
-        expect((await patch(bob, 'keys', key, { room: place })).status).toBe(200);
+        const key = await insertRecord(service.app, 'passes', values);
+        expect(faults(await patch(bob, 'passes', key, { room: other }))).toEqual([403, 'forbidden']);
+        expect((await patch(bob, 'passes', key, { room: place })).status).toBe(200);
       });
 
       test('its new members count, and itself among them has its old ones', async () => {
