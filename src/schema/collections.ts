@@ -5,7 +5,7 @@ import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault } from './field-rules.ts';
 import type { Finding, Path, Report } from './issue.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
-import { collectionNameFault, isWord, linkTableOf, memberNameFault } from './names.ts';
+import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
 
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
@@ -35,10 +35,10 @@ export function declareCollections(file: SchemaFile, { report, broken }: Reporti
   const context: Declaring = { report, broken, drafts };
   for (const name of collectionNames(file)) {
     const path = ['collections', name];
-    const fault = collectionNameFault(name);
-    if (fault !== undefined) report({ ...fault, path, at: 'key' });
+    const issue = collectionNameIssue(name);
+    if (issue !== undefined) report({ ...issue, path, at: 'key' });
     else if (/[A-Z]/.test(name)) report(upperCase(name, path));
-    if (fault === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+    if (issue === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
   }
   for (const draft of drafts.values()) addFields(draft, context);
   for (const draft of drafts.values()) addBelongsTo(draft, context);
@@ -102,7 +102,7 @@ function holderOfName(name: string, { fields, relations, kind }: CollectionDraft
   return undefined;
 }
 
-/** `true` if the name is free; otherwise the fault is reported. */
+/** `true` if the name is free; otherwise the error is reported. */
 interface NameClaim {
   readonly name: string;
   readonly path: Path;
@@ -111,9 +111,9 @@ interface NameClaim {
 }
 
 function claim(draft: CollectionDraft, { name, path, also: others = [] }: NameClaim, report: Report): boolean {
-  const fault = memberNameFault(name);
-  if (fault !== undefined) {
-    report({ ...fault, path, at: 'key' });
+  const issue = memberNameIssue(name);
+  if (issue !== undefined) {
+    report({ ...issue, path, at: 'key' });
     return false;
   }
   if (isWord(name)) report(wordOfLanguage(name, path));

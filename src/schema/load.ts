@@ -1,5 +1,5 @@
 /**
- * The text of a schema file → the schema, or every fault of the file at once, each at its place.
+ * The text of a schema file → the schema, or every error of the file at once, each at its place.
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';

@@ -21,13 +21,13 @@ const shortened = (name: string): string =>
 
 export const linkTableOf = (collection: string, relation: string): string => shortened(`${collection}__${relation}`);
 
-export interface NameFault {
+export interface NameIssue {
   readonly code: string;
   readonly message: string;
 }
 
 /** Why `name` cannot be the name of a field or relation. */
-export function memberNameFault(name: string): NameFault | undefined {
+export function memberNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_NAMES.includes(name)) {
     return {
       code: 'reserved_name',
@@ -40,13 +40,13 @@ export function memberNameFault(name: string): NameFault | undefined {
       message: `\`${name}\` is reserved: PostgreSQL gives every table that column; choose another name`,
     };
   }
-  return nameFault(name);
+  return nameIssue(name);
 }
 
 /** Whether the filter of a query can name it bare: a word of the language is read as that word. */
 export const isWord = (name: string): boolean => parse(`${name} is null`, 'filter').expr === undefined;
 
-export function collectionNameFault(name: string): NameFault | undefined {
+export function collectionNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_COLLECTIONS.includes(name)) {
     return {
       code: 'reserved_name',
@@ -59,10 +59,10 @@ export function collectionNameFault(name: string): NameFault | undefined {
       message: `\`${name}\` is reserved: names that begin with \`bylaw_\` belong to the service; choose another name`,
     };
   }
-  return nameFault(name);
+  return nameIssue(name);
 }
 
-export function nameFault(name: string): NameFault | undefined {
+export function nameIssue(name: string): NameIssue | undefined {
   if (NAME.test(name) && !name.includes('__')) return undefined;
   const wanted = 'expected a letter, then letters, digits and single underscores, at most 48 in all';
   return { code: 'invalid_name', message: `\`${name}\` is not a valid name; ${wanted}` };

@@ -1,4 +1,4 @@
-/** The rules of the file → compiled policies. Every fault is reported at its characters in the file. */
+/** The rules of the file → compiled policies. Every error is reported at its characters in the file. */
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import { missedKeys } from '../policy/analyse/missed-keys.ts';
 import { subsumes } from '../policy/analyse/subsumes.ts';
@@ -301,7 +301,7 @@ function policyOf(roles: readonly string[], when: CheckedText | undefined, { cat
   return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, catalog, action });
 }
 
-/** The fault is about a name whose declaration is faulty, which is reported there. */
+/** The error is about a name whose declaration is faulty, which is reported there. */
 function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet<string>): boolean {
   if (broken.size === 0) return false;
   return text

@@ -4,7 +4,7 @@ import { nearest } from '../../grammar/suggest.ts';
 import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
 import type { Path, Report } from './issue.ts';
 import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
-import { nameFault } from './names.ts';
+import { nameIssue } from './names.ts';
 import type { SchemaFile } from './shape.ts';
 import { bytesOf, rateOf, secondsOf } from './units.ts';
 
@@ -32,8 +32,8 @@ export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyM
     : Object.entries(roles).map(([name, shape]) => [name, shape ?? {}, ['roles', name]] as const);
   for (const [name, shape, path] of entries) {
     if (name === '') continue;
-    const fault = nameFault(name);
-    if (fault !== undefined) report({ ...fault, path, at: 'key' });
+    const issue = nameIssue(name);
+    if (issue !== undefined) report({ ...issue, path, at: 'key' });
     else if (shapes.has(name))
       report({ code: 'duplicate_value', message: `the role \`${name}\` is declared twice; remove one of them`, path });
     else {
@@ -206,11 +206,11 @@ export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): Reado
   const providers = new Map<string, OAuthProvider>();
   for (const [name, shape] of Object.entries(oauth)) {
     const path = ['oauth', name];
-    const fault = nameFault(name);
-    if (fault !== undefined) settings.report({ ...fault, path, at: 'key' });
+    const issue = nameIssue(name);
+    if (issue !== undefined) settings.report({ ...issue, path, at: 'key' });
     const clientSecret = secretOf(shape, path, settings);
     checkIssuer(shape, path, settings);
-    if (fault !== undefined) continue;
+    if (issue !== undefined) continue;
     providers.set(name, {
       name,
       issuer: shape.issuer,

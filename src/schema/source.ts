@@ -119,7 +119,7 @@ export class SchemaSource {
     this.#add(range, finding, fix);
   }
 
-  /** A fault about a part of the string at `path`. `fix` replaces a part of that string too. */
+  /** An error in a part of the string at `path`. `fix` replaces a part of that string too. */
   reportWithin(finding: Finding, span: Span, fix?: SpanFix): void {
     const node = this.#scalarAt(finding.path);
     if (node === undefined) {

@@ -1,5 +1,5 @@
 /**
- * The raw value of a schema file → a value of the shape. Every fault is reported, and what is
+ * The raw value of a schema file → a value of the shape. Every error is reported, and what is
  * faulty is left out, so that the rest can be checked too.
  */
 import { nearest } from '../../grammar/suggest.ts';

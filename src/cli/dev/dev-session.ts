@@ -38,7 +38,7 @@ export class DevSession {
   readonly #path: string;
   /** Served now. */
   #schema: Schema;
-  /** Of the schema that is served; undefined after a fault, so that saving the file again is another try. */
+  /** Of the schema that is served; undefined after an error, so that saving the file again is another try. */
   #text: string | undefined;
   /** Reloads run one after the other. */
   #last: Promise<void> = Promise.resolve();
@@ -135,8 +135,8 @@ export function textOfFile(path: string): string | undefined {
   }
 }
 
-export function reportSeed({ done, faults }: Seeded, log: Logger): void {
+export function reportSeed({ done, issues }: Seeded, log: Logger): void {
   for (const line of done) log.info(`seed: ${line}`);
-  if (faults.length > 0)
-    log.error({ text: faults.join('\n') }, 'the seed has faults; nothing of these files was loaded');
+  if (issues.length > 0)
+    log.error({ text: issues.join('\n') }, 'the seed has faults; nothing of these files was loaded');
 }

@@ -14,7 +14,7 @@ export interface Seeded {
   /** A line each: `12 records into posts (seed/posts.csv)`. */
   readonly done: readonly string[];
   /** A line each, with the file, and the line in it. */
-  readonly faults: readonly string[];
+  readonly issues: readonly string[];
 }
 export interface SeedRequest {
   readonly schema: Schema;
@@ -30,16 +30,16 @@ interface SeedFile {
 
 /**
  * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or
- * not at all; a file with a fault keeps no other from being loaded.
+ * not at all; a file with an error keeps no other from being loaded.
  */
 export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest): Promise<Seeded> {
-  if (schema.seed === undefined) return { done: [], faults: [] };
+  if (schema.seed === undefined) return { done: [], issues: [] };
   const folder = resolve(cwd, dirname(schema.file), schema.seed);
   const place = (path: string): string => relative(cwd, path) || path;
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
-    return { done: [], faults: [`seed: there is no folder ${place(folder)}`] };
+    return { done: [], issues: [`seed: there is no folder ${place(folder)}`] };
   }
-  const { files, faults } = seedFiles(folder, schema, place);
+  const { files, issues } = seedFiles(folder, schema, place);
   const done: string[] = [];
   for (const { path, collection, format } of inOrderOfReferences(files)) {
     if (only !== undefined && !only.has(collection.name)) continue;
@@ -54,21 +54,21 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
       done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
     } catch (error) {
       if (!(error instanceof ImportRejected)) throw error;
-      faults.push(...error.faults.map(({ line, message }) => `${place(path)}:${line}: ${message}`));
-      if (error.total > error.faults.length) faults.push(`… and ${error.total - error.faults.length} more`);
+      issues.push(...error.faults.map(({ line, message }) => `${place(path)}:${line}: ${message}`));
+      if (error.total > error.faults.length) issues.push(`… and ${error.total - error.faults.length} more`);
     }
   }
-  return { done, faults };
+  return { done, issues };
 }
 
 interface FoundSeed {
   readonly files: readonly SeedFile[];
-  readonly faults: string[];
+  readonly issues: string[];
 }
 
 function seedFiles(folder: string, { collections }: Schema, place: (path: string) => string): FoundSeed {
   const files: SeedFile[] = [];
-  const faults: string[] = [];
+  const issues: string[] = [];
   for (const name of readdirSync(folder).toSorted()) {
     const path = join(folder, name);
     const format = formatOfFile(name);
@@ -76,14 +76,14 @@ function seedFiles(folder: string, { collections }: Schema, place: (path: string
     const stem = name.slice(0, name.lastIndexOf('.'));
     const collection = collections.get(stem);
     if (collection === undefined)
-      faults.push(`${place(path)}: ${unknownName('collection', stem, [...collections.keys()])}`);
+      issues.push(`${place(path)}: ${unknownName('collection', stem, [...collections.keys()])}`);
     else if (collection.kind === 'files')
-      faults.push(`${place(path)}: files are uploaded, their bytes cannot be in a seed`);
+      issues.push(`${place(path)}: files are uploaded, their bytes cannot be in a seed`);
     else if (files.some((file) => file.collection === collection))
-      faults.push(`${place(path)}: a second file for ${stem}`);
+      issues.push(`${place(path)}: a second file for ${stem}`);
     else files.push({ path, collection, format });
   }
-  return { files, faults };
+  return { files, issues };
 }
 
 /** Those that are referenced come first. In a circle, the order is that of the names. */

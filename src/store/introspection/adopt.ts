@@ -3,7 +3,7 @@
  * table's collection drops no column, changes no type and requires nothing that is not required
  * already (store/migrations/diff.ts decides what it would do).
  */
-import { collectionNameFault } from '../../schema/names.ts';
+import { collectionNameIssue } from '../../schema/names.ts';
 import { alterColumn, withTimeZone } from './alter-column.ts';
 import { allowedBy, draftField, oneLine } from './draft-field.ts';
 import { draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
@@ -61,7 +61,7 @@ function skipReason({ name, kind, columns, constraints }: ExistingTable): string
   const type = columns.find((one) => one.name === column)?.type;
   if (column !== 'id' || type !== 'uuid')
     return `its primary key is \`${column}\` of type ${type}; expected \`id\` of type uuid`;
-  return collectionNameFault(name)?.message;
+  return collectionNameIssue(name)?.message;
 }
 
 function draftTable(

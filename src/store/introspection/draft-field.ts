@@ -1,5 +1,5 @@
 /** A column as a field of the draft: its type, its constraints, and why it does not fit as it is. */
-import { memberNameFault } from '../../schema/names.ts';
+import { memberNameIssue } from '../../schema/names.ts';
 import { alterColumn, retypedAsText, withTimeZone } from './alter-column.ts';
 import type { DraftMember } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
@@ -25,7 +25,7 @@ export function draftField(table: ExistingTable, column: ExistingColumn): DraftM
   const allowed = column.values ?? (kind.type === 'string' && check ? allowedBy(check.definition, [name]) : undefined);
   const known = value === undefined ? undefined : yamlDefault(value, kind.type);
   const isForeign = table.name === 'users' && name === 'password';
-  const rejected = isForeign ? '`password` means something else on `users`' : memberNameFault(name)?.message;
+  const rejected = isForeign ? '`password` means something else on `users`' : memberNameIssue(name)?.message;
   const cannotRegister = table.name === 'users' && required && known === undefined;
   const parts = [
     `type: ${kind.type}`,

@@ -1,5 +1,5 @@
 /** A column with a foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
-import { memberNameFault } from '../../schema/names.ts';
+import { memberNameIssue } from '../../schema/names.ts';
 import { renameColumn } from './alter-column.ts';
 import { type DraftMember, type DraftTable, USER_COLUMNS, yamlName } from './draft-table.ts';
 import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUnique } from './existing-tables.ts';
@@ -55,8 +55,8 @@ function referenceObstacles({ table, column, key, known }: ForeignColumn): reado
   const found: string[] = [];
   if (!name.endsWith('_id'))
     found.push(`a belongs_to is a column \`…_id\`: ${renameColumn(table.name, name, `${name}_id`)}`);
-  const fault = memberNameFault(relationNameOf(name))?.message;
-  if (fault !== undefined) found.push(fault);
+  const issue = memberNameIssue(relationNameOf(name))?.message;
+  if (issue !== undefined) found.push(issue);
   if (table.columns.some((other) => other.name === relationNameOf(name) && other.name !== name))
     found.push(`there is a column \`${relationNameOf(name)}\` too`);
   if (column.type !== 'uuid') found.push(`it is ${column.type}, not uuid`);
@@ -93,7 +93,7 @@ export function withReverse(draft: DraftTable, references: readonly ReferencingK
   for (const { from, member, to, unique } of references) {
     if (to !== draft.name) continue;
     const name = [from, `${from}_by_${member}`].find((wanted) => {
-      return !taken.has(wanted) && !taken.has(`${wanted}_any`) && memberNameFault(wanted) === undefined;
+      return !taken.has(wanted) && !taken.has(`${wanted}_any`) && memberNameIssue(wanted) === undefined;
     });
     if (name === undefined) continue;
     for (const used of [name, `${name}_any`]) taken.add(used);

@@ -1,7 +1,7 @@
 /**
  * Faulty schema files. `⟦` stands before every place that must be reported, `codes` in the order of the places. Nothing else may be reported.
  */
-export interface FaultCase {
+export interface IssueCase {
   readonly about: string;
   readonly text: string;
   readonly codes: readonly string[];
@@ -40,7 +40,7 @@ const WORDS: readonly (readonly [word: string, code: string, says: string])[] = 
   ['owner', 'variable_unknown', 'write `@record.owner = @request.auth.id`'],
 ];
 
-export const FAULTS: readonly FaultCase[] = [
+export const ISSUE_CASES: readonly IssueCase[] = [
   // The file
   { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },
   { about: 'a file that is a text', text: '⟦hello\n', codes: ['wrong_type'] },
@@ -415,29 +415,29 @@ export const FAULTS: readonly FaultCase[] = [
   },
   { about: 'a policy cut by a comment', text: policy('⟦not @record.n = 1 # and more'), codes: ['yaml_comment'] },
   {
-    about: 'a fault in a single-quoted policy',
+    about: 'an error in a single-quoted policy',
     text: policy(`'@request.auth.email = "it''s" and @record.⟦m = 1'`),
     codes: ['name_unknown'],
     says: '`n`',
   },
   {
-    about: 'a fault in a double-quoted policy',
+    about: 'an error in a double-quoted policy',
     text: policy(`"@request.auth.email = \\"\\u0041\\" and @record.⟦m = 1"`),
     codes: ['name_unknown'],
   },
-  { about: 'a fault in a plain policy', text: policy('(@record.⟦m = 1)'), codes: ['name_unknown'] },
+  { about: 'an error in a plain policy', text: policy('(@record.⟦m = 1)'), codes: ['name_unknown'] },
   {
-    about: 'a fault on the second line of a folded block',
+    about: 'an error on the second line of a folded block',
     text: policy('>-\n        @record.n = 1 and\n        @record.⟦m = 2\n'),
     codes: ['name_unknown'],
   },
   {
-    about: 'a fault on the second line of a literal block',
+    about: 'an error on the second line of a literal block',
     text: policy('|\n        @record.n = 1\n          and @record.⟦m = 2\n'),
     codes: ['name_unknown'],
   },
   {
-    about: 'two faults of one policy',
+    about: 'two errors of one policy',
     text: policy("'@record.⟦m = 1 or @record.⟦o = 2'"),
     codes: ['name_unknown', 'name_unknown'],
   },
