@@ -167,7 +167,7 @@ describeOnBoth(
         expect((await raw(filled(1024 * 1024))).status).toBe(201);
         expect(faults(await raw(filled(1024 * 1024 + 1)))).toEqual([413, 'too_large']);
       });
-      test('more than 1,000 ids in one operation are refused, before anything is looked up', async () => {
+      test('more than 1,000 ids in one operation are rejected before any lookup', async () => {
         const ids = (n: number) => Array.from({ length: n }, () => NOBODY);
         const much = await ann.client.patch(at(), { data: { marks: { remove: ids(1001) } } });
         expect([much.status, much.body.code]).toEqual([422, 'validation_failed']);
@@ -292,7 +292,7 @@ describeOnBoth(
           expect(answer.body.request_id).toBe(answer.headers.get('x-request-id'));
         }
       });
-      test('of a fault is a problem, whole', async () => {
+      test('of an error is a complete problem document', async () => {
         const { status, headers, body } = await ann.client.get('/api/things?limit=0', { 'X-Request-Id': 'mine' });
         expect(status).toBe(400);
         expect(headers.get('content-type')).toMatch(/^application\/problem\+json(; charset=utf-8)?$/);

@@ -111,7 +111,7 @@ describeOnBoth(
         expect(await send('{"email":"a","email":"b"}', 'application/json')).toEqual([400, 'malformed_json']);
         expect((await send('[]', 'application/json'))[0]).toBe(422);
       });
-      test('8 and 256 characters are a password, alike after NFKC', async () => {
+      test('passwords have 8 to 256 characters, compared after NFKC', async () => {
         for (const [given, said] of [
           ['x8#ü\u00e9kl9', 'x8#u\u0308e\u0301kl9'],
           ['😀a'.repeat(128), '😀a'.repeat(128)],
@@ -122,7 +122,7 @@ describeOnBoth(
           expect((await login({ email, password: said })).status).toBe(200);
         }
       });
-      test('of two at once, one', async () => {
+      test('one of two at once succeeds', async () => {
         const email = freshEmail();
         const both = await Promise.all([register({ email, password }), register({ email, password })]);
         expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
@@ -185,7 +185,7 @@ describeOnBoth(
     });
 
     describe('sessions and passwords', () => {
-      test('are listed, ended, and nobody else’s', async () => {
+      test('list and end only the caller’s own', async () => {
         const eve = await service.user();
         const other = (await login({ email: eve.email, password: eve.password })).body.access_token;
         const { status, body } = await eve.client.get('/api/auth/sessions');
@@ -227,7 +227,7 @@ describeOnBoth(
         expect((await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${other}` })).status).toBe(401);
         expect((await login({ email: eve.email, password: eve.password })).status).toBe(401);
       });
-      test('a reset is asked for by anyone, and confirmed by nobody without its token', async () => {
+      test('anyone may request a reset; confirming it takes the token', async () => {
         const ask = (email: unknown) => service.anonymous.post('/api/auth/password/reset/request', { email });
         const [known, unknown] = await Promise.all([ask(ann.email), ask(freshEmail())]);
         expect([known.status, known.text]).toEqual([202, unknown.text]);
@@ -305,7 +305,7 @@ describeOnBoth(
         for (const who of [ann, root])
           expect(faults(await who.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
       });
-      test('roles are assigned by those that may', async () => {
+      test('only those who may assign roles do', async () => {
         const eve = await service.user();
         const rolesOf = async () => (await eve.client.get('/api/auth/me')).body.user.roles;
         expect(faults(await patch(eve, eve, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);

@@ -153,7 +153,7 @@ describeOnBoth(
       expect((await title('e\u0301e\u0301e')).status).toBe(201);
       expect((await title('')).status).toBe(422);
     });
-    test('all faults are told at once', async () => {
+    test('all errors are reported at once', async () => {
       const { status, body } = await ann.client.post('/api/things', {
         data: { title: '', n: 'x', x: true, at: 1, ok: null, nothing: 1, owner: 2, marks: { add: ['x', NOBODY] } },
       });
@@ -291,7 +291,7 @@ describeOnBoth(
         const { body } = await ann.client.get('/api/things?titel=a');
         expect(JSON.stringify(body)).toContain('title');
       });
-      test('invalid UTF-8 in a query is no value', async () =>
+      test('invalid UTF-8 in a query is not a value', async () =>
         expect((await ann.client.get('/api/things?title=%FF')).status).toBe(400));
     });
 

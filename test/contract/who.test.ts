@@ -86,7 +86,7 @@ describeOnBoth(
         expect((await service.anonymous.get('/api/things', { Authorization: `bearer ${ann.token}` })).status).toBe(200);
         expect((await service.anonymous.get('/api/things', { Authorization: 'Basic eDp5' })).status).toBe(401);
       });
-      test('a token in the query is none', async () =>
+      test('a token in the query is ignored', async () =>
         expect((await service.anonymous.get(`/api/things?access_token=${ann.token}`)).status).toBe(401));
     });
 
@@ -210,7 +210,7 @@ describeOnBoth(
     });
 
     describe('depends on the record', () => {
-      test('lists leave out, reads are 404, a readable one is 403', async () => {
+      test('lists omit it, reads are 404, a readable record is 403', async () => {
         const [open, draft] = [await note(bob, { state: 'open' }), await note(bob)];
         const listed = idsOf((await ann.client.get(`/api/notes?owner=${bob.id}&limit=100`)).body.data);
         expect([listed.includes(open), listed.includes(draft)]).toEqual([true, false]);
@@ -234,7 +234,7 @@ describeOnBoth(
           'forbidden',
         ]);
       });
-      test('a create is refused by what it would store, after its faults', async () => {
+      test('a create is rejected for what it would store, after its errors', async () => {
         expect(faults(await ann.client.post('/api/notes', { data: { text: 'x', owner: ann.id } }))).toEqual([
           201,
           undefined,

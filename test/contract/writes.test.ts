@@ -170,7 +170,7 @@ describeOnBoth(
     });
 
     describe('has_one', () => {
-      test('moves, on creating too, and lets go', async () => {
+      test('moves, on create too, and can be cleared', async () => {
         const [x, y] = [await make(ann, 'badges'), await make(ann, 'badges')];
         const [one, two] = [await thing({ badge: x }), await thing()];
         const badge = async (id: string) => (await ann.client.get(`/api/things/${id}`)).body.data.badge;
@@ -184,7 +184,7 @@ describeOnBoth(
         expect(await thingOf(y)).toBe(null);
         expect((await patch(two, { badge: null })).status).toBe(200);
       });
-      test('needs leave to update what changes, and shows only what may be read', async () => {
+      test('requires permission to update what changes, and shows only readable records', async () => {
         const [bobs, secret, mine] = [
           await make(bob, 'badges'),
           await make(bob, 'badges', { secret: true }),
@@ -288,7 +288,7 @@ describeOnBoth(
         for (const given of ['"x"', tag.replaceAll('"', '')])
           expect((await send('GET', id, { 'If-None-Match': given })).status).toBe(200);
       });
-      test('of two writers with one tag, one wins', async () => {
+      test('one of two writers with the same tag wins', async () => {
         const id = await thing();
         const tag = await tagOf(id);
         expect(
@@ -302,7 +302,7 @@ describeOnBoth(
     describe('Idempotency-Key', () => {
       const post = (key: string, title = 'i', who = ann, path = '/api/things') =>
         who.client.post(path, { data: { title } }, { 'Idempotency-Key': key });
-      test('makes once, also at once', async () => {
+      test('creates one record, for concurrent requests too', async () => {
         const answers = await Promise.all([1, 2, 3, 4].map(() => post('k1')));
         for (const { status, text, headers } of answers)
           expect([status, text, headers.get('location')]).toEqual([
@@ -313,7 +313,7 @@ describeOnBoth(
         expect(faults(await post('k1', 'j')).slice(0, 2)).toEqual([422, 'idempotency_mismatch']);
         expect((await post('k1', 'i', bob)).body.data.id).not.toBe(answers[0]!.body.data.id);
       });
-      test('keeps no errors', async () => {
+      test('does not keep errors', async () => {
         expect((await post('k2', '')).status).toBe(422);
         expect((await post('k2')).status).toBe(201);
       });
