@@ -16,11 +16,8 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   if (left === undefined || right === undefined) return undefined;
   const pair = { expr, left, right, at };
   const counted = [left, right].find(isCount);
-  if (counted !== undefined) {
-    const other = counted === left ? right : left;
-    const fault = wrongCount(counted, other);
-    if (fault !== undefined) return refuse(pair, fault);
-  }
+  const issue = counted && wrongCount(counted, counted === left ? right : left);
+  if (issue !== undefined) return refuse(pair, issue);
   if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWhole(left))
     return containsElement(pair, left.relation.path);
