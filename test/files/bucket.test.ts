@@ -288,8 +288,8 @@ describeOnBoth(
       test('goes on where an upload ended meanwhile, or the server cannot list them', async () => {
         const discard = await begin(idOf(5));
         const [upload] = [...bucket.uploads.values()];
-        bucket.treat = ({ operation }) => {
-          if (operation === 'AbortMultipartUpload') bucket.uploads.clear();
+        bucket.treat = ({ operation, key }) => {
+          if (operation === 'AbortMultipartUpload' && key === upload!.key) bucket.uploads.clear();
           return undefined;
         };
         expect(await service.app.files.sweep(0)).toBe(1);
