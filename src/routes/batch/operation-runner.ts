@@ -4,10 +4,10 @@ import type { App } from '../../http/app.ts';
 import { versionsOf } from '../../http/etag.ts';
 import { type Admit, admitOf, notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
-import { Problem } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import type { Batch } from '../../store/records/batch.ts';
 import type { Written } from '../../store/records/create.ts';
+import { requireChange } from '../records/write-request.ts';
 import type { Operation } from './operations.ts';
 
 interface Running {
@@ -39,7 +39,7 @@ export class OperationRunner {
       }
       case 'update': {
         const { data } = operation;
-        if (Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes at least one field');
+        requireChange(data);
         const access = admission.access(data);
         const request = { id: idOf(operation), data, faults: [], relations: [], ifVersion: ifVersionOf(operation) };
         return resultOf(200, await this.#batch.update(access, request));

@@ -7,11 +7,10 @@ import {
 } from '../../describe/collection-schemas.ts';
 import { versionsOf } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { answerWritten, send } from './answer.ts';
 import { headerOf, idOf, ifMatchParameter } from './request.ts';
-import { recordBody, writeRequestOf } from './write-request.ts';
+import { recordBody, requireChange, writeRequestOf } from './write-request.ts';
 
 export const updateRecord = route({
   method: 'PATCH',
@@ -37,9 +36,7 @@ export const updateRecord = route({
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);
     const request = writeRequestOf(ctx, admission.collection, envelope);
-    if (request.faults.length === 0 && Object.keys(request.data).length === 0) {
-      throw new Problem('patch_empty', 'a patch changes at least one field');
-    }
+    if (request.faults.length === 0) requireChange(request.data);
     const access = admission.access(request.data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
     const updated = await app.records.update(access, { ...request, id: idOf(ctx), ifVersion });

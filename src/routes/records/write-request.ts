@@ -6,7 +6,7 @@ import type { Context } from 'koa';
 import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';
 import { pointerPart } from '../../http/body.ts';
-import { type Fault, MAX_SHOWN_FAULTS, UNSHOWN_FAULT } from '../../problem.ts';
+import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Body } from '../define-route.ts';
@@ -32,6 +32,11 @@ export const recordBody = (data: Shape): Body<Envelope> => ({
   shape: inData(data),
   read: async (ctx, app) => envelopeOf(await app.readJson(ctx)),
 });
+
+/** Throws `patch_empty`. */
+export function requireChange(data: Data): void {
+  if (Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes at least one field');
+}
 
 /** Throws `invalid_parameter` and `unknown_expand`. */
 export function writeRequestOf(ctx: Context, collection: Collection, envelope: Envelope): WriteRequest {
