@@ -36,7 +36,7 @@ function counted(db: Database, counts: number[]): Database {
   return new Proxy(db, {
     get(target, key) {
       if (key === 'rows') return rows;
-      if (key === 'replica') return { rows, run: target.run };
+      if (key === 'replicaFor') return () => ({ rows, slowRows: rows, run: target.run });
       return Reflect.get(target, key);
     },
   });
@@ -156,8 +156,8 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     const plans: string[] = [];
     const watching = new Proxy(of.db, {
       get(target, key) {
-        if (key !== 'replica') return Reflect.get(target, key);
-        return {
+        if (key !== 'replicaFor') return Reflect.get(target, key);
+        return () => ({
           async rows(statement: Parameters<Database['rows']>[0]) {
             if (statement.text.includes('LATERAL')) {
               const explained = await db.slowRows(sql`EXPLAIN (ANALYZE, TIMING OFF) ${statement}`);
@@ -165,7 +165,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
             }
             return db.rows(statement);
           },
-        };
+        });
       },
     });
     const own = await World.open(watching, SCHEMA);

@@ -195,7 +195,9 @@ export class ProtocolServer {
       return;
     }
     const { store } = this.#s3rver;
-    await rm(join(store.getResourcePath(BUCKET, undefined, 'uploads'), uploadId), { recursive: true, force: true });
+    const folder = join(store.getResourcePath(BUCKET, undefined, 'uploads'), uploadId);
+    // A part may still arrive.
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 10 });
     response.writeHead(204).end();
   }
 }
