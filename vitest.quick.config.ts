@@ -1,6 +1,6 @@
 /**
  * `npm run test:quick`: the embedded database only, and without the suites that start processes,
- * resize images, compile projects or try every character. `npm test` runs everything.
+ * drive a browser, resize images, compile projects or try every character. `npm test` runs everything.
  */
 import { mergeConfig } from 'vitest/config';
 import config from './vitest.config.ts';
@@ -11,16 +11,17 @@ process.env.TEST_QUICK = '1';
 export default mergeConfig(config, {
   test: {
     exclude: [
-      'test/cli/{serve,pipes,dev,transfer,optional-packages}.test.ts',
+      'test/cli/{serve,pipes,dev,dev-question,transfer,optional-packages}.test.ts',
       'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
       'test/files/{crash,bucket-crash,bucket,copies,redirects,keeping,s3}.test.ts',
-      'test/routes/{concurrency,outage}.test.ts',
+      'test/routes/{concurrency,outage,docs-page}.test.ts',
       'test/{fuzz,movies}/**',
       'test/client/typed.test.ts',
       'test/schema/total.test.ts',
       'test/security/{expressions,files-variants,store-statements}.test.ts',
-      'test/store/{code-points,database}.test.ts',
+      'test/store/{code-points,database,data-folder,replica}.test.ts',
       'test/{package,docs}/**',
+      'test/exports/browser.test.ts',
       'test/readme.test.ts',
     ],
   },
