@@ -1,6 +1,6 @@
 /** Worlds of writes through the store, one after the other, each in its own schema. */
-import pg from 'pg';
 import { type DoorRun, runDoors } from './doors.ts';
+import { inOwnSchema } from './own-schema.ts';
 
 export class DoorLane {
   readonly #url: string;
@@ -16,20 +16,7 @@ export class DoorLane {
   async next(): Promise<string | undefined> {
     const number = this.#next++;
     const schema = `doors_${process.pid}_${number}`;
-    const admin = new pg.Client({ connectionString: this.#url });
-    await admin.connect();
-    try {
-      await admin.query(`CREATE SCHEMA ${schema}`);
-      const url = `${this.#url}&options=${encodeURIComponent(`-c search_path=${schema}`)}`;
-      const db = await this.#run.doors.openDatabase({ url, poolSize: 1, pipelines: 1 });
-      try {
-        return await runDoors(number, db, this.#run);
-      } finally {
-        await db.close();
-      }
-    } finally {
-      await admin.query(`DROP SCHEMA ${schema} CASCADE`);
-      await admin.end();
-    }
+    const { openDatabase } = this.#run.doors;
+    return inOwnSchema({ url: this.#url, schema, openDatabase }, (db) => runDoors(number, db, this.#run));
   }
 }

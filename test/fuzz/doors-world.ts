@@ -87,11 +87,12 @@ export interface Stocked {
   readonly db: Database;
 }
 
-export async function fill({ doors, schema, db }: Stocked, random: Random): Promise<void> {
+/** @param few of a collection at least; at most twice as many and one */
+export async function fill({ doors, schema, db }: Stocked, random: Random, few = 3): Promise<void> {
   const store = new doors.Store(db, schema);
   const names = ['users', ...PLAIN];
   const ids = new Map(
-    names.map((name) => [name, Array.from({ length: 3 + random.below(5) }, () => random.uuid())] as const),
+    names.map((name) => [name, Array.from({ length: few + random.below(few + 2) }, () => random.uuid())] as const),
   );
   await db.transaction(async (tx) => {
     for (const name of names) {

@@ -398,7 +398,7 @@ function literalOf(value: unknown): Operand {
 }
 
 /** One is enough where a literal of the type is wanted. */
-const idsOf = (rows: readonly Row[]): readonly Id[] =>
+export const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 
 interface Performed {

@@ -10,6 +10,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { loadCompiler } from './compiler.ts';
 import { DoorLane } from './door-lane.ts';
 import type { DoorCounts } from './doors.ts';
+import { openEmbeddedLane } from './embedded-lane.ts';
 import { runFaults } from './faults.ts';
 import { fuzzFrontEnd } from './frontend.ts';
 import { fuzzHttp } from './http/run.ts';
@@ -146,31 +147,11 @@ async function openLanes(stops: (() => Promise<void>)[]): Promise<{ lanes: reado
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });
     console.log(`PostgreSQL, default collation ${server.collation}`);
   }
-  if (!options['no-pglite'] && options.world === undefined) lanes.push(await openPglite(stops));
+  if (!options['no-pglite'] && options.world === undefined) {
+    lanes.push(await openEmbeddedLane(stops, { rest: 9 }));
+    console.log('PGlite');
+  }
   return { lanes, url };
-}
-
-async function openPglite(stops: (() => Promise<void>)[]): Promise<Lane> {
-  const { PGlite } = await import('@electric-sql/pglite');
-  const { createPgConfig } = await import('@electric-sql/pglite/node-postgres');
-  const engine = await PGlite.create();
-  const client = new pg.Client(createPgConfig(engine) as unknown as pg.ClientConfig);
-  await client.connect();
-  stops.push(async () => {
-    await client.end();
-    await engine.close();
-  });
-  // It blocks this process while it works, so it rests between its statements and gets a small share.
-  let restUntil = 0;
-  const query = async (text: string, values?: readonly unknown[]) => {
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, restUntil - performance.now())));
-    const start = performance.now();
-    const result = await client.query(text, values as unknown[]);
-    restUntil = performance.now() + 9 * (performance.now() - start);
-    return result as { rows: Record<string, unknown>[] };
-  };
-  console.log('PGlite');
-  return { database: { query }, backend: 'PGlite' };
 }
 
 interface Summary {

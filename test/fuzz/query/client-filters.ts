@@ -2,9 +2,12 @@
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import type { Elements, Expr, Operand, Path } from '../../../grammar/syntax.ts';
+import type { Filter, FilterPlace } from '../../../src/policy/filter.ts';
+import type { Checked, Params } from '../../../src/policy/types.ts';
 import { SPAN } from '../policies.ts';
 import type { Random } from '../random.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../values.ts';
+import type { QueryCompiler } from './compiler.ts';
 
 export interface ClientFilter {
   readonly text: string;
@@ -99,8 +102,41 @@ const KINDS: readonly ((random: Random, ids: readonly string[]) => unknown)[] = 
 ];
 
 /** A value, null, or a list of values of one kind, nulls among them. */
-export function randomParam(random: Random, ids: readonly string[]): unknown {
+function randomParam(random: Random, ids: readonly string[]): unknown {
   const kind = random.pick(KINDS);
   if (random.chance(0.7)) return kind(random, ids);
   return Array.from({ length: random.below(4) }, () => (random.chance(0.15) ? null : kind(random, ids)));
+}
+
+interface Fitting {
+  readonly random: Random;
+  readonly ids: readonly string[];
+  readonly compiler: Pick<QueryCompiler, 'compileFilter' | 'examine'>;
+  readonly place: Omit<FilterPlace, 'params'>;
+}
+interface FittedFilter {
+  readonly text: string;
+  readonly params: Params;
+  readonly filter: Filter;
+  readonly checked: Checked;
+}
+const PARAM_TRIES = 24;
+
+/** With params that their places can take; undefined where none was found. */
+export function fitted({ text, params: names }: ClientFilter, fitting: Fitting): FittedFilter | undefined {
+  const { random, ids, compiler } = fitting;
+  const params: Record<string, unknown> = {};
+  for (const name of names) params[name] = randomParam(random, ids);
+  const place = { ...fitting.place, params };
+  for (let i = 0; i < PARAM_TRIES; i++) {
+    const { filter } = compiler.compileFilter(text, place);
+    if (filter === undefined && names.length === 0) return undefined;
+    const faults = filter?.faults ?? names.map((name) => ({ name }));
+    if (filter !== undefined && faults.length === 0) {
+      const { checked } = compiler.examine(text, { ...place, action: 'list' });
+      return { text, filter, checked: checked!, params: { ...params } };
+    }
+    for (const { name } of faults) params[name] = randomParam(random, ids);
+  }
+  return undefined;
 }

@@ -2,22 +2,21 @@
  * Random filters × policies × masks × callers: the rows that a filter finds under the list rule are those that the interpreter finds in what
  * is left of the database after everything that the caller may not read has been taken out.
  */
-import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
+import type { CatalogCollection, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../../src/policy/visibility.ts';
 import { relatedOf } from '../../oracle/database.ts';
-import { hide, type ReadRules } from '../../oracle/hide.ts';
+import { hide } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import { ask, type Question } from '../batch.ts';
-import type { Compiled, Finding } from '../differential.ts';
-import { compileForm, Rejected } from '../differential.ts';
-import { PolicyMaker } from '../policies.ts';
+import type { Finding } from '../differential.ts';
 import { Random } from '../random.ts';
 import { randomRequest } from '../requests.ts';
 import type { Lane } from '../run.ts';
 import { createTables } from '../tables.ts';
 import { randomWorld, type World } from '../world.ts';
-import { type ClientFilter, filterOf, randomParam } from './client-filters.ts';
+import { filterOf, fitted } from './client-filters.ts';
 import type { QueryCompiler } from './compiler.ts';
+import { linesOf, meantBy, permitOf, type Rule, RuleMaker, type RuleSet } from './read-rules.ts';
 
 export interface FilterCounts {
   worlds: number;
@@ -47,7 +46,6 @@ export interface FilterRun {
 
 const CALLERS = 4;
 const FILTERS = 48;
-const PARAM_TRIES = 24;
 
 /** The first disagreement, in words. */
 export async function runFilters(number: number, lane: Lane, run: FilterRun): Promise<string | undefined> {
@@ -72,7 +70,6 @@ export async function runFilters(number: number, lane: Lane, run: FilterRun): Pr
   }
 }
 
-type Rule = readonly Compiled[];
 interface Grounds {
   readonly lane: Lane;
   readonly run: FilterRun;
@@ -97,16 +94,12 @@ class FilterSession {
     const { random, run } = this.#grounds;
     const { catalog, data } = this.#world;
     const request = this.#request();
-    const list = this.#rule(this.#collection);
-    const records = new Map([...catalog.collections.keys()].map((name) => [name, this.#rule(name)] as const));
-    const members = new Map([...catalog.collections.keys()].map((name) => [name, this.#masks(name)] as const));
-    const rules: ReadRules = {
-      records: checkedIn(records),
-      members: new Map([...members].map(([name, rules]) => [name, checkedIn(rules)])),
-    };
-    const seen = hide(catalog, data, { rules, request });
-    const visibility = this.#visibility(records, members, request);
-    const listed = run.compiler.decide({ rules: list.map(({ generated }) => generated), request });
+    const ruleMaker = new RuleMaker({ catalog, ids: this.#ids, random, compiler: run.compiler });
+    const rules = ruleMaker.make(this.#collection, (name) => maskable(catalog.collections.get(name)!));
+    const { list } = rules;
+    const seen = hide(catalog, data, { rules: meantBy(rules), request });
+    const visibility = this.#visibility(rules, request);
+    const listed = permitOf(list, request, run.compiler.decide);
     const ids = [...this.#ids.values()].flat();
     const table = catalog.collections.get(this.#collection)!.table;
     const [everything, visible] = [relatedOf(catalog, data), relatedOf(catalog, seen.data)];
@@ -115,10 +108,12 @@ class FilterSession {
       list.some(({ meant }) => interpret(meant, { record, related: everything, request }) === true),
     );
     const questions: Question[] = [];
-    const maker = this.#maker(this.#collection);
+    const maker = ruleMaker.maker(this.#collection);
     for (let i = 0; i < FILTERS; i++) {
       const written = filterOf(maker.make());
-      const made = written && this.#compiled(written, ids);
+      const made =
+        written &&
+        fitted(written, { random, ids, compiler: run.compiler, place: { catalog, collection: this.#collection } });
       run.counts.filters++;
       if (made === undefined) {
         run.counts.rejected++;
@@ -145,7 +140,7 @@ class FilterSession {
     if (questions.length === 0) return undefined;
     const { lane } = this.#grounds;
     const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
-    return finding && this.#told(finding, { list, records, members });
+    return finding && this.#told(finding, rules);
   }
 
   #request(): PolicyRequest {
@@ -157,60 +152,9 @@ class FilterSession {
     }
   }
 
-  #maker(collection: string): PolicyMaker {
-    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
-    return new PolicyMaker(setting, { random: this.#grounds.random, ids: this.#ids });
-  }
-
-  /** Open, closed, or one or two policies. */
-  #rule(collection: string): Rule {
-    const { random } = this.#grounds;
-    const roll = random.next();
-    if (roll < 0.25) return [this.#policy('true', collection)];
-    if (roll < 0.3) return [];
-    return Array.from({ length: 1 + random.below(2) }, () => this.#random(collection));
-  }
-
-  #random(collection: string): Compiled {
-    const { run } = this.#grounds;
-    const maker = this.#maker(collection);
-    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
-    for (;;) {
-      try {
-        const { random } = this.#grounds;
-        return compileForm(random.chance(0.5) ? 'it' : 'it or not it', maker.make(), {
-          setting,
-          compiler: run.compiler,
-          random,
-        });
-      } catch (error) {
-        if (!(error instanceof Rejected)) throw error;
-      }
-    }
-  }
-
-  #policy(text: string, collection: string): Compiled {
-    const { compiler } = this.#grounds.run;
-    const setting = { catalog: this.#world.catalog, collection, action: 'read' } as const;
-    return compileForm('it', compiler.parse(text).expr!, { setting, compiler, random: this.#grounds.random });
-  }
-
-  /** Of some fields and belongs_to. */
-  #masks(collection: string): ReadonlyMap<string, Rule> {
-    const { random } = this.#grounds;
-    const { fields, relations } = this.#world.catalog.collections.get(collection)!;
-    const own = [...relations.values()].filter(({ kind }) => kind === 'belongs_to');
-    const names = [...fields.keys(), ...own.map(({ name }) => name)].filter(() => random.chance(0.25));
-    return new Map(names.map((name) => [name, this.#rule(collection)]));
-  }
-
-  #visibility(
-    records: ReadonlyMap<string, Rule>,
-    members: ReadonlyMap<string, ReadonlyMap<string, Rule>>,
-    request: PolicyRequest,
-  ): Visibility {
+  #visibility({ records, members }: RuleSet, request: PolicyRequest): Visibility {
     const { decide } = this.#grounds.run.compiler;
-    const permit = (rule: Rule): Readable => decide({ rules: rule.map(({ generated }) => generated), request });
+    const permit = (rule: Rule): Readable => permitOf(rule, request, decide);
     return {
       records: (collection) => permit(records.get(collection)!),
       member: (collection, member) => {
@@ -220,43 +164,12 @@ class FilterSession {
     };
   }
 
-  /** With params that their places can take. */
-  #compiled({ text, params: names }: ClientFilter, ids: readonly string[]) {
-    const { random, run } = this.#grounds;
-    const params: Record<string, unknown> = {};
-    for (const name of names) params[name] = randomParam(random, ids);
-    const place = { catalog: this.#world.catalog, collection: this.#collection, params };
-    for (let i = 0; i < PARAM_TRIES; i++) {
-      const { filter } = run.compiler.compileFilter(text, place);
-      if (filter === undefined && names.length === 0) return undefined;
-      const faults = filter?.faults ?? names.map((name) => ({ name }));
-      if (filter !== undefined && faults.length === 0) {
-        const { checked } = run.compiler.examine(text, { ...place, action: 'list' });
-        return { text, filter, checked: checked!, params: { ...params } };
-      }
-      for (const { name } of faults) params[name] = randomParam(random, ids);
-    }
-    return undefined;
-  }
-
-  #told(
-    { text, request, row, expected, error, sql }: Finding,
-    rules: {
-      readonly list: Rule;
-      readonly records: ReadonlyMap<string, Rule>;
-      readonly members: ReadonlyMap<string, ReadonlyMap<string, Rule>>;
-    },
-  ): string {
-    const textsOf = (rule: Rule) => rule.map((each) => each.text).join('  |  ') || 'nobody';
+  #told({ text, request, row, expected, error, sql }: Finding, rules: RuleSet): string {
     return [
       `DISAGREEMENT: ${this.#grounds.lane.backend}, a filter of ${this.#collection}`,
       `  filter      ${text}`,
       `  request     ${JSON.stringify(request)}`,
-      `  list        ${textsOf(rules.list)}`,
-      ...[...rules.records].map(([name, rule]) => `  read        ${name}: ${textsOf(rule)}`),
-      ...[...rules.members].flatMap(([name, masks]) =>
-        [...masks].map(([member, rule]) => `  mask        ${name}.${member}: ${textsOf(rule)}`),
-      ),
+      ...linesOf(rules),
       `  row ${row}      ${JSON.stringify(this.#world.data.rows.get(this.#collection)![row])}`,
       error === undefined ? `  expected    ${expected}` : `  error       ${(error as Error).stack}`,
       `  sql         ${sql?.text}`,
@@ -265,5 +178,8 @@ class FilterSession {
   }
 }
 
-const checkedIn = (rules: ReadonlyMap<string, Rule>) =>
-  new Map([...rules].map(([name, rule]) => [name, rule.map(({ meant }) => meant)] as const));
+/** Fields and belongs_to. */
+function maskable({ fields, relations }: CatalogCollection): readonly string[] {
+  const own = [...relations.values()].filter(({ kind }) => kind === 'belongs_to');
+  return [...fields.keys(), ...own.map(({ name }) => name)];
+}

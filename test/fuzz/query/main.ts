@@ -1,10 +1,21 @@
-/** `npm run fuzz -- query --seconds 60 --seed 1` · `--world n` one world alone. Exits with 1 when anything disagrees. */
+/**
+ * `npm run fuzz -- query --seconds 60 --seed 1` · `--world n` one world of filters alone · `--page-world n` one of pages alone ·
+ * `--embedded` the embedded database too. Exits with 1 when anything disagrees.
+ */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startPostgres } from '../../support/postgres.ts';
+import { openEmbeddedLane } from '../embedded-lane.ts';
+import { inOwnSchema } from '../own-schema.ts';
 import type { Lane } from '../run.ts';
-import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
+import { noPageCounts, type PageCounts, type PageRun, runPages } from './pages.ts';
+import { loadQueryDoors } from './store-modules.ts';
+
+interface Servers {
+  readonly lanes: Lane[];
+  readonly urls: readonly string[];
+}
 
 export async function fuzzQuery(args: readonly string[]): Promise<number> {
   const { values: options } = parseArgs({
@@ -13,46 +24,89 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       seconds: { type: 'string', default: '60' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       world: { type: 'string' },
+      'page-world': { type: 'string' },
       from: { type: 'string', default: '0' },
+      embedded: { type: 'boolean', default: false },
     },
   });
   const seed = Number(options.seed);
   const end = Date.now() + Number(options.seconds) * 1000;
-  const counts = noFilterCounts();
+  const [counts, pageCounts] = [noFilterCounts(), noPageCounts()];
   let found = 0;
   const isOver = (): boolean => Date.now() > end || found > 0;
-  const run = { compiler: await loadQueryCompiler(), seed, counts, isOver };
+  const doors = await loadQueryDoors();
+  const run = { compiler: doors.compiler, seed, counts, isOver };
+  const pageRun = { doors, seed, counts: pageCounts, isOver };
+  const note = (disagreement: string | undefined): void => {
+    if (disagreement === undefined) return;
+    found++;
+    console.log(disagreement);
+  };
+  const filterWorlds = options['page-world'] === undefined ? worldsOf(options.world, options.from) : [];
+  const pageWorlds = options.world === undefined ? worldsOf(options['page-world'], options.from) : [];
+  const [filterTurns, pageTurns] = [filterWorlds[Symbol.iterator](), pageWorlds[Symbol.iterator]()];
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
-  let next = Number(options.world ?? options.from);
-  const last = options.world === undefined ? Number.POSITIVE_INFINITY : next;
+  const until = async (turns: Iterator<number>, ask: (number: number) => Promise<string | undefined>) => {
+    while (!isOver()) {
+      const { value, done } = turns.next();
+      if (done) return;
+      note(await ask(value));
+    }
+  };
   try {
-    const lanes = await openLanes(stops);
-    await Promise.all(
-      lanes.map(async (lane) => {
-        while (!isOver() && next <= last) {
-          const disagreement = await runFilters(next++, lane, run);
-          if (disagreement === undefined) continue;
-          found++;
-          console.log(disagreement);
-        }
-      }),
-    );
+    const { lanes, urls } = await openServers(stops);
+    if (options.embedded) lanes.push(await openEmbeddedLane(stops, { rest: 1 }));
+    const places = options.embedded ? [...urls, undefined] : urls;
+    await Promise.all([
+      ...lanes.map((lane) => until(filterTurns, (number) => runFilters(number, lane, run))),
+      ...places.map((url) => until(pageTurns, (number) => pagesIn(url, number, pageRun))),
+    ]);
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
   const seconds = (performance.now() - began) / 1000;
   const { worlds, filters, rejected, decisions, hidden } = counts;
-  console.log(`worlds              ${worlds}`);
+  console.log(`worlds              ${worlds}, of pages ${pageCounts.worlds}`);
   console.log(`filters             ${filters}, without a form or fitting params ${rejected}`);
   console.log(`decisions compared  ${decisions} in ${seconds.toFixed(0)} s, others by what is hidden ${hidden}`);
+  console.log(pageLine(pageCounts));
   console.log(`disagreements       ${found} (seed ${seed})`);
   return found === 0 ? 0 : 1;
 }
 
+const pageLine = ({ walks, pages, records, aggregates, groups, hidden }: PageCounts): string =>
+  `walks               ${walks}, pages ${pages}, records ${records}, others by what is hidden ${hidden}; ` +
+  `aggregates ${aggregates}, groups ${groups}`;
+
+/** The one that is named, or all from a first one on. */
+function* worldsOf(one: string | undefined, from: string): Iterable<number> {
+  if (one !== undefined) {
+    yield Number(one);
+    return;
+  }
+  for (let number = Number(from); ; number++) yield number;
+}
+
+/** @param url of a server; undefined: the embedded database */
+async function pagesIn(url: string | undefined, number: number, run: PageRun): Promise<string | undefined> {
+  const { openDatabase } = run.doors;
+  if (url !== undefined)
+    return inOwnSchema({ url, schema: `pages_${process.pid}_${number}`, openDatabase }, (db) =>
+      runPages(number, db, run),
+    );
+  const db = await openDatabase({});
+  try {
+    return await runPages(number, db, run);
+  } finally {
+    await db.close();
+  }
+}
+
 /** With the default collation C, and with ICU's en-US. */
-async function openLanes(stops: (() => Promise<void>)[]): Promise<readonly Lane[]> {
+async function openServers(stops: (() => Promise<void>)[]): Promise<Servers> {
   const lanes: Lane[] = [];
+  const urls: string[] = [];
   for (const collation of ['c', 'icu'] as const) {
     const server = await startPostgres({ collation });
     if (server === undefined) throw new Error('the fuzz of queries needs a PostgreSQL');
@@ -61,6 +115,7 @@ async function openLanes(stops: (() => Promise<void>)[]): Promise<readonly Lane[
     await client.connect();
     stops.push(() => client.end());
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });
+    urls.push(server.url);
   }
-  return lanes;
+  return { lanes, urls };
 }

@@ -1,31 +1,74 @@
 /** A few worlds of queries in every test run; `npm run fuzz -- query` is the long form. */
 import pg from 'pg';
-import { expect, it } from 'vitest';
-import { startPostgres } from '../../support/postgres.ts';
-import type { Database } from '../tables.ts';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { openDatabase } from '../../../src/store/database/open-database.ts';
+import { emptySnapshot, openEmbeddedDatabase } from '../../support/embedded.ts';
+import { isolatedUrl } from '../../support/postgres.ts';
+import { openEmbeddedLane } from '../embedded-lane.ts';
+import type { Lane } from '../run.ts';
 import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
+import { noPageCounts, runPages } from './pages.ts';
+import { loadQueryDoors } from './store-modules.ts';
 
 const WORLDS = 3;
+const SERVER = inject('postgresUrl');
 
-it('finds by a filter what is left to find when all that is hidden has been taken out', async ({ skip }) => {
-  const server = await startPostgres();
-  if (server === undefined) return skip('no PostgreSQL');
-  const client = new pg.Client({ connectionString: server.url });
-  await client.connect();
-  const counts = noFilterCounts();
-  const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, isOver: () => false };
-  try {
-    const lane = { database: client as unknown as Database, backend: 'PostgreSQL' } as const;
-    for (let number = 0; number < WORLDS; number++) expect(await runFilters(number, lane, run)).toBeUndefined();
-  } finally {
-    await client.end();
-    await server.stop();
-  }
-  // Filters that are rejected, find nothing, or meet nothing hidden compare nothing.
-  const { decisions, filters, rejected, found, hidden } = counts;
-  expect(decisions).toBeGreaterThan(10_000);
-  expect(rejected).toBeLessThan(filters / 3);
-  expect(found / decisions).toBeGreaterThan(0.05);
-  expect(hidden).toBeGreaterThan(300);
-}, 120_000);
+describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
+  const stops: (() => Promise<void>)[] = [];
+  let lane: Lane;
+
+  describe.skipIf(kind === 'postgres' && SERVER === '')('with a database', () => {
+    beforeAll(async () => {
+      if (kind === 'embedded') {
+        lane = await openEmbeddedLane(stops, { snapshot: await emptySnapshot() });
+        return;
+      }
+      const client = new pg.Client({ connectionString: await isolatedUrl(SERVER) });
+      await client.connect();
+      stops.push(() => client.end());
+      lane = { database: client as unknown as Lane['database'], backend: 'PostgreSQL' };
+    });
+    afterAll(async () => {
+      for (const stop of stops) await stop();
+    });
+
+    it('find what is left to find when all that is hidden has been taken out', async () => {
+      const counts = noFilterCounts();
+      const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, isOver: () => false };
+      for (let number = 0; number < WORLDS; number++) expect(await runFilters(number, lane, run)).toBeUndefined();
+      // Filters that are rejected, find nothing, or meet nothing hidden compare nothing.
+      const { decisions, filters, rejected, found, hidden } = counts;
+      expect(decisions).toBeGreaterThan(10_000);
+      expect(rejected).toBeLessThan(filters / 3);
+      expect(found / decisions).toBeGreaterThan(0.05);
+      expect(hidden).toBeGreaterThan(300);
+    }, 120_000);
+  });
+});
+
+describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (kind) => {
+  it.skipIf(kind === 'postgres' && SERVER === '')(
+    'equal the sorted list and the groups of what is left when all that is hidden has been taken out',
+    async () => {
+      const counts = noPageCounts();
+      const run = { doors: await loadQueryDoors(), seed: 20260101, counts, isOver: () => false };
+      const db = await (kind === 'embedded'
+        ? openEmbeddedDatabase()
+        : openDatabase({ url: await isolatedUrl(SERVER) }));
+      try {
+        expect(await runPages(1, db, run)).toBeUndefined();
+      } finally {
+        await db.close();
+      }
+      // Walks of one page, without records, or where nothing is hidden compare nothing.
+      const { walks, pages, records, hidden, aggregates, groups } = counts;
+      expect(walks).toBeGreaterThan(30);
+      expect(pages).toBeGreaterThan(2 * walks);
+      expect(records).toBeGreaterThan(2 * pages);
+      expect(hidden).toBeGreaterThan(0);
+      expect(groups).toBeGreaterThan(aggregates);
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,100 @@
+/** Groups and measures by their definition, in exact arithmetic. */
+import type { CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
+import { compared, ranked } from './order.ts';
+
+export interface Aggregation {
+  readonly group_by: readonly string[];
+  readonly measures: Readonly<Record<string, string>>;
+  readonly sort: readonly string[];
+}
+
+/** A cell as it is shown, and the value that it is sorted by. */
+interface Cell {
+  readonly shown: unknown;
+  readonly order: unknown;
+  readonly isBeyond?: boolean;
+}
+type Line = ReadonlyMap<string, Cell>;
+
+/** All rows of the answer. @param rows as the caller sees them */
+export function aggregated(
+  rows: readonly Row[],
+  { group_by: groups, measures, sort }: Aggregation,
+  { fields }: CatalogCollection,
+): readonly Row[] {
+  const keyOf = (row: Row): string => JSON.stringify(groups.map((group) => groupValue(row, group)));
+  const sets = groups.length === 0 ? [rows] : [...Map.groupBy(rows, keyOf).values()];
+  const lines = sets.map((set): Line => {
+    const named = groups.map((group) => [group, plain(groupValue(set[0]!, group))] as const);
+    const measured = Object.entries(measures).map(
+      ([name, measure]) => [name, measureCell(set, measure, (field) => fields.get(field)!.type)] as const,
+    );
+    return new Map([...named, ...measured]);
+  });
+  const keys = [...sort, ...groups.filter((group) => !sort.includes(group) && !sort.includes(`-${group}`))];
+  return lines.toSorted((a, b) => orderOf(a, b, keys)).map(shownLine);
+}
+
+function orderOf(a: Line, b: Line, keys: readonly string[]): number {
+  for (const key of keys) {
+    const name = key.replace(/^-/, '');
+    const order = ranked(a.get(name)!.order, b.get(name)!.order, key.startsWith('-') ? -1 : 1);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function shownLine(line: Line): Row {
+  const beyond = [...line].filter(([, { isBeyond }]) => isBeyond);
+  const errors = beyond.map(([measure]) => ({ measure, code: 'out_of_range' }));
+  const members = [...line].map(([name, { shown }]) => [name, shown]);
+  return { ...Object.fromEntries(members), ...(errors.length > 0 && { errors }) };
+}
+
+const PART_LENGTHS: Readonly<Record<string, number>> = { year: 4, month: 7, day: 10 };
+
+function groupValue(row: Row, group: string): unknown {
+  const [, part, field] = /^(\w+)\((\w+)\)$/.exec(group) ?? [];
+  const value = row[field ?? group] ?? null;
+  if (part !== undefined && value !== null) return String(value).slice(0, PART_LENGTHS[part]);
+  return unsigned(value);
+}
+
+/** Zero has one sign. */
+const unsigned = (value: unknown): unknown => (value === 0 ? 0 : value);
+const plain = (value: unknown): Cell => ({ shown: unsigned(value), order: value });
+
+function measureCell(rows: readonly Row[], measure: string, typeOf: (field: string) => ScalarType): Cell {
+  if (measure === 'count') return plain(rows.length);
+  const [, kind, field = ''] = /^(\w+)\((\w+)\)$/.exec(measure)!;
+  const values = rows.map((row) => row[field] ?? null).filter((value) => value !== null);
+  if (values.length === 0) return plain(null);
+  if (kind === 'min' || kind === 'max') {
+    const sign = kind === 'min' ? 1 : -1;
+    return plain(values.toSorted((a, b) => sign * compared(a, b))[0]);
+  }
+  const sum = (values as number[]).reduce((total, value) => total + exact(value), 0n);
+  return kind === 'sum' ? sumCell(sum, typeOf(field)) : averageCell(sum, BigInt(values.length));
+}
+
+/** Decimals of an exact value: more than the least double has. */
+const SCALE = 360;
+
+/** A double by its shortest decimals, as an integer of units of 10^-SCALE. */
+function exact(value: number): bigint {
+  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value))!;
+  const zeros = SCALE + Number(exponent) - fraction.length;
+  return BigInt(`${sign}${whole}${fraction}${'0'.repeat(zeros)}`);
+}
+
+function sumCell(sum: bigint, type: ScalarType): Cell {
+  const value = Number(`${sum}e-${SCALE}`);
+  const isBeyond = type === 'int' ? !Number.isSafeInteger(value) : !Number.isFinite(value);
+  return { shown: isBeyond ? null : unsigned(value), order: sum, isBeyond };
+}
+
+/** With as many decimals more as a sum has, so that the division rounds nothing that a double shows. */
+function averageCell(sum: bigint, count: bigint): Cell {
+  const quotient = (sum * 10n ** BigInt(SCALE)) / count;
+  return { shown: unsigned(Number(`${quotient}e-${2 * SCALE}`)), order: quotient };
+}

@@ -1,0 +1,51 @@
+/** The order of a query by its definition: nulls last in both directions, strings by code point, ties by id. */
+import type { Catalog, Related, Row } from '../../src/policy/types.ts';
+
+export interface Ordering {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  /** What the caller may see of other records. */
+  readonly related: Related;
+}
+
+/** @param rows as the caller sees them. `sort`: `field`, `-field`, `-owner.name`. */
+export function inOrder(rows: readonly Row[], sort: readonly string[], ordering: Ordering): readonly Row[] {
+  const keys = [...sort, 'id'].map((text) => ({
+    names: text.replace(/^-/, '').split('.'),
+    sign: text.startsWith('-') ? -1 : 1,
+  }));
+  return rows.toSorted((a, b) => {
+    for (const { names, sign } of keys) {
+      const order = ranked(cellOf(a, names, ordering), cellOf(b, names, ordering), sign);
+      if (order !== 0) return order;
+    }
+    return 0;
+  });
+}
+
+function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
+  if (rest.length === 0) return row[name!] ?? null;
+  const relation = catalog.collections.get(collection)!.relations.get(name!)!;
+  const id = row[name!] ?? null;
+  const target =
+    relation.kind === 'belongs_to'
+      ? id === null
+        ? undefined
+        : related.one(relation.collection, id as string)
+      : related.many(collection, relation.name, row.id as string)[0];
+  if (target === undefined) return null;
+  return cellOf(target, rest, { catalog, collection: relation.collection, related });
+}
+
+/** @param sign -1: descending, in which null still comes last. */
+export function ranked(a: unknown, b: unknown, sign: number): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return sign * compared(a, b);
+}
+
+/** Of one type: string, number, bigint or boolean. */
+export function compared(a: unknown, b: unknown): number {
+  if (typeof a === 'string' && typeof b === 'string') return Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const [left, right] = [a as number, b as number];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
