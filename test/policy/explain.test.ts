@@ -74,6 +74,22 @@ const SENTENCES: readonly (readonly [text: string, sentence: string])[] = [
     'denied because `m.role = "owner"` is true for memberships m1',
   ],
   [
+    'any(@record.team.memberships as m, m.role = "owner" or m.role = "reader")',
+    'allowed because `m.role = "owner"` is true for memberships m1',
+  ],
+  [
+    'none(@record.team.memberships as m, m.user is not null)',
+    'denied because `m.user is not null` is true for memberships m1',
+  ],
+  [
+    'all(@record.team.memberships as m, m.role = "guest")',
+    'denied because `m.role = "guest"` is false for memberships m1',
+  ],
+  [
+    'all(@record.team.memberships as m, m.user is not null)',
+    'allowed because `all(@record.team.memberships as m, m.user is not null)` is true',
+  ],
+  [
     'all(@record.team.memberships as m, m.note = "x")',
     'denied because `m.note = "x"` is unknown for memberships m1: `m.note` is null',
   ],
@@ -111,6 +127,14 @@ describe('explain', () => {
       residual: 'depends',
       sql: { text: '("record"."owner_id" = $1::uuid AND "record"."score" > 1::int8)', values: [ME] },
     });
+  });
+
+  it('gives the place and the sides of every comparison', () => {
+    const { clause } = explain(situation('@record.score = 2 or @record.owner = @request.auth.id'));
+    expect(clause.parts.map(({ offset, sides }) => [offset, sides])).toEqual([
+      [0, { left: undefined, right: 2 }],
+      [21, { left: YOU, right: ME }],
+    ]);
   });
 
   it('has no SQL for a rule over two records', () => {

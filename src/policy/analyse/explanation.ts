@@ -40,6 +40,12 @@ export interface Clause {
   readonly element?: string;
   /** `not` and `none`: the value is the opposite of its parts. */
   readonly inverts?: true;
+  /** One element was enough for the value: the first that has it decided. */
+  readonly decidedByOne?: true;
+  /** Where it stands in the text that the author wrote; not for the body of a named condition. */
+  readonly offset?: number;
+  /** A comparison: the values of its sides; undefined where there is none. */
+  readonly sides?: { readonly left: unknown; readonly right: unknown };
   readonly parts: readonly Clause[];
 }
 export interface Situation {
@@ -107,11 +113,15 @@ function sentenceOf(clause: Clause): string {
 
 const valueWord = (value: ThreeValued): string => (value === undefined ? 'unknown' : String(value));
 
-/** The smallest clause that alone made the whole what it is. */
+/** The smallest clause that alone made the whole what it is: of several elements, the first. */
 function decidingOf(clause: Clause): Clause {
   const wanted = clause.inverts ? opposite(clause.value) : clause.value;
   const [only, ...others] = clause.parts.filter((part) => part.value === wanted);
-  return only === undefined || others.length > 0 ? clause : decidingOf(only);
+  const isEnough = others.length === 0 || clause.decidedByOne === true;
+  if (only === undefined || !isEnough) return clause;
+  const deciding = decidingOf(only);
+  const element = deciding.element ?? only.element;
+  return element === undefined ? deciding : { ...deciding, element };
 }
 
 const opposite = (value: ThreeValued): ThreeValued => (value === undefined ? undefined : !value);
@@ -136,6 +146,12 @@ class Evaluation {
   }
 
   clause(node: Checked, variables: BoundRows): Clause {
+    const { start, source: body } = node.span;
+    const clause = this.#clause(node, variables);
+    return body === undefined ? { ...clause, offset: start } : clause;
+  }
+
+  #clause(node: Checked, variables: BoundRows): Clause {
     const text = this.#text(node.span);
     switch (node.kind) {
       case 'const':
@@ -178,14 +194,15 @@ class Evaluation {
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
     const { rows, goesOn } = this.#elements(at, path);
     if (path.relation.kind === 'ancestors' && rows.length === 0) return { value: undefined, absent: NOBODY, parts: [] };
-    const asked = rows.map((row) => ({
+    const elements = rows.map((row) => ({
       ...this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })),
       element: `${path.relation.name} ${own(row, 'id')}`,
     }));
-    const parts = goesOn ? [...asked, unknownBeyond(this.#text(path.span))] : asked;
-    if (quantifier === 'all') return { value: kleene('and', parts), parts };
-    const some = kleene('or', parts);
-    return quantifier === 'any' ? { value: some, parts } : { value: opposite(some), inverts: true, parts };
+    const parts = goesOn ? [...elements, unknownBeyond(this.#text(path.span))] : elements;
+    const kind = quantifier === 'all' ? 'and' : 'or';
+    const value = kleene(kind, parts);
+    const asked = value === (kind === 'or') ? { parts, decidedByOne: true as const } : { parts };
+    return quantifier === 'none' ? { value: opposite(value), inverts: true, ...asked } : { value, ...asked };
   }
 
   #isChanged(member: Member, from: string): boolean {
@@ -210,8 +227,12 @@ class Evaluation {
 
   // -------------------------------------------------------------- values
 
-  #compare(node: CheckedCompare, variables: BoundRows): Pick<Clause, 'value' | 'absent'> {
+  #compare(node: CheckedCompare, variables: BoundRows): Omit<Clause, 'text' | 'parts'> {
     const [left, right] = [this.#operand(node.left, variables), this.#operand(node.right, variables)];
+    return { ...this.#compareValues(node, left, right), sides: { left: heldIn(left), right: heldIn(right) } };
+  }
+
+  #compareValues(node: CheckedCompare, left: FoundValue, right: FoundValue): Pick<Clause, 'value' | 'absent'> {
     const list = [left, right].find((found) => 'value' in found && Array.isArray(found.value)) as
       | { readonly value: readonly unknown[] }
       | undefined;
@@ -321,6 +342,7 @@ class Evaluation {
   }
 }
 
+const heldIn = (found: FoundValue): unknown => ('value' in found ? found.value : undefined);
 const idOf = (row: Row): string => String(own(row, 'id'));
 
 const NOBODY = 'there is no such record';

@@ -140,7 +140,7 @@ async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
 }
 
-const withStamps = (id: string, now: string, values: readonly ColumnValue[]): readonly ColumnValue[] => [
+export const withStamps = (id: string, now: string, values: readonly ColumnValue[]): readonly ColumnValue[] => [
   { column: 'id', type: 'uuid', value: id },
   { column: 'created_at', type: 'timestamptz', value: now },
   { column: 'updated_at', type: 'timestamptz', value: now },
@@ -148,7 +148,7 @@ const withStamps = (id: string, now: string, values: readonly ColumnValue[]): re
 ];
 
 /** The record as it would be stored, as policies see it. */
-function proposedRow({ collection }: AccessContext, values: readonly ColumnValue[]): Row {
+export function proposedRow({ collection }: AccessContext, values: readonly ColumnValue[]): Row {
   const byColumn = new Map(values.map(({ column, value }) => [column, value]));
   const row: Record<string, unknown> = { id: byColumn.get('id') };
   for (const member of [...collection.fields.values(), ...collection.relations.values()]) {

@@ -130,7 +130,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
 }
 
 /** Works out the whole write before anything is written. */
-async function writingOf(reading: Reading, id: string, { values, links, hasOnes }: Input): Promise<Writing> {
+export async function writingOf(reading: Reading, id: string, { values, links, hasOnes }: Input): Promise<Writing> {
   const members: MemberChange[] = [];
   for (const link of links) members.push(await memberChangeOf(reading, id, link));
   const partners: PartnerChange[] = [];

@@ -99,13 +99,19 @@ export interface RowUpdate {
  * was written.
  */
 export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
+  const rows = await q.rows(updateStatement(store, update));
+  return rows.length > 0;
+}
+
+/** Decides and writes; returns the id if the condition holds. */
+export function updateStatement(store: Store, update: RowUpdate): Sql {
   const { collection } = store.shape(update.collection);
   const written = withFoldedCopies(collection, update.writing.values);
   const columns = [...written.map(({ column }) => column), UPDATED_AT];
   const assignments = columns.map((column) => sql`${ident(column)} = ${ident(WRITTEN, column)}`);
   const version = nextVersion(ident('w', VERSION_COLUMN));
   const stored = ident(STORED);
-  const rows = await q.rows(sql`
+  return sql`
     UPDATE ${tableOf(collection)} AS w
        SET ${join([...assignments, version], ', ')}
       FROM ${tableOf(collection)} AS ${stored}
@@ -113,8 +119,7 @@ export async function updateWhere(store: Store, q: Queryable, update: RowUpdate)
      WHERE ${stored}.id = ${uuid(update.id)}
        AND w.id = ${stored}.id
        AND ${update.condition}
-    RETURNING w.id`);
-  return rows.length > 0;
+    RETURNING w.id`;
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */

@@ -1,0 +1,82 @@
+/** A trace as lines of text: the verdict, then its reasons, then the statement. */
+import type { Clause } from '../../policy/analyse/explanation.ts';
+import type { PolicyRequest } from '../../policy/types.ts';
+import type { MemberTrace, RuleTrace, Trace } from './trace.ts';
+
+export function printTrace(trace: Trace): readonly string[] {
+  const { question, residual, rules, members, statement } = trace;
+  const { action, collection, request, record } = question;
+  const of = record === undefined ? '' : ` ${record.id}`;
+  const values = statement?.params.map((value, i) => `  $${i + 1} = ${JSON.stringify(value)}`) ?? [];
+  return [
+    verdictLine(trace),
+    `${action} of ${collection.name}${of}, as ${callerText(request)}`,
+    `by the request alone: ${BY_REQUEST[residual]}`,
+    ...rules.flatMap(ruleLines),
+    ...memberLines(members, action),
+    ...(statement === undefined
+      ? []
+      : ['', 'SQL:', ...indented(statement.sql.split('\n')), ...values, '', 'plan:', ...indented(statement.plan)]),
+  ];
+}
+
+const indented = (lines: readonly string[]): readonly string[] => lines.map((line) => `  ${line}`);
+
+const BY_REQUEST = {
+  allow: 'allowed for every record',
+  deny: 'denied (403) for every record',
+  depends: 'it depends on the record',
+};
+
+function verdictLine({ verdict, rules, members, decidedBy, question }: Trace): string {
+  if (rules.length === 0) return 'denied: there is no rule, so nobody may';
+  const isAboutRecord = question.record !== undefined || question.data !== undefined;
+  if (!isAboutRecord) return BY_REQUEST[verdict];
+  if (verdict === 'allow') return `allowed by rule ${decidedBy! + 1}`;
+  if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
+  const refused = members.filter((member) => member.isSet && member.verdict === 'deny').map(({ name }) => name);
+  return `denied: rule ${decidedBy + 1} allows the record, but not to set ${refused.join(', ')}`;
+}
+
+function callerText({ auth }: PolicyRequest): string {
+  if (auth === null) return 'nobody';
+  return `${auth.email} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
+}
+
+const LEFT = { depends: 'a condition on the record', allow: 'true', deny: 'false or unknown' };
+
+function ruleLines({ text, residual, explanations }: RuleTrace, index: number): readonly string[] {
+  const lines = ['', `rule ${index + 1}: ${text}`, `  what the request leaves: ${LEFT[residual]}`];
+  const [first, second] = explanations;
+  if (first === undefined) return lines;
+  if (second === undefined) return [...lines, `  ${first.sentence}`, ...clauseLines(first.clause, 2)];
+  return [
+    ...lines,
+    `  before the write: ${first.sentence}`,
+    ...clauseLines(first.clause, 2),
+    `  after the write: ${second.sentence}`,
+    ...clauseLines(second.clause, 2),
+  ];
+}
+
+function clauseLines({ text, value, absent, element, parts }: Clause, depth: number): readonly string[] {
+  const word = value === undefined ? 'unknown' : String(value);
+  const of = element === undefined ? '' : `[${element}] `;
+  const why = absent === undefined ? '' : `  (${absent})`;
+  return [
+    `${'  '.repeat(depth)}${word.padEnd(7)} ${of}${text.replaceAll(/\s+/g, ' ')}${why}`,
+    ...parts.flatMap((part) => clauseLines(part, depth + 1)),
+  ];
+}
+
+const SHOWN = { allow: 'shown', deny: 'left out', depends: 'it depends on the record' };
+const MAY_SET = { allow: 'may be set', deny: 'may not be set (403)', depends: 'it depends on the record' };
+
+function memberLines(members: readonly MemberTrace[], action: string): readonly string[] {
+  if (members.length === 0) return [];
+  const words = action === 'list' || action === 'read' ? SHOWN : MAY_SET;
+  const lines = members.map(
+    ({ name, verdict, text }) => `  ${name}: ${words[verdict]}  (${text || 'no rule, so nobody'})`,
+  );
+  return ['', 'fields with rules of their own:', ...lines];
+}

@@ -1,0 +1,102 @@
+/** A trace as the document that `bylaw explain --json` prints. */
+import type { Clause, Explanation } from '../../policy/analyse/explanation.ts';
+import type { RuleTrace, Trace } from './trace.ts';
+
+type ThreeValued = boolean | null;
+
+export interface TraceDocument {
+  readonly data: {
+    /** null: it depends on the record. */
+    readonly allowed: ThreeValued;
+    /** The index of the rule that allows; null: none does, or it depends on the record. */
+    readonly decided_by: number | null;
+    readonly residual: 'allow' | 'deny' | 'depends';
+    readonly rules: readonly RuleDocument[];
+    readonly members: readonly MemberDocument[];
+    /** null where the request alone decides, and for a create. */
+    readonly sql: string | null;
+    readonly params: readonly unknown[];
+    readonly plan: readonly string[];
+  };
+}
+
+interface RuleDocument {
+  /** The whole rule as one condition, its roles too. */
+  readonly when: string;
+  readonly residual: 'allow' | 'deny' | 'depends';
+  /** null: unknown, or there is no record. Of an update's rule without `@next`: of both records. */
+  readonly value: ThreeValued;
+  readonly reasons: readonly string[];
+  readonly leaves: readonly LeafDocument[];
+}
+
+interface LeafDocument {
+  readonly text: string;
+  /** In UTF-16 units, from the start of the author's text; null for the body of a named condition. */
+  readonly offset: number | null;
+  readonly length: number;
+  readonly value: ThreeValued;
+  /** The sides of a comparison; null where there is none, or it is null. */
+  readonly left: unknown;
+  readonly right: unknown;
+  /** What was null, where the value is unknown. */
+  readonly absent: string | null;
+  /** The element of a to-many relation, as `memberships <id>`; null outside of quantifiers. */
+  readonly element: string | null;
+  /** Update, a rule without `@next`: asked of the stored record or of the result. */
+  readonly of: 'stored' | 'written' | null;
+}
+
+interface MemberDocument {
+  readonly name: string;
+  readonly when: string;
+  readonly allowed: ThreeValued;
+}
+
+const ALLOWED = { allow: true, deny: false, depends: null };
+
+export function traceDocument({ verdict, residual, decidedBy, rules, members, statement }: Trace): TraceDocument {
+  return {
+    data: {
+      allowed: ALLOWED[verdict],
+      decided_by: decidedBy ?? null,
+      residual,
+      rules: rules.map(ruleDocument),
+      members: members.map((member) => ({
+        name: member.name,
+        when: member.text,
+        allowed: ALLOWED[member.verdict],
+      })),
+      sql: statement?.sql ?? null,
+      params: statement?.params ?? [],
+      plan: statement?.plan ?? [],
+    },
+  };
+}
+
+function ruleDocument({ text, residual, explanations }: RuleTrace): RuleDocument {
+  const [first, second] = explanations;
+  const sides = second === undefined ? ([null] as const) : (['stored', 'written'] as const);
+  return {
+    when: text,
+    residual,
+    value: first === undefined ? null : both(explanations),
+    reasons: explanations.map(({ sentence }) => sentence),
+    leaves: explanations.flatMap(({ clause }, i) => leavesOf(clause, null).map((leaf) => ({ ...leaf, of: sides[i]! }))),
+  };
+}
+
+/** Kleene's `and`. */
+function both(explanations: readonly Explanation[]): ThreeValued {
+  const values = explanations.map(({ clause }) => clause.value);
+  if (values.includes(false)) return false;
+  return values.includes(undefined) ? null : true;
+}
+
+function leavesOf(clause: Clause, within: string | null): readonly Omit<LeafDocument, 'of'>[] {
+  const element = clause.element ?? within;
+  if (clause.parts.length > 0) return clause.parts.flatMap((part) => leavesOf(part, element));
+  const { text, offset = null, value = null, absent = null, sides } = clause;
+  const [left, right] = [sides?.left ?? null, sides?.right ?? null];
+  return [{ text, offset, length: text.length, value, left, right, absent, element }];
+}

@@ -1,0 +1,207 @@
+/**
+ * The answer to a question: the verdict, the value of every clause of every rule, and the statement
+ * that the store runs, with its plan.
+ */
+import { ConfigError } from '../../config.ts';
+import { decide, type Permit } from '../../policy/access.ts';
+import { type Explanation, explain, requestedId, type Situation } from '../../policy/analyse/explanation.ts';
+import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
+import type { Policy, Residual, Row } from '../../policy/types.ts';
+import type { MemberAction } from '../../schema/model.ts';
+import { raw, type Sql, sql, uuid } from '../../sql.ts';
+import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/planned-write.ts';
+import { heldBy, loadRelated } from '../../store/records/relations/related.ts';
+import type { Writing } from '../../store/records/written-row.ts';
+import { accessOf, type Question } from './question.ts';
+
+type Verdict = Residual['verdict'];
+
+export interface Trace {
+  readonly question: Question;
+  /** With a record or a write, never `depends`. */
+  readonly verdict: Verdict;
+  /** Of the request alone. */
+  readonly residual: Verdict;
+  /** The index of the rule that allows. */
+  readonly decidedBy: number | undefined;
+  readonly rules: readonly RuleTrace[];
+  readonly members: readonly MemberTrace[];
+  readonly statement: StatementTrace | undefined;
+}
+
+export interface RuleTrace {
+  readonly text: string;
+  readonly residual: Verdict;
+  /** Undefined without a record. */
+  readonly allowed: boolean | undefined;
+  /** Of the stored record, or of both; for an update under a rule without `@next`, then of the result. */
+  readonly explanations: readonly Explanation[];
+}
+
+export interface MemberTrace {
+  readonly name: string;
+  readonly text: string;
+  /** Of the write, where there is one; otherwise of the request alone. */
+  readonly verdict: Verdict;
+  /** The write sets it. */
+  readonly isSet: boolean;
+}
+
+interface StatementTrace {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+  readonly plan: readonly string[];
+}
+
+/** The records that the rules are asked about. */
+interface Subject {
+  readonly record: Row;
+  /** The result of an update. */
+  readonly written?: Row;
+  readonly isCreated?: boolean;
+  readonly writing?: Writing;
+}
+
+/** Throws ConfigError where the store would reject the data of the write. */
+export async function traceOf(question: Question): Promise<Trace> {
+  const { collection, action, request } = question;
+  const subject = await subjectOf(question);
+  const access = collection.access[action];
+  const permit = decide({ rules: access, request });
+  const rules = await Promise.all(access.map((rule) => ruleTrace(question, rule, subject)));
+  const allowing = rules.findIndex(({ allowed, residual }) => allowed ?? residual === 'allow');
+  const decidedBy = allowing < 0 ? undefined : allowing;
+  const members = await memberTraces(question, subject);
+  const isRefused = members.some(({ isSet, verdict }) => isSet && verdict === 'deny');
+  const decided: Verdict = decidedBy === undefined || isRefused ? 'deny' : 'allow';
+  return {
+    question,
+    verdict: subject === undefined ? permit.verdict : decided,
+    residual: permit.verdict,
+    decidedBy,
+    rules,
+    members,
+    statement: await statementTrace(question, permit, subject),
+  };
+}
+
+// ---------------------------------------------------------------- the records
+
+/** An update without data is one that changes nothing; a create of a record is one like it, made now. */
+async function subjectOf(question: Question): Promise<Subject | undefined> {
+  const { store, collection, action, record, data } = question;
+  const access = accessOf(question);
+  if (action === 'create' && data !== undefined) {
+    const { written, faults } = plannedCreate({ access }, NO_ID, data);
+    rejectFaults(faults);
+    return { record: written, isCreated: true };
+  }
+  if (record === undefined) return undefined;
+  if (action === 'create')
+    return {
+      record: { ...record, ...(await heldBy({ store, q: store.db }, collection.name, record)) },
+      isCreated: true,
+    };
+  if (action !== 'update') return { record };
+  const planned = await store.db.transaction((q) => plannedUpdate({ store, q, access }, record, data ?? {}));
+  rejectFaults(planned.faults);
+  return { record, written: planned.written, writing: planned.writing };
+}
+
+/** Of a record that is not stored. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+
+function rejectFaults(faults: readonly { readonly pointer?: string; readonly detail: string }[]): void {
+  if (faults.length > 0) throw new ConfigError(faults.map(({ pointer, detail }) => `--set: ${pointer}: ${detail}`));
+}
+
+// ---------------------------------------------------------------- rules
+
+async function ruleTrace(question: Question, rule: Policy, subject: Subject | undefined): Promise<RuleTrace> {
+  const { verdict: residual } = rule.specialise(question.request);
+  if (subject === undefined) return { text: rule.text, residual, allowed: undefined, explanations: [] };
+  const explanations = await explanationsOf(question, rule, subject);
+  return { text: rule.text, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
+}
+
+async function explanationsOf(question: Question, rule: Policy, subject: Subject): Promise<readonly Explanation[]> {
+  const { request } = question;
+  const { record, written, isCreated = false } = subject;
+  const asked = async (situation: Pick<Situation, 'record' | 'next' | 'isWritten'>) =>
+    explain({ policy: rule, request, ...situation, related: await relatedOf(question, rule, subject) });
+  if (written === undefined) return [await asked({ record, isWritten: isCreated })];
+  if (rule.namesNext) return [await asked({ record, next: written })];
+  return [await asked({ record }), await asked({ record: written, isWritten: true })];
+}
+
+function relatedOf({ store, collection, request }: Question, rule: Policy, subject: Subject) {
+  const { record, written, isCreated = false } = subject;
+  const { record: needs, requested: operands } = policyNeedsOf(rule.checked);
+  const requested = operands.flatMap(({ operand, needs: inner }) => {
+    const id = requestedId(operand, request);
+    return id === undefined ? [] : [{ ...id, needs: inner }];
+  });
+  const rows = isCreated
+    ? { written: record, without: String(record.id) }
+    : { stored: record, ...(written && { written }) };
+  return loadRelated({ store, q: store.db }, { collection: collection.name, ...rows, needs, requested });
+}
+
+/** The fields and belongs_to with rules of their own for what the action does to them. */
+async function memberTraces(question: Question, subject: Subject | undefined): Promise<readonly MemberTrace[]> {
+  const { collection, action, request, data } = question;
+  if (action === 'delete') return [];
+  const own: MemberAction = action === 'list' ? 'read' : action;
+  const traces = [...collection.memberAccess].flatMap(([name, { [own]: rules }]) =>
+    rules === undefined ? [] : [{ name, rules, text: rules.map(({ text }) => text).join(' or ') }],
+  );
+  return Promise.all(
+    traces.map(async ({ name, rules, text }) => {
+      const isSet = data !== undefined && Object.hasOwn(data, name);
+      if (!isSet || subject === undefined) return { name, text, isSet, verdict: decide({ rules, request }).verdict };
+      const all = await Promise.all(rules.map((rule) => ruleTrace(question, rule, subject)));
+      return { name, text, isSet, verdict: all.some(({ allowed }) => allowed === true) ? 'allow' : 'deny' } as const;
+    }),
+  );
+}
+
+// ---------------------------------------------------------------- the statement
+
+/**
+ * Of an update: the one statement that decides and writes. Of the others: the condition on the
+ * records that a list returns, or on the one record. A create has none: its rules are about a
+ * record that is not stored yet.
+ */
+async function statementTrace(
+  question: Question,
+  permit: Permit,
+  subject: Subject | undefined,
+): Promise<StatementTrace | undefined> {
+  const { store, action } = question;
+  if (permit.verdict !== 'depends' || action === 'create') return undefined;
+  const statement = action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
+  const plan = await store.db.slowRows(sql`EXPLAIN ${statement}`);
+  return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
+}
+
+function updateOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
+  const { store, collection, data = {} } = question;
+  const access = accessOf(question);
+  const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, 'update') ?? []);
+  const id = String(subject?.record.id ?? NO_ID);
+  const writing = subject?.writing ?? { values: [], members: [], partners: [] };
+  return plannedStatement({ store, access }, { id, writing, permits: [permit, ...members] });
+}
+
+function selectOf({ store, collection, action, record }: Question, permit: Permit): Sql {
+  const from = sql`SELECT t.id FROM ${store.from(collection.name, raw('t'))} WHERE ${permit.where('t')}`;
+  if (action === 'list') return sql`${from} ORDER BY t.id LIMIT 21`;
+  return sql`${from} AND t.id = ${uuid(String(record?.id ?? NO_ID))}`;
+}
+
+/** Without the indentation that the statement has in the source. */
+function laidOut(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const least = Math.min(...lines.map((line) => line.length - line.trimStart().length));
+  return lines.map((line) => line.slice(least).trimEnd()).join('\n');
+}

@@ -1,0 +1,191 @@
+/** What `bylaw explain` prints of a record, of a write and of its statement, as text and as JSON. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { runCommand } from '../../src/cli/index.ts';
+import { systemTables } from '../../src/cli/system-tables.ts';
+import { type LentWorkspace, lentWorkspace } from '../../src/cli/workspace.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { raw } from '../../src/sql.ts';
+import type { Database } from '../../src/store/database/contract.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { isolatedUrl } from '../support/postgres.ts';
+import { insertRecord } from '../support/system-records.ts';
+
+const SERVER = inject('postgresUrl');
+const SCHEMA = join(import.meta.dirname, 'explain.yaml');
+const schema = parseSchema(readFileSync(SCHEMA, 'utf8')).schema!;
+const EMAIL = 'ada@example.com';
+
+const DATABASES: readonly (readonly [name: string, open: (() => Promise<Database>) | undefined])[] = [
+  ['embedded', openEmbeddedDatabase],
+  ['PostgreSQL', SERVER === '' ? undefined : async () => openDatabase({ url: await isolatedUrl(SERVER) })],
+];
+
+describe.each(DATABASES)('%s', (_name, open) => {
+  let db: Database;
+  let own: string;
+  let foreign: string;
+  let ada: string;
+  let ben: string;
+  let members: readonly string[];
+  let fresh: string;
+  let old: string;
+
+  beforeAll(async () => {
+    if (open === undefined) return;
+    db = await open();
+    await applyMigration(db, schema, { systemTables });
+    const insert = (collection: string, values: object) => insertRecord({ db, schema }, collection, { ...values });
+    ada = await insert('users', { email: EMAIL, roles: ['member'] });
+    ben = await insert('users', { email: 'ben@example.com', roles: [] });
+    const team = await insert('teams', { name: 'core' });
+    members = [
+      await insert('memberships', { team, user: ben, level: 1 }),
+      await insert('memberships', { team, user: ada, level: 2 }),
+      await insert('memberships', { team, user: ben, level: 3 }),
+    ];
+    fresh = await insert('tags', { label: 'new' });
+    old = await insert('tags', { label: 'old' });
+    own = await insert('documents', { title: 'own', owner: ada, team, score: 1 });
+    foreign = await insert('documents', { title: 'foreign', owner: ben, team });
+  });
+  afterAll(() => db?.close());
+
+  async function explained(...args: readonly string[]) {
+    const printed = { stdout: '', stderr: '' };
+    const io = {
+      stdout: { write: (text: string) => (printed.stdout += text) },
+      stderr: { write: (text: string) => (printed.stderr += text) },
+      stdin: process.stdin,
+      env: {},
+      cwd: import.meta.dirname,
+    };
+    const lent = { db, config: { schema: SCHEMA } } as unknown as LentWorkspace;
+    const code = await lentWorkspace.run(lent, () => runCommand(['explain', ...args, '--schema', SCHEMA], io));
+    return { code, ...printed, lines: printed.stdout.split('\n') };
+  }
+  const documentOf = async (...args: readonly string[]) => {
+    const { stdout, stderr } = await explained(...args, '--as', EMAIL, '--json');
+    expect(stderr).toBe('');
+    return JSON.parse(stdout).data;
+  };
+  const skip = open === undefined;
+
+  test.skipIf(skip)('the verdict comes first', async () => {
+    const first = async (...args: readonly string[]) => (await explained(...args)).lines[0];
+    expect(await first('documents', 'list')).toBe('denied (403) for every record');
+    expect(await first('documents', 'list', '--as', EMAIL)).toBe('it depends on the record');
+    expect(await first('teams', 'list')).toBe('allowed for every record');
+    expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: there is no rule, so nobody may');
+    expect(await first('documents', 'list', '--as', EMAIL, '--record', own)).toBe('allowed by rule 1');
+    expect(await first('documents', 'list', '--as', EMAIL, '--record', foreign)).toBe('denied by the only rule');
+    expect(await first('documents', 'update', '--as', EMAIL, '--record', foreign)).toBe('denied: no rule allows it');
+    const secret = JSON.stringify({ secret: 'x', score: 5 });
+    expect(await first('documents', 'update', '--as', EMAIL, '--record', own, '--set', secret)).toBe(
+      'denied: rule 1 allows the record, but not to set secret',
+    );
+    const enough = JSON.stringify({ secret: 'x', score: 6 });
+    expect(await first('documents', 'update', '--as', EMAIL, '--record', own, '--set', enough)).toBe(
+      'allowed by rule 1',
+    );
+  });
+
+  test.skipIf(skip)('an update is asked of the stored and of the resulting record', async () => {
+    const given = await explained(
+      ...['documents', 'update', '--as', EMAIL, '--record', own, '--set', JSON.stringify({ owner: ben })],
+    );
+    expect(given.lines[0]).toBe('denied: no rule allows it');
+    expect(given.lines).toContain('  before the write: allowed because `@record.owner = @request.auth.id` is true');
+    expect(given.lines).toContain('  after the write: denied because `@record.owner = @request.auth.id` is false');
+    const published = JSON.stringify({ status: 'published' });
+    const taken = await documentOf('documents', 'update', '--record', foreign, '--set', published);
+    expect([taken.allowed, taken.decided_by, taken.rules[1].value]).toEqual([true, 1, true]);
+    const unchanged = await documentOf('documents', 'update', '--record', foreign);
+    expect([unchanged.allowed, unchanged.decided_by, unchanged.rules[1].value]).toEqual([false, null, false]);
+  });
+
+  test.skipIf(skip)('the statement of an update is the one that decides and writes', async () => {
+    const set = JSON.stringify({ status: 'published', secret: 'x', tags: { add: [fresh] } });
+    const { sql, params, plan } = await documentOf('documents', 'update', '--record', own, '--set', set);
+    expect(sql).toMatch(/^UPDATE "documents" AS w\n +SET .*"status" = "n"\."status"/);
+    expect(sql).toMatch(/\n +AND w\.id = "t"\.id\n +AND \(.*"t"\."owner_id" = .*"n"\."owner_id" = /);
+    expect(sql).toMatch(/"n"\."score" > 5::int8\)\n *RETURNING w\.id$/);
+    expect(params).toEqual(expect.arrayContaining([own, 'published', 'x', ada, [fresh]]));
+    expect(plan[0]).toMatch(/^Update on documents/);
+    const [stored] = await db.rows(raw(`SELECT status, secret FROM documents WHERE id = '${own}'`));
+    expect(stored).toEqual(['draft', null]);
+    const read = await documentOf('documents', 'delete', '--record', own);
+    expect([read.sql, read.params.at(-1)]).toEqual([expect.stringMatching(/AND t\.id = \$\d+::uuid$/), own]);
+  });
+
+  test.skipIf(skip)('the first of several elements that are enough is named', async () => {
+    const { stdout } = await explained('documents', 'read', '--as', EMAIL, '--record', own);
+    const found = /allowed because `m\.level > 1` is true for memberships (\S+)/.exec(stdout);
+    expect(members.slice(1)).toContain(found?.[1]);
+  });
+
+  test.skipIf(skip)('a create is judged with what --set sends, its defaults and its members', async () => {
+    const first = async (data: object) =>
+      (await explained('documents', 'create', '--as', EMAIL, '--set', JSON.stringify(data))).lines[0];
+    expect(await first({ title: 'yes', tags: { add: [fresh] } })).toBe('allowed by rule 1');
+    expect(await first({ title: 'no', tags: { add: [fresh] } })).toBe('denied by the only rule');
+    expect(await first({ title: 'yes', tags: { add: [old] } })).toBe('denied by the only rule');
+    expect(await first({ title: 'yes', tags: { add: [fresh] }, owner: ben })).toBe('denied by the only rule');
+  });
+
+  test.skipIf(skip)('--json has every leaf with its place and the values of its sides', async () => {
+    const published = JSON.stringify({ status: 'published' });
+    const { rules, residual } = await documentOf('documents', 'update', '--record', foreign, '--set', published);
+    expect(residual).toBe('depends');
+    const leaf = { absent: null, element: null };
+    const text = '@record.owner = @request.auth.id';
+    const owned = { ...leaf, text, offset: 0, length: text.length, value: false, left: ben, right: ada };
+    expect(rules[0]).toEqual({
+      when: text,
+      residual: 'depends',
+      value: false,
+      reasons: [`denied because \`${text}\` is false`, `denied because \`${text}\` is false`],
+      leaves: [
+        { ...owned, of: 'stored' },
+        { ...owned, of: 'written' },
+      ],
+    });
+    const [next, before, ...elements] = rules[1].leaves;
+    expect([next.offset, next.left, next.right, next.of]).toEqual([0, 'published', 'published', null]);
+    expect([before.offset, before.left, before.value]).toEqual([31, 'draft', true]);
+    const byElement = new Map(elements.map((each: { element: string }) => [each.element, each]));
+    expect(byElement.get(`memberships ${members[1]}`)).toEqual({
+      text: 'm.user = @request.auth.id',
+      offset: null,
+      length: 25,
+      value: true,
+      left: ada,
+      right: ada,
+      absent: null,
+      element: `memberships ${members[1]}`,
+      of: null,
+    });
+    const none = await documentOf('documents', 'list');
+    expect([none.allowed, none.decided_by, none.rules[0].value, none.rules[0].leaves]).toEqual([null, null, null, []]);
+  });
+
+  test.skipIf(skip)('a wrong --set is reported with what is expected', async () => {
+    const message = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await explained('documents', ...args, '--as', EMAIL);
+      expect([code, stdout]).toEqual([2, '']);
+      return stderr.trim();
+    };
+    expect(await message('update', '--record', own, '--set', '[1]')).toBe(
+      'bylaw explain: --set: expected a JSON object such as \'{"status":"draft"}\', found `[1]`',
+    );
+    expect(await message('list', '--set', '{}')).toBe('bylaw explain: --set is for create and update, not for list');
+    expect(await message('update', '--set', '{}')).toContain('--set: an update needs --record ID');
+    expect(await message('create', '--set', '{}', '--record', own)).toContain('leave out --record');
+    expect(await message('update', '--record', own, '--set', '{"title":"12345678901","x":1}')).toMatch(
+      /--set: \/data\/title: .*\n.*--set: \/data\/x: `documents` has no field `x`/,
+    );
+  });
+});
