@@ -337,8 +337,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     EXPLAIN,
     'an explanation takes none for any',
-    /: \{ value: opposite\(some\), inverts: true, parts \}/,
-    ': { value: some, parts }',
+    /\? \{ value: opposite\(value\), inverts: true, \.\.\.asked \}/,
+    '? { value, ...asked }',
   ),
   fault(
     EXPLAIN,
@@ -427,7 +427,12 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(WHERE, 'ancestors: a chain of 32 always goes on', /= \$\{LAST\} AND "next" <> ALL\("path"\)/, '= ${LAST}'),
   fault(WHERE, 'ancestors: what is beyond is asked for too', /\(\$\{goesOn\} OR \$\{met\}\)/, '(${goesOn} AND ${met})'),
-  fault(EXPLAIN, 'ancestors: the explanation ends with the last', /goesOn \? \[\.\.\.asked, /, 'false ? [...asked, '),
+  fault(
+    EXPLAIN,
+    'ancestors: the explanation ends with the last',
+    /goesOn \? \[\.\.\.elements, /,
+    'false ? [...elements, ',
+  ),
   fault(
     'src/policy/emit/shape-needs.ts',
     'ancestors: only the first is needed',
