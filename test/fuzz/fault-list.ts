@@ -1,6 +1,7 @@
 /** Faults of the later stages, from the checked tree to JavaScript and SQL, and of the store; after them those of the front end. */
 import { type Fault, fault } from './fault.ts';
 import { FRONT_END_FAULTS } from './front-end-faults.ts';
+import { QUERY_FAULTS } from './query/fault-list.ts';
 
 const LOWER = 'src/policy/lower/lower.ts';
 const COLUMNS = 'src/policy/lower/columns.ts';
@@ -613,4 +614,5 @@ export const FAULTS: readonly Fault[] = [
     /const refused = members\.filter\(\(member\) => !member/,
     'const refused = members.filter((member) => false && !member',
   ),
+  ...QUERY_FAULTS,
 ];

@@ -12,6 +12,11 @@ import { loadCompiler, ROOT, rootOf } from './compiler.ts';
 import { DoorLane } from './door-lane.ts';
 import type { Fault } from './fault.ts';
 import { FAULTS } from './fault-list.ts';
+import { inOwnSchema } from './own-schema.ts';
+import { QUERY_FAULTS } from './query/fault-list.ts';
+import { noFilterCounts, runFilters } from './query/filters.ts';
+import { noPageCounts, runPages } from './query/pages.ts';
+import { loadQueryDoors } from './query/store-modules.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { loadDoors } from './store-modules.ts';
 import { FEW_ROWS, MANY_ROWS } from './world.ts';
@@ -63,7 +68,11 @@ async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Ou
     }
     const began = performance.now();
     const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
-    const found = isOfStore ? await writeToCopy(folder, { url, seed }) : await fuzzCopy(folder, { lanes, seed });
+    const found = QUERY_FAULTS.includes(fault)
+      ? await queryCopy(folder, { lanes, url, seed })
+      : isOfStore
+        ? await writeToCopy(folder, { url, seed })
+        : await fuzzCopy(folder, { lanes, seed });
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const how =
       found === undefined
@@ -120,6 +129,27 @@ async function writeToCopy(
     const lane = new DoorLane(url, { doors, seed, counts: { worlds: 0, writes: 0, allowed: 0 }, isOver });
     while (!isOver()) {
       const found = await lane.next();
+      if (found !== undefined) return found;
+    }
+  } catch (error) {
+    // A fault may also break the store altogether.
+    return error as Error;
+  }
+  return undefined;
+}
+
+/** A fault of queries shows in what filters find and in what pages and aggregates say. */
+async function queryCopy(folder: string, { lanes, url, seed }: Grounds): Promise<string | Error | undefined> {
+  const isOver = timeLimit();
+  try {
+    const doors = await loadQueryDoors(rootOf(folder));
+    const filters = { compiler: doors.compiler, seed, counts: noFilterCounts(), isOver };
+    const pages = { doors, seed, counts: noPageCounts(), isOver };
+    for (let number = 0; !isOver(); number++) {
+      const schema = `pages_${process.pid}_${number}`;
+      const found =
+        (await runFilters(number, lanes[number % lanes.length]!, filters)) ??
+        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) => runPages(number, db, pages)));
       if (found !== undefined) return found;
     }
   } catch (error) {

@@ -1,0 +1,133 @@
+/** Faults of what a filter sees, of orders, pages, cursors, counts and aggregates. */
+import { type Fault, fault } from '../fault.ts';
+
+const SIGHT = 'src/policy/lower/sight.ts';
+const KEYSET = 'src/store/records/keyset.ts';
+const SORT = 'src/store/records/sort.ts';
+const CURSOR = 'src/store/records/cursor.ts';
+const COUNT = 'src/store/records/count.ts';
+const QUERY = 'src/store/records/query.ts';
+const AGGREGATE = 'src/store/records/aggregate.ts';
+
+export const QUERY_FAULTS: readonly Fault[] = [
+  fault(
+    SIGHT,
+    'a filter walks to hidden records',
+    /if \(this\.#visibility === undefined\) return exists;/,
+    'if (true) return exists;',
+  ),
+  fault(
+    SIGHT,
+    'a filter sees what a mask hides',
+    /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return column;/,
+    'if (true) return column;',
+  ),
+  fault(
+    SIGHT,
+    'a mask that depends on the record hides it everywhere',
+    /if \(rule\.verdict === 'deny'\) return undefined;/,
+    'return undefined;',
+  ),
+  fault(
+    SIGHT,
+    'records that no rule shows are walked to',
+    /held === undefined \|\| records\.verdict === 'deny' \|\|/,
+    'held === undefined ||',
+  ),
+  fault(SIGHT, 'records that some rule hides are walked to', /: records\.verdict === 'depends'/, ': false'),
+  fault(SIGHT, 'a hidden reference leads back', /via\?\.verdict === 'depends'/, 'false'),
+  fault(SIGHT, 'a chain goes on above a hidden record', /const isSeen = !this\.mayHide\(.*\);/, 'const isSeen = true;'),
+  fault(
+    KEYSET,
+    'nulls come first where the order descends',
+    /nullable \? ' DESC NULLS LAST' : ' DESC'/,
+    "nullable ? ' DESC' : ' DESC'",
+  ),
+  fault(KEYSET, 'what has no value is lost after a page', /if \(nullable\) ways\.push/, 'if (false) ways.push'),
+  fault(KEYSET, 'ties are lost after a page', /if \(!isLast\) ways\.push/, 'if (false) ways.push'),
+  fault(KEYSET, 'the first key skips its ties', /descending \? '<=' : '>='/, "descending ? '<' : '>'"),
+  fault(
+    KEYSET,
+    'a page begins with the last record of the one before',
+    /const beyond = raw\(keys\[0\]!\.descending \? '<' : '>'\);/,
+    "const beyond = raw(keys[0]!.descending ? '<=' : '>=');",
+  ),
+  fault(KEYSET, 'a descending page goes on upwards', /\$\{raw\(descending \? '<' : '>'\)\}/, "${raw('>')}"),
+  fault(
+    KEYSET,
+    'directions that differ are one range',
+    /!nullable && descending === keys\[0\]!\.descending/,
+    '!nullable',
+  ),
+  fault(
+    SORT,
+    'hidden records are sorted by',
+    /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
+    '[link]',
+  ),
+  fault(SORT, 'what a mask hides is sorted by', /if \(rule === undefined\) return column;/, 'if (true) return column;'),
+  fault(
+    SORT,
+    'a masked field is taken for one that every record has',
+    /!own \|\| !field\.required \|\| mask !== undefined/,
+    '!own || !field.required',
+  ),
+  fault(
+    SORT,
+    'a hidden reference is followed',
+    /\$\{maskedBy\(rule, alias, ident\(alias, relation\.column\)\)\}/,
+    '${ident(alias, relation.column)}',
+  ),
+  fault(
+    SORT,
+    'a hidden reference leads to the holder',
+    /\$\{maskedBy\(rule, target, ident\(target, relation\.viaColumn\)\)\}/,
+    '${ident(target, relation.viaColumn)}',
+  ),
+  fault(SORT, 'ties descend with the order', /at >= 0 && sorts\[at\]!\.descending/, 'sorts[0]?.descending === true'),
+  fault(CURSOR, 'a cursor fits every query', /JSON\.stringify\(\[collection, caller, query\]\)/, "''"),
+  fault(CURSOR, 'a cursor is believed', /!isWhole \|\| !timingSafeEqual\(.*\)\)/, '!isWhole)'),
+  fault(COUNT, 'an exact figure is called an estimate', /totalIsEstimate: false/, 'totalIsEstimate: true'),
+  fault(
+    COUNT,
+    'a count stops before the end',
+    /SELECT count\(\*\) \$\{source\}/,
+    'SELECT least(count(*), 3) ${source}',
+  ),
+  fault(
+    QUERY,
+    'a query finds what the list rule hides',
+    /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
+    '[]',
+  ),
+  fault(QUERY, 'a full page promises a next one', /rows\.length > limit \?/, 'rows.length >= limit ?'),
+  fault(
+    QUERY,
+    'records without a value follow only an empty page',
+    /< \$\{mostOf\(limit \+ 1 \+ offset\)\}`/,
+    '< ${mostOf(1)}`',
+  ),
+  fault(
+    AGGREGATE,
+    'records that the list rule hides are counted',
+    /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
+    '[]',
+  ),
+  fault(
+    AGGREGATE,
+    'what a mask hides is measured',
+    /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return own;/,
+    'if (true) return own;',
+  ),
+  fault(AGGREGATE, 'nulls come first where the order descends', /' DESC NULLS LAST'/, "' DESC'"),
+  fault(AGGREGATE, 'floats are added one after the other', /\$\{column\}::text::numeric/, '${column}'),
+  fault(AGGREGATE, 'a sum that no double holds is shown', /Number\.isSafeInteger\(value\) \? cell : undefined/, 'cell'),
+  fault(AGGREGATE, 'an average counts records without a value', /nullif\(count\(\$\{column\}\), 0\)/, 'count(*)'),
+  fault(
+    AGGREGATE,
+    'groups break no ties',
+    /const order = \[\.\.\.sort, \.\.\.ties/,
+    'const order = [...sort, ...ties.slice(ties.length)',
+  ),
+  fault(AGGREGATE, 'there is always more', /rows\.length > request\.limit/, 'rows.length >= request.limit'),
+];
