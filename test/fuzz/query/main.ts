@@ -75,9 +75,9 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
   return found === 0 ? 0 : 1;
 }
 
-const pageLine = ({ walks, pages, records, aggregates, groups, hidden }: PageCounts): string =>
+const pageLine = ({ walks, pages, records, aggregates, groups, hidden, tainted }: PageCounts): string =>
   `walks               ${walks}, pages ${pages}, records ${records}, others by what is hidden ${hidden}; ` +
-  `aggregates ${aggregates}, groups ${groups}`;
+  `aggregates ${aggregates}, groups ${groups}; hidden values changed ${tainted}`;
 
 /** The one that is named, or all from a first one on. */
 function* worldsOf(one: string | undefined, from: string): Iterable<number> {

@@ -20,6 +20,7 @@ import type { World } from '../world.ts';
 import { filterOf, fitted } from './client-filters.ts';
 import { linesOf, meantBy, permitOf, RuleMaker, type RuleSet } from './read-rules.ts';
 import type { QueryDoors } from './store-modules.ts';
+import { type Question, TaintCheck } from './taint.ts';
 
 export interface PageCounts {
   worlds: number;
@@ -31,6 +32,8 @@ export interface PageCounts {
   groups: number;
   /** Walks that would be others if nothing were hidden. */
   hidden: number;
+  /** Hidden values that were changed before the same questions were asked again. */
+  tainted: number;
 }
 export const noPageCounts = (): PageCounts => ({
   worlds: 0,
@@ -40,6 +43,7 @@ export const noPageCounts = (): PageCounts => ({
   aggregates: 0,
   groups: 0,
   hidden: 0,
+  tainted: 0,
 });
 export interface PageRun {
   readonly doors: QueryDoors;
@@ -60,10 +64,13 @@ export async function runPages(number: number, db: Database, run: PageRun): Prom
   await run.doors.applyMigration(db, schema);
   const stocked = { doors: run.doors, schema, db };
   await fill(stocked, random, ROWS);
-  const world = { stocked, data: await readAll(stocked), doors: run.doors };
+  let data = await readAll(stocked);
   run.counts.worlds++;
   for (let i = 0; i < CALLERS && !run.isOver(); i++) {
-    const found = await new PageSession(world, random, run.counts).run();
+    const session = new PageSession({ stocked, data, doors: run.doors }, random, run.counts);
+    const answer = (await session.run()) ?? (await session.taint());
+    const found = typeof answer === 'string' ? answer : answer.found;
+    if (typeof answer !== 'string') data = answer.data;
     if (found !== undefined) return `${found}\n  again       seed ${run.seed}, world ${number} of the pages`;
   }
   return undefined;
@@ -101,6 +108,8 @@ class PageSession {
   readonly #seen: Seen;
   readonly #visible: Related;
   readonly #ids: ReadonlyMap<string, readonly Id[]>;
+  /** Those that were answered as they should be. */
+  readonly #questions: Question[] = [];
 
   constructor(world: StockedWorld, random: Random, counts: PageCounts) {
     this.#world = world;
@@ -128,6 +137,18 @@ class PageSession {
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  /** The same questions, after a change of what the caller may not see. */
+  async taint() {
+    const { data, ...world } = this.#world;
+    const access = this.#access();
+    const caller = { ...world, collection: this.#collection, rules: this.#rules, request: this.#request, access };
+    const answer = await new TaintCheck(caller, this.#random).run(data, this.#questions);
+    this.#counts.tainted += answer.changes;
+    if (answer.found === undefined) return answer;
+    const lines = [answer.found, `  request     ${JSON.stringify(this.#request)}`, ...linesOf(this.#rules)];
+    return { ...answer, found: lines.join('\n') };
   }
 
   // -------------------------------------------------------------- the filter
@@ -184,6 +205,7 @@ class PageSession {
         ...(count === 'estimated' && { totalIsEstimate: false }),
       };
       const { nextCursor, ...shown } = page;
+      if (cursor === undefined) this.#questions.push({ kind: 'query', body: withoutUndefined(body) });
       this.#counts.pages++;
       this.#counts.records += page.ids.length;
       if (text(shown) !== text(wanted)) return this.#told({ body, wanted, shown });
@@ -247,6 +269,7 @@ class PageSession {
     const { json, hasMore } = await doors.createRecords(stocked.db, stocked.schema).aggregate(this.#access(), request);
     const shown = { rows: JSON.parse(json) as readonly Row[], hasMore };
     const wanted = { rows: rows.slice(0, limit), hasMore: rows.length > limit };
+    this.#questions.push({ kind: 'aggregate', body });
     this.#counts.aggregates++;
     this.#counts.groups += shown.rows.length;
     return text(shown) === text(wanted) ? undefined : this.#told({ body, wanted, shown });

@@ -62,11 +62,12 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
         await db.close();
       }
       // Walks of one page, without records, or where nothing is hidden compare nothing.
-      const { walks, pages, records, hidden, aggregates, groups } = counts;
+      const { walks, pages, records, hidden, aggregates, groups, tainted } = counts;
       expect(walks).toBeGreaterThan(30);
       expect(pages).toBeGreaterThan(2 * walks);
       expect(records).toBeGreaterThan(2 * pages);
       expect(hidden).toBeGreaterThan(0);
+      expect(tainted).toBeGreaterThan(20);
       expect(groups).toBeGreaterThan(aggregates);
     },
     60_000,
