@@ -2,8 +2,15 @@
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 
-/** Trying a fix costs a parse and a check; a text with many errors must not take longer than one with few. */
-const triedFixes = (issues: number): number => Math.min(6, Math.ceil(MOST_ISSUES / issues));
+/** In UTF-16 units, over all tries: as much as one text of the greatest length. */
+const MOST_TRIED = 4096;
+
+/**
+ * Trying a fix costs a parse and a check of the whole text. Neither many errors nor a long text may
+ * make an answer slow.
+ */
+const triedFixes = (issues: number, text: string): number =>
+  Math.min(6, Math.ceil(MOST_ISSUES / issues), Math.max(1, Math.floor(MOST_TRIED / text.length)));
 
 /**
  * Offers a fix only where the text with it has fewer errors (or, of a text with warnings only, no
@@ -15,7 +22,7 @@ export function withProvenFixes(
   examine: (text: string) => readonly PolicyIssue[],
 ): readonly PolicyIssue[] {
   const before = tally(issues);
-  let left = triedFixes(issues.length);
+  let left = triedFixes(issues.length, text);
   return issues.map((issue) => {
     const { fix, ...rest } = issue;
     if (fix === undefined) return issue;
