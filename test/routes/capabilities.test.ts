@@ -248,6 +248,14 @@ describeOnBoth(
         expect(faults(await ask('tickets', body))).toEqual([422, 'validation_failed', ...expected]);
       });
 
+      test('a value that is no scalar is refused by the write, whatever it calls itself', async () => {
+        for (const email of [{ toString: 1 }, { valueOf: null, toString: null }, [[]]]) {
+          const body = { action: 'update', id: ann.id, data: { email } };
+          const { allowed, status } = (await ask('users', body)).body.data;
+          expect([allowed, [403, 422].includes(status)]).toEqual([false, true]);
+        }
+      });
+
       test('who may ask: anyone signed in, of a collection that there is', async () => {
         expect((await service.anonymous.post('/api/tickets/can', {})).status).toBe(401);
         expect(faults(await ask('nothing', { action: 'create' }))).toEqual([404, 'not_found']);

@@ -66,9 +66,12 @@ const keysOf = (wanted: readonly UniqueValues[]): readonly string[] => [
   ...new Set(wanted.flatMap(({ collection, data }) => uniqueKeys(collection, valuesOf(collection, data)))),
 ];
 
+/** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
 function valuesOf({ fields, relations }: Collection, data: Data): Parameters<typeof uniqueKeys>[1] {
   return [...fields.values(), ...relations.values()].flatMap((member) =>
-    'column' in member && Object.hasOwn(data, member.name) ? [{ column: member.column, value: data[member.name] }] : [],
+    'column' in member && Object.hasOwn(data, member.name) && typeof data[member.name] !== 'object'
+      ? [{ column: member.column, value: data[member.name] }]
+      : [],
   );
 }
 
