@@ -13,6 +13,8 @@ export class InFlight {
 
   /** Until the response is closed. Throws `rate_limited`. */
   enter(callerId: string, response: ServerResponse): void {
+    // Its client left while the session was read, and the event is over.
+    if (response.closed) return;
     const count = this.#counts.get(callerId) ?? 0;
     if (count >= MAX_IN_FLIGHT) {
       throw new Problem(

@@ -26,6 +26,15 @@ describe('the requests of a caller', () => {
   });
 });
 
+describe('a client that left before its session was read', () => {
+  it('takes no place', () => {
+    const inFlight = new InFlight();
+    const closed = (): ServerResponse => Object.assign(response(), { closed: true });
+    for (let i = 0; i < 200; i++) inFlight.enter('ann', closed());
+    inFlight.enter('ann', response());
+  });
+});
+
 describe.skipIf(inject('postgresUrl') === '')('while a table is locked', () => {
   const service = new TestService('postgres');
   let client: Client;
