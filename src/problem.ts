@@ -75,6 +75,10 @@ export const MAX_SUGGESTIONS = 10;
  */
 export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };
 
+export function addFault(faults: Fault[], fault: Fault): void {
+  faults.push(faults.length < MAX_SHOWN_FAULTS ? fault : UNSHOWN_FAULT);
+}
+
 const MAX_ECHO = 64;
 /** A name that the caller made up, short enough to repeat in a message. */
 export const echo = (name: string): string =>

@@ -4,7 +4,11 @@ import type { AnyRecord, CollectionTypes } from './collection.ts';
 export interface Ref {
   readonly $ref: string;
 }
-type WithRefs<T> = { readonly [K in keyof T]: T[K] | Ref };
+/** In place of the id of a relation, and within the lists of a many_to_many. */
+type WithRefs<T> = { readonly [K in keyof T]: T[K] | Ref | ListsWithRefs<T[K]> };
+type ListsWithRefs<T> = T extends object
+  ? { readonly [L in keyof T]: T[L] extends readonly string[] | undefined ? readonly (string | Ref)[] : T[L] }
+  : never;
 
 interface Create<K extends string, T extends CollectionTypes> {
   readonly op: 'create';

@@ -124,8 +124,13 @@ export interface Aggregate extends Pick<Query, 'filter' | 'params' | 'sort' | 'l
   /** `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name. */
   readonly measures?: Readonly<Record<string, string>>;
 }
+/** Groups and measures by name. A measure beyond the exact integers is null, and named in `errors`. */
+interface AggregatedRow {
+  readonly [name: string]: QueryValue | undefined | AggregatedRow['errors'];
+  readonly errors?: readonly { readonly measure: string; readonly code: 'out_of_range' }[];
+}
 export interface Aggregated {
-  readonly data: readonly Readonly<Record<string, string | number | boolean | null>>[];
+  readonly data: readonly AggregatedRow[];
   readonly page: { readonly has_more: boolean };
 }
 

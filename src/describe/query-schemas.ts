@@ -107,6 +107,8 @@ export const aggregateBody: Shape = () => ({
     measures: {
       type: 'object',
       description: '`count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)` by name. May be left out where there are groups.',
+      maxProperties: 20,
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,47}$' },
       additionalProperties: { type: 'string', pattern: '^(count|(sum|avg|min|max)\\([A-Za-z0-9_]+\\))$' },
     },
     sort: { ...NAMES, maxItems: 4, description: 'Names of groups and measures, `-` before one that is descending.' },

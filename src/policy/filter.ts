@@ -4,6 +4,7 @@
  *
  *   text ─examine→ Checked ─plan→ Planned ─bind→ values ─lower, as the caller sees→ Condition ─emit→ SQL
  */
+import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import type { Sql } from '../sql.ts';
 import { examine } from './check/checker.ts';
@@ -14,6 +15,9 @@ import { bind, type Plan, planOf, settleNow } from './lower/specialise.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
+
+/** A filter has one place for each. */
+export const MAX_PARAMS = LIMITS.comparisons;
 
 export interface FilterPlace {
   readonly catalog: Catalog;

@@ -47,6 +47,22 @@ describeOnBoth(
       await make(ann, 'comments', { text: 'four', post: posts[0]!.id });
     });
 
+    describe('a body of hostile size', () => {
+      const many = Array.from({ length: 60_000 }, (_, i) => `k${i}`);
+      const asKeys = Object.fromEntries(many.map((key) => [key, 1]));
+      test.each([
+        ['params', { filter: 'score > $k', params: asKeys }, 1],
+        ['keys', asKeys, 100],
+        ['fields', { fields: many }, 100],
+        ['relations', { expand: asKeys }, 1],
+      ])('too many %s: an answer in time', async (_, body, shown) => {
+        const began = performance.now();
+        const answer = await query(body);
+        expect([answer.status, answer.body.errors.length]).toEqual([422, shown]);
+        expect(performance.now() - began).toBeLessThan(2_000);
+      });
+    });
+
     describe('filter and params', () => {
       test('match what is true', async () => {
         expect(await titles({})).toEqual(['a', 'b', 'c d', 'ünï +😀', 'bob, seen']);

@@ -4,7 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
-import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import { addFault, type Fault, Problem } from '../../problem.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { ServerValues } from '../../store/records/input.ts';
@@ -229,7 +229,7 @@ class OperationReader {
   }
 
   #fault(pointer: string, code: string, detail: string): void {
-    this.#faults.push(this.#faults.length < MAX_SHOWN_FAULTS ? { pointer, code, detail } : UNSHOWN_FAULT);
+    addFault(this.#faults, { pointer, code, detail });
   }
 }
 

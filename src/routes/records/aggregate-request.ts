@@ -1,5 +1,4 @@
 /** What an aggregate asks for: its body, checked against the schema. Not a route. */
-import { nearest } from '../../../grammar/suggest.ts';
 import { isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import type { Collection, Field, Schema } from '../../schema/model.ts';
@@ -10,7 +9,8 @@ import {
   type Group,
   type Measure,
 } from '../../store/records/aggregate.ts';
-import { isObject, MOST_SORTS, QueryBody } from './query-body.ts';
+import { isObject } from '../../store/records/data.ts';
+import { MOST_SORTS, QueryBody } from './query-body.ts';
 import { QueryFaults } from './query-faults.ts';
 
 const KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
@@ -137,12 +137,12 @@ class AggregateReader {
   }
 
   #unsorted(name: string, names: readonly string[]): string {
-    const near = nearest(name, names);
+    const near = this.#faults.nearest(name, names);
     return `\`${echo(name)}\` is neither a group nor a measure${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   }
 
   #unknown(name: string, names: readonly string[]): string {
-    const near = nearest(name, names);
+    const near = this.#faults.nearest(name, names);
     const expected = `expected a field, a belongs_to, or ${Object.keys(DATE_PARTS).join(', ')} of a datetime`;
     const hint = near === undefined ? expected : `did you mean \`${near}\`?`;
     return `\`${this.#collection.name}\` has no \`${echo(name)}\` to use here; ${hint}`;

@@ -1,21 +1,16 @@
 /** The body of a query, read key by key: every fault is found, and what is read is checked against the schema. Not a route. */
-import { nearest } from '../../../grammar/suggest.ts';
-import { compileFilter, type Filter } from '../../policy/filter.ts';
+import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
+import { type Data, isObject } from '../../store/records/data.ts';
 import type { Members } from '../../store/records/record-shape.ts';
 import type { Sorting } from '../../store/records/sort.ts';
 import type { Pointer, QueryFaults } from './query-faults.ts';
 
-export type Body = Readonly<Record<string, unknown>>;
-
-export const isObject = (value: unknown): value is Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 export interface Keyed {
-  readonly body: Body;
+  readonly body: Data;
   readonly path: Pointer;
 }
 export interface Range {
@@ -28,7 +23,7 @@ export const MOST_SORTS = 4;
 
 /** Reads the keys of one object of the body, about the records of one collection. */
 export class QueryBody {
-  readonly #body: Body;
+  readonly #body: Data;
   readonly #path: Pointer;
   readonly #schema: Schema;
   readonly #collection: Collection;
@@ -45,7 +40,7 @@ export class QueryBody {
   allow(keys: readonly string[]): void {
     for (const key of Object.keys(this.#body)) {
       if (keys.includes(key)) continue;
-      const near = nearest(key, keys);
+      const near = this.#faults.nearest(key, keys);
       const hint =
         near === undefined ? `expected ${keys.map((each) => `\`${each}\``).join(', ')}` : `did you mean \`${near}\`?`;
       this.#fault([key], 'unknown_key', `unknown key; ${hint}`);
@@ -89,24 +84,29 @@ export class QueryBody {
   filter(): Filter | undefined {
     const params = this.#params();
     const text = this.value('filter');
-    if (typeof text === 'string') {
+    if (text !== undefined && typeof text !== 'string')
+      return this.#fault(['filter'], 'wrong_type', 'expected a string');
+    // Without params, what a filter says of them would be beside the point.
+    if (params === undefined) return undefined;
+    if (text !== undefined) {
       const place = { catalog: this.#schema, collection: this.#collection.name, params };
       const { filter, issues } = compileFilter(text, place);
       if (issues.length > 0) return this.#faults.addFilter([...this.#path, 'filter'], issues);
       for (const { name, message } of filter?.faults ?? []) this.#param(name, message);
       return filter;
     }
-    if (text !== undefined) return this.#fault(['filter'], 'wrong_type', 'expected a string');
     for (const name of Object.keys(params)) this.#param(name, `there is no filter that names \`$${name}\``);
     return undefined;
   }
 
-  #params(): Params {
+  #params(): Params | undefined {
     const params = this.value('params');
     if (params === undefined) return {};
     if (!isObject(params)) {
-      this.#fault(['params'], 'wrong_type', 'expected an object');
-      return {};
+      return this.#fault(['params'], 'wrong_type', 'expected an object');
+    }
+    if (Object.keys(params).length > MAX_PARAMS) {
+      return this.#fault(['params'], 'too_many', `expected at most ${MAX_PARAMS}`);
     }
     for (const [name, value] of Object.entries(params)) {
       const elements = Array.isArray(value) ? value : [value];
@@ -161,7 +161,7 @@ export class QueryBody {
 
   #unknownMember(name: string, names: readonly string[]): string {
     if (this.#collection.relations.has(name)) return `\`${name}\` is many records, which \`expand\` shows`;
-    const near = nearest(name, names);
+    const near = this.#faults.nearest(name, names);
     return `\`${this.#collection.name}\` has no \`${echo(name)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   }
 

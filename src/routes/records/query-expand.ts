@@ -1,9 +1,10 @@
 /** `expand` of a query: relations within relations, each to-many with a filter, an order and a limit of its own. Not a route. */
-import { nearest } from '../../../grammar/suggest.ts';
+
+import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
-import type { Relation } from '../../schema/model.ts';
+import { isObject } from '../../store/records/data.ts';
 import { type Expand, MOST_EXPANDED } from '../../store/records/expand.ts';
-import { isObject, QueryBody, type QueryPlace } from './query-body.ts';
+import { QueryBody, type QueryPlace } from './query-body.ts';
 import type { Pointer } from './query-faults.ts';
 
 const MOST_LEVELS = 3;
@@ -59,10 +60,8 @@ interface Named {
   readonly level: number;
 }
 
-const isToMany = ({ kind }: Relation): boolean => kind === 'has_many' || kind === 'many_to_many';
-
-function unknownRelation(name: string, { collection }: QueryPlace): string {
-  const near = nearest(name, collection.relations.keys());
+function unknownRelation(name: string, { collection, faults }: QueryPlace): string {
+  const near = faults.nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
 }

@@ -1,7 +1,8 @@
 /** What is wrong with the body of a query: faults of filters are of one kind, all others of another. Not a route. */
+import { nearest } from '../../../grammar/suggest.ts';
 import { pointerPart } from '../../http/body.ts';
 import type { CompiledFilter } from '../../policy/filter.ts';
-import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import { addFault, type Fault, MAX_SUGGESTIONS, Problem } from '../../problem.ts';
 
 type Issues = CompiledFilter['issues'];
 export type Pointer = readonly (string | number)[];
@@ -11,11 +12,12 @@ const pointerOf = (path: Pointer): string => path.map((part) => `/${pointerPart(
 export class QueryFaults {
   readonly #filters: Fault[] = [];
   readonly #others: Fault[] = [];
+  readonly #pointers = new Set<string>();
 
   add(path: Pointer, code: string, detail: string): undefined {
-    this.#others.push(
-      this.#others.length < MAX_SHOWN_FAULTS ? { pointer: pointerOf(path), code, detail } : UNSHOWN_FAULT,
-    );
+    const pointer = pointerOf(path);
+    this.#pointers.add(pointer);
+    addFault(this.#others, { pointer, code, detail });
   }
 
   addFilter(path: Pointer, issues: Issues): undefined {
@@ -24,8 +26,12 @@ export class QueryFaults {
   }
 
   has(path: Pointer): boolean {
-    const pointer = pointerOf(path);
-    return this.#others.some((fault) => fault.pointer === pointer);
+    return this.#pointers.has(pointerOf(path));
+  }
+
+  /** A name to suggest for one that is not known: for the first few only. */
+  nearest(name: string, names: Iterable<string>): string | undefined {
+    return this.#others.length < MAX_SUGGESTIONS ? nearest(name, names) : undefined;
   }
 
   /** Throws `filter_invalid`, then `validation_failed`. */

@@ -1,7 +1,8 @@
 /** What a query asks for: its body, checked against the schema. Not a route. */
 import type { Collection, Schema } from '../../schema/model.ts';
+import { type Data, isObject } from '../../store/records/data.ts';
 import type { QueryRequest } from '../../store/records/query.ts';
-import { type Body, isObject, pathKey, QueryBody } from './query-body.ts';
+import { pathKey, QueryBody } from './query-body.ts';
 import { ExpandReader } from './query-expand.ts';
 import { QueryFaults } from './query-faults.ts';
 
@@ -46,4 +47,4 @@ function cursorOf(reader: QueryBody, faults: QueryFaults): string | undefined {
 
 /** The order of the keys says nothing. */
 const inOrder = (params: unknown): readonly unknown[] =>
-  Object.entries((params ?? {}) as Body).sort(([a], [b]) => (a < b ? -1 : 1));
+  Object.entries((params ?? {}) as Data).sort(([a], [b]) => (a < b ? -1 : 1));

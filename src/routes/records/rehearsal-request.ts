@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
-import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import { addFault, type Fault, Problem } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Operation } from '../batch/operations.ts';
@@ -14,7 +14,7 @@ const ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
 export function readRehearsal(body: unknown, collection: Collection): Operation {
   const faults: Fault[] = [];
   const operation = operationOf(body, collection, (pointer, code, detail) => {
-    faults.push(faults.length < MAX_SHOWN_FAULTS ? { pointer, code, detail } : UNSHOWN_FAULT);
+    addFault(faults, { pointer, code, detail });
   });
   if (operation !== undefined && faults.length === 0) return operation;
   throw new Problem('validation_failed', 'the body is not a question about a write', { errors: faults });
