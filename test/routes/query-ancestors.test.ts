@@ -19,6 +19,16 @@ collections:
     fields: { title: { type: string, required: true, search: true } }
     relations: { folder: { kind: belongs_to, collection: folders } }
     access: { view: true, create: true, update: [{ roles: [admin] }] }
+  places:
+    fields: { name: { type: string, required: true, index: true } }
+    relations:
+      parent: { kind: belongs_to, collection: places, access: { read: '@record.keeper = @request.auth.id' } }
+      keeper: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+    access: { view: true, create: true }
+  things:
+    fields: { title: { type: string, required: true } }
+    relations: { place: { kind: belongs_to, collection: places } }
+    access: { view: true, create: true }
 `;
 
 describeOnBoth(
@@ -50,6 +60,22 @@ describeOnBoth(
       await make(bob, 'documents', { title: 'mine', folder: ids.below });
       await make(bob, 'documents', { title: 'none', folder: null });
       await make(bob, 'documents', { title: 'top', folder: ids.top });
+    });
+
+    test('a record whose own step up is hidden is the last of the chain', async () => {
+      const house = await make(bob, 'places', { name: 'house' });
+      const floor = await make(root, 'places', { name: 'floor', parent: house });
+      const room = await make(bob, 'places', { name: 'room', parent: floor });
+      await make(bob, 'things', { title: 'chair', place: room });
+      const things = async (condition: string, id: string, user = bob): Promise<number> => {
+        const filter = `any(ancestors(place by parent) as p, ${condition})`;
+        return (await user.client.post('/api/things/query', { filter, params: { id } })).body.data.length;
+      };
+      // By a list of what is below, and by a look at each chain.
+      for (const condition of ['p = $id', 'p = $id and p.name contains ""']) {
+        const seen = [room, floor, house].map((id) => things(condition, id));
+        expect([condition, ...(await Promise.all(seen))]).toEqual([condition, 1, 1, 0]);
+      }
     });
 
     test.each([

@@ -190,7 +190,9 @@ class Printer {
     const table = ident(exists.target.table);
     this.#naming.set(exists.source.id, (column) => ident(row, column));
     this.#aliases.set(exists.source.id, row);
-    const where = join(this.#conditions(exists), ' AND ');
+    // That its own next step is hidden ends the chain there, and does not hide the record.
+    const { guard: _, ...seen } = exists;
+    const where = join([...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
     const first = sql`SELECT ${ident(row, 'id')}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
     const { isSeen, up } = this.#step(exists, via, `${row}.under`);
     const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${join([sql`${up} = ${below}."id"`, ...isSeen], ' AND ')}`;
