@@ -48,7 +48,7 @@ function some(checked: Checked, test: (node: Checked) => boolean): boolean {
 }
 
 /** Where the records come from that the node itself reads. */
-function scopesOf(checked: Checked): readonly Scope[] {
+export function scopesOf(checked: Checked): readonly Scope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
   if (checked.kind === 'changed') return [{ kind: 'record' }, { kind: 'next' }];
   return operandsOf(checked).flatMap((operand) => {

@@ -3,7 +3,7 @@
  * what it gives.
  */
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
-import { operandsOf, partsOf } from '../policy/visit.ts';
+import { operandsOf, partsOf, scopesOf } from '../policy/visit.ts';
 import type { Path } from './issue.ts';
 import type { Collection } from './model.ts';
 import { type AccessShapes, memberRulePlace, rulePlace } from './read-access.ts';
@@ -98,7 +98,8 @@ function trustedFields(checked: Checked): ReadonlySet<string> {
   );
 }
 
-/** Every value that the condition compares, those within quantifiers included. */
+/** Every value that the condition compares or begins a walk at, those within quantifiers included. */
 export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
-  return [...operandsOf(checked), ...partsOf(checked).flatMap(allOperandsOf)];
+  const starts = scopesOf(checked).flatMap((scope) => (scope.kind === 'request' ? [scope.operand] : []));
+  return [...operandsOf(checked), ...starts, ...partsOf(checked).flatMap(allOperandsOf)];
 }
