@@ -23,10 +23,16 @@ interface Withdrawn {
   readonly behind: readonly Asked[];
 }
 
+interface Failure {
+  readonly error: unknown;
+  /** Milliseconds since the answer before it. */
+  readonly took: number;
+}
+
 export interface LineEvents {
   /** @param took milliseconds since the answer before it. */
   answered(line: Line, asked: Asked, took: number): void;
-  failed(line: Line, asked: Asked, error: unknown): void;
+  failed(line: Line, asked: Asked, failure: Failure): void;
 }
 
 export class Line {
@@ -70,9 +76,9 @@ export class Line {
         this.#events.answered(this, asked, took);
       },
       (error: unknown) => {
-        this.#next(asked);
+        const took = this.#next(asked);
         asked.lines--;
-        this.#events.failed(this, asked, error);
+        this.#events.failed(this, asked, { error, took });
       },
     );
   }

@@ -25,6 +25,8 @@ const LATE_MS = 5;
 /** What a withdrawal counts as in the average of a shape: two in a row make it slow. */
 const WITHDRAWN_MS = 45;
 const EVICTED_MS = 300;
+/** For each connection that may be kept. */
+const MOST_ABANDONED = 4;
 
 export interface PipelineOptions {
   readonly connect: () => Promise<pg.Client>;
@@ -51,6 +53,8 @@ export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #slots: readonly Slot[];
   readonly #privates = new Set<Line>();
+  /** Statements that the server may still be at work on, though nobody waits for them. */
+  #abandoned = 0;
   #timer: NodeJS.Timeout | undefined;
   #nextTick = 0;
   #closed = false;
@@ -124,8 +128,10 @@ export class Pipeline {
     const client = await this.#options.connect();
     const line = new Line(client, this.#options.statements, {
       answered: (from, asked, took) => this.#answered(from, asked, took),
-      failed: (from, asked, error) => {
+      failed: (from, asked, { error, took }) => {
+        this.#options.shapes.note(asked.statement.text, took);
         if (isConnectionLoss(error) || isStalePlan(error)) this.#discard(from);
+        else this.#releaseIdle(from);
         this.#fail(asked, error);
       },
     });
@@ -138,7 +144,7 @@ export class Pipeline {
   #answered(line: Line, asked: Asked, took: number): void {
     asked.isDone = true;
     this.#options.shapes.note(asked.statement.text, took);
-    if (line.isPrivate && line.pending === 0) this.#release(line);
+    this.#releaseIdle(line);
   }
 
   #fail(asked: Asked, error: unknown): void {
@@ -155,7 +161,8 @@ export class Pipeline {
   }
 
   /** A private line that is idle is shared again where one is missing. */
-  #release(line: Line): void {
+  #releaseIdle(line: Line): void {
+    if (!line.isPrivate || line.pending > 0) return;
     this.#privates.delete(line);
     const place = this.#slots.find((slot) => slot.line === undefined && slot.connecting === undefined);
     if (place === undefined || this.#closed) {
@@ -197,7 +204,8 @@ export class Pipeline {
     if (age > deadlineMs) line.destroy();
     if (age < PATIENCE_MS || line.isPrivate) return;
     if (this.#privates.size < mostPrivate) this.#withdraw(line);
-    else if (age > LAST_PATIENCE_MS && overflow !== undefined) this.#evict(line, overflow);
+    else if (age > LAST_PATIENCE_MS && overflow !== undefined && this.#abandoned < MOST_ABANDONED * mostPrivate)
+      this.#evict(line, overflow);
   }
 
   /** The first statement keeps the line; what is behind it goes elsewhere. */
@@ -214,9 +222,11 @@ export class Pipeline {
     this.#take(line);
     const { first, behind } = line.withdraw();
     this.#options.shapes.note(first.statement.text, EVICTED_MS);
-    hand(first, overflow);
+    if (!first.isDone) hand(first, overflow);
     for (const asked of behind) this.#sendElsewhere(asked);
     line.destroy();
+    this.#abandoned++;
+    setTimeout(() => this.#abandoned--, this.#options.deadlineMs).unref();
   }
 
   #take(line: Line): void {

@@ -6,8 +6,9 @@
 
 import type { Sql } from '../../sql.ts';
 import { raw } from '../../sql.ts';
-import { type Cells, type Queryable, type Reader, StoreError } from './contract.ts';
+import { type Cells, type Queryable, QueueFull, type Reader, StoreError } from './contract.ts';
 import { RecentWriters } from './recent-writers.ts';
+import { isQueryCanceled } from './to-store-error.ts';
 
 const SAMPLE_MS = 200;
 /** How many samples are waited for at most where the standby stands still. */
@@ -89,6 +90,8 @@ export class Replica implements Reader {
       return await ask(standby);
     } catch (error) {
       if (error instanceof StoreError && error.kind === 'time_limit') throw error;
+      // It is reached, and has enough to do: the primary would get all of that at once.
+      if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
       // The next look decides whether it is used again.
       if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
       return ask(primary);

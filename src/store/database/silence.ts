@@ -98,11 +98,18 @@ export class Silence {
     try {
       await client.connect();
       // A state that may not be seen counts as at work.
-      const { rows } = await client.query<{ pid: number }>(
-        `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::int[]) AND state IS DISTINCT FROM 'idle' AND state IS DISTINCT FROM 'idle in transaction'`,
+      const { rows } = await client.query<{ own: number; working: readonly number[] }>(
+        `SELECT pg_backend_pid() AS own,
+                ARRAY(SELECT pid
+                        FROM pg_stat_activity
+                       WHERE pid = ANY($1::int[])
+                         AND state IS DISTINCT FROM 'idle'
+                         AND state IS DISTINCT FROM 'idle in transaction') AS working`,
         [pids],
       );
-      return new Set(rows.map(({ pid }) => pid));
+      const [{ own, working } = { own: undefined, working: [] }] = rows;
+      // A pooler makes up the process ids, in session mode too: nothing can be looked up by them.
+      return new Set(own === driverOf(client).processID ? working : pids);
     } finally {
       client.end().catch(() => undefined);
     }

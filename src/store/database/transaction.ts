@@ -21,7 +21,11 @@ export interface Lease {
   release(destroy: boolean): void;
 }
 
-const inside = new AsyncLocalStorage<{ open: boolean }>();
+/** Whether a transaction goes on. */
+interface Scope {
+  open: boolean;
+}
+const inside = new AsyncLocalStorage<Scope>();
 
 /**
  * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all
@@ -62,17 +66,18 @@ async function attemptOnce<T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const held = await lease();
-  const scope = { open: true };
+  const scope: Scope = { open: true };
   let clean = false;
   try {
     await held.command(begin);
-    const result = await inside.run(scope, () => work(transactionOn(held)));
+    const result = await inside.run(scope, () => work(transactionOn(held, scope)));
     const end = await held.command('COMMIT');
     clean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
     invariant(end.command === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
+    scope.open = false;
     clean = (clean || (await rollBack(held))) && !isStalePlan(error);
     throw error;
   } finally {
@@ -91,11 +96,15 @@ async function rollBack(held: Lease): Promise<boolean> {
   }
 }
 
-function transactionOn(held: Lease): Transaction {
+function transactionOn(held: Lease, scope: Scope): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Statements that are asked for at once go one after the other: a transaction has one connection.
   const ask = (statement: Sql): ReturnType<typeof query> => {
-    const answer = last.then(() => query(held, statement));
+    const answer = last.then(() => {
+      // Asked for beside one that failed: the connection may have another holder by now.
+      invariant(scope.open, 'a transaction that has ended is not asked');
+      return query(held, statement);
+    });
     last = answer.catch(() => undefined);
     return answer;
   };
