@@ -80,6 +80,11 @@ function importAtOnce(db: Database, request: ImportRequest): Promise<Imported> {
 
 /** References are looked for in the database and in the chunk: a circle must lie within one. */
 async function importInChunks(db: Database, request: ImportRequest): Promise<Imported> {
+  if (request.dryRun === true) {
+    throw new RangeError(
+      'a dry run commits nothing, so there is nothing to resume; expected one of --dry-run and --resume',
+    );
+  }
   const progress = new ImportProgress(request.resumeAs!, request.collection.name);
   await progress.prepare(db);
   const total = { created: 0, updated: 0, skipped: await progress.read(db) };
@@ -93,7 +98,7 @@ async function importInChunks(db: Database, request: ImportRequest): Promise<Imp
         const run = await openRun(tx, request, seen - records.length);
         for (const record of records) await run.take(record);
         const done = await run.finish();
-        if (request.dryRun !== true) await progress.write(tx, seen);
+        await progress.write(tx, seen);
         return done;
       },
       { unlimited: true },
