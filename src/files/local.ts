@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path';
 import { freeBuffer } from './free-buffer.ts';
 import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder, unlessMissing } from './local-places.ts';
 import { sweepFolder } from './local-sweep.ts';
-import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep } from './storage.ts';
+import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep, storeBytes } from './storage.ts';
 
 /** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
 const WRITE_BYTES = 512 * 1024;
@@ -63,9 +63,7 @@ export class LocalStorage implements Storage {
   }
 
   async setMark(mark: string): Promise<void> {
-    const incoming = await this.#incoming(MARK, join(this.#root, MARK));
-    await incoming.write(Buffer.from(mark));
-    await incoming.publish();
+    await storeBytes(await this.#incoming(MARK, join(this.#root, MARK)), Buffer.from(mark));
   }
 
   async #incoming(key: Key, place = placeOf(this.#root, key)): Promise<LocalIncoming> {

@@ -148,8 +148,9 @@ export class S3Storage implements Storage {
 
   async #copy(from: Key, to: Key): Promise<void> {
     const { bucket, prefix } = this.#place;
-    const CopySource = `${bucket}/${encodeURI(`${prefix}${from}`)}`;
-    await this.#client.send(new CopyObjectCommand({ ...this.#at(to), CopySource }));
+    const CopySource = `${bucket}/${`${prefix}${from}`.split('/').map(encodeURIComponent).join('/')}`;
+    // Another node that sweeps may have moved it.
+    await unlessNoObject(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), CopySource })));
   }
 
   async #removeOrphans({ alive, grace }: Sweep): Promise<number> {

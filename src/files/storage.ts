@@ -26,6 +26,17 @@ export interface Incoming {
   discard(): Promise<void>;
 }
 
+/** All bytes at once, or nothing. */
+export async function storeBytes(incoming: Incoming, bytes: Buffer): Promise<void> {
+  try {
+    await incoming.write(bytes);
+    await incoming.publish();
+  } catch (error) {
+    await incoming.discard();
+    throw error;
+  }
+}
+
 export interface Storage {
   incoming(key: Key): Promise<Incoming>;
   /**

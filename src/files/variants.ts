@@ -9,7 +9,7 @@ import { Problem } from '../problem.ts';
 import type { Uploads } from '../schema/model.ts';
 import { codeOf } from '../thrown.ts';
 import { FairQueue } from './fair-queue.ts';
-import type { ByteRange, Key, Storage } from './storage.ts';
+import { type ByteRange, type Key, type Storage, storeBytes } from './storage.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
 export type Fit = (typeof FITS)[number];
@@ -132,14 +132,7 @@ export class Variants {
   }
 
   async #keep(key: Key, bytes: Buffer): Promise<void> {
-    const incoming = await this.#storage.incoming(key);
-    try {
-      await incoming.write(bytes);
-      await incoming.publish();
-    } catch (error) {
-      await incoming.discard();
-      throw error;
-    }
+    await storeBytes(await this.#storage.incoming(key), bytes);
   }
 
   #inMemory(bytes: Buffer, format: ImageFormat): Variant {
