@@ -16,8 +16,9 @@ function commandRow(command: Command): readonly string[] {
     return `\`--${flag}${value === undefined ? '' : ` ${value}`}\`${repeated === true ? '…' : ''}`;
   });
   const shared = Object.keys(settings).filter((flag) => !Object.hasOwn(flags, flag));
-  const isServe = environmentOf(command).length > 0;
-  const all = isServe ? ['all settings below'] : [...shared.map((flag) => `\`--${flag}\``), ...own];
+  const isServe = command.settings.length === Object.keys(SETTINGS).length;
+  const environment = environmentOf(command).map(({ env }) => `\`${env}\``);
+  const all = isServe ? ['all settings below'] : [...shared.map((flag) => `\`--${flag}\``), ...environment, ...own];
   return [`\`${['bylaw', name, ...positionals].join(' ')}\``, summary, all.join(' ')];
 }
 

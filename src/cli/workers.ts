@@ -76,7 +76,6 @@ class Primary {
     });
     worker.once('exit', (code, signal) => {
       if (this.#isStopping) return;
-      if (performance.now() - began > HEALTHY_MS) this.#pause = FIRST_PAUSE_MS;
       this.#onExit(signal === null ? `exit code ${code}` : signal, performance.now() - began);
     });
   }
@@ -97,8 +96,9 @@ class Primary {
       this.#stop(1);
       return;
     }
-    const pause = lived > HEALTHY_MS ? 0 : this.#pause;
-    this.#pause = Math.min(this.#pause * 2, LAST_PAUSE_MS);
+    const isHealthy = lived > HEALTHY_MS;
+    const pause = isHealthy ? 0 : this.#pause;
+    this.#pause = isHealthy ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS);
     stderr.write(`bylaw serve: a worker exited (${reason}); another starts in ${pause} ms\n`);
     const restart = setTimeout(() => {
       this.#restarts.delete(restart);

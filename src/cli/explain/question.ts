@@ -1,4 +1,6 @@
 /** What `bylaw explain` is asked: a caller, an action, and the record or the write that it is about. */
+
+import { normalEmail } from '../../auth/email-address.ts';
 import { ConfigError, unknownName } from '../../config.ts';
 import { decide } from '../../policy/access.ts';
 import { ACTIONS, type Action, type PolicyRequest, type Row } from '../../policy/types.ts';
@@ -71,7 +73,7 @@ async function callerByEmail(store: Store, email: string | undefined): Promise<R
   if (email === undefined) return null;
   const [found] = await findSystem(store, store.db, {
     collection: 'users',
-    where: sql`t.email = ${text(email.toLowerCase())}`,
+    where: sql`t.email = ${text(normalEmail(email))}`,
   });
   if (found === undefined) throw new ConfigError([`--as: there is no user with the email \`${email}\``]);
   const own = found.roles as readonly string[];
