@@ -6,7 +6,7 @@ import type { Name, Span } from './syntax.ts';
 export const ME = '@me';
 
 /** For a path that is not `@me`. `names`: those between its dots. */
-export function filterFault(names: readonly Name[], span: Span): Omit<PolicyIssue, 'severity'> {
+export function filterIssue(names: readonly Name[], span: Span): Omit<PolicyIssue, 'severity'> {
   const [root, ...rest] = names.map(({ name }) => name);
   const instead = (message: string, replacement: string) => ({
     code: 'path_unknown',

@@ -3,7 +3,7 @@
  * what was probably meant.
  */
 import type { IToken } from 'chevrotain';
-import { filterFault, ME } from './filter-roots.ts';
+import { filterIssue, ME } from './filter-roots.ts';
 import { overNames } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
@@ -22,7 +22,7 @@ type TokenIssue = Omit<PolicyIssue, 'severity'>;
 /** More errors than this do not help, and a suggestion for each takes time. */
 export const MOST_ISSUES = 32;
 
-export function fault(report: TokenReport, given: TokenIssue): undefined {
+export function reportIssue(report: TokenReport, given: TokenIssue): undefined {
   if (report.issues.length >= MOST_ISSUES) return;
   report.issues.push({ severity: 'error', ...given });
 }
@@ -36,7 +36,7 @@ interface Respelling {
 /** Misspelt operators: the fix replaces one word by another, and is correct by construction. */
 export function respell(report: TokenReport, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
-  fault(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
+  reportIssue(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
 }
 
 // ---------------------------------------------------------------- paths
@@ -108,7 +108,7 @@ function readFilterPath(names: readonly Name[], span: Span, report: TokenReport)
   const [first, ...others] = names;
   if (first?.name === ME && others.length === 0)
     return { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span };
-  fault(report, filterFault(names, span));
+  reportIssue(report, filterIssue(names, span));
   return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
 }
 
@@ -117,7 +117,7 @@ export function readParam(token: IToken, report: TokenReport): Param {
   const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
   if (report.dialect === 'filter') return param;
   const message = `\`${token.image}\` in a policy; only the filters of queries have parameters`;
-  fault(report, { code: 'param_misplaced', message, span: param.span });
+  reportIssue(report, { code: 'param_misplaced', message, span: param.span });
   report.broken.add(param);
   return param;
 }
@@ -133,9 +133,9 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
   const span = spanOf(token);
   const name = token.image;
   if (name.includes('.'))
-    fault(report, { code: 'variable_malformed', message: 'a variable is one name, without dots', span });
+    reportIssue(report, { code: 'variable_malformed', message: 'a variable is one name, without dots', span });
   else if (RESERVED.has(name)) {
-    fault(report, {
+    reportIssue(report, {
       code: 'word_reserved',
       message: `\`${name}\` is a word of the language; expected another name`,
       span,
@@ -148,7 +148,7 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
 export function readRelationName(token: IToken, report: TokenReport): Name {
   const name = { name: token.image, span: spanOf(token) };
   if (name.name.includes('.'))
-    fault(report, { code: 'ancestors_malformed', message: '`by` takes one name, without dots', span: name.span });
+    reportIssue(report, { code: 'ancestors_malformed', message: '`by` takes one name, without dots', span: name.span });
   return name;
 }
 
@@ -166,11 +166,11 @@ function finishPath(path: Path, report: TokenReport): Path {
   const empty = path.steps.find((step) => step.name === '');
   if (empty !== undefined) {
     const span = { start: empty.span.start - 1, end: empty.span.end };
-    fault(report, { code: 'name_expected', message: 'a dot without a name; expected a name after it', span });
+    reportIssue(report, { code: 'name_expected', message: 'a dot without a name; expected a name after it', span });
     return broken(report, path);
   }
   if (path.steps.length === 0 && path.root !== 'variable') {
-    fault(report, incomplete(path));
+    reportIssue(report, incomplete(path));
     return broken(report, path);
   }
   const walked = path.root === 'record' || path.root === 'next' || path.root === 'variable';
@@ -202,20 +202,30 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
   if (found === '@request') {
     const message =
       '`@request` alone is not a value; expected `@request.auth`, `@request.query` or `@request.data` and a name';
-    return fault(report, { code: 'path_incomplete', message, span });
+    return reportIssue(report, { code: 'path_incomplete', message, span });
   }
   if (found === '@now') {
-    return fault(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
+    return reportIssue(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
   }
   const near =
     FOREIGN_ROOTS.get(found.toLowerCase()) ??
     (nested ? nearSource(second.name) : nearest(found, ROOT_TEXTS)) ??
     rejoined(first, second);
   if (near === undefined) {
-    return fault(report, { code: 'path_unknown', message: `unknown path \`${found}\`; expected ${expected}`, span });
+    return reportIssue(report, {
+      code: 'path_unknown',
+      message: `unknown path \`${found}\`; expected ${expected}`,
+      span,
+    });
   }
   const message = `unknown path \`${found}\`; did you mean \`${near}\`?`;
-  return fault(report, { code: 'path_unknown', message, span, suggestion: near, fix: { span, replacement: near } });
+  return reportIssue(report, {
+    code: 'path_unknown',
+    message,
+    span,
+    suggestion: near,
+    fix: { span, replacement: near },
+  });
 }
 
 /**
@@ -251,7 +261,7 @@ export function readStringToken(token: IToken, report: TokenReport): Text {
   const value = /[\\\u0000-\u001f]/.test(inner) ? unescaped(inner, token.startOffset + 1, report) : inner;
   if (!value.isWellFormed() || value.includes('\0')) {
     const message = 'a string with a NUL or a lone surrogate cannot be stored, so nothing equals it';
-    fault(report, { code: 'text_unstorable', message, span: spanOf(token) });
+    reportIssue(report, { code: 'text_unstorable', message, span: spanOf(token) });
   }
   return { kind: 'text', value, span: spanOf(token) };
 }
@@ -264,7 +274,7 @@ function unescaped(inner: string, offset: number, report: TokenReport): string {
       if (code === undefined) {
         const replacement = JSON.stringify(whole).slice(1, -1);
         const message = `a control character in a string; expected \`${replacement}\``;
-        fault(report, {
+        reportIssue(report, {
           code: 'control_character',
           message,
           span,
@@ -278,7 +288,13 @@ function unescaped(inner: string, offset: number, report: TokenReport): string {
       if (meant !== undefined) return meant;
       const replacement = `\\${whole}`;
       const message = `\`${whole}\` is not an escape sequence; expected one of JSON's, or \`\\\\\` for a backslash`;
-      fault(report, { code: 'escape_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+      reportIssue(report, {
+        code: 'escape_unknown',
+        message,
+        span,
+        suggestion: replacement,
+        fix: { span, replacement },
+      });
       return code;
     },
   );
@@ -294,7 +310,7 @@ export function readNumeral(token: IToken, report: TokenReport): Numeral {
     : String(Number(plain || 'x'));
   const right = JSON_NUMBER.test(value) && Number.isSafeInteger(Math.trunc(Number(value))) ? value : undefined;
   const message = `\`${source.slice(0, 40)}\` is not a JSON number`;
-  if (right === undefined) fault(report, { code: 'number_malformed', message, span });
+  if (right === undefined) reportIssue(report, { code: 'number_malformed', message, span });
   else respell(report, token, { right, code: 'number_malformed', message: `${message}; did you mean \`${right}\`?` });
   const numeral: Numeral = { kind: 'number', source: right ?? '0', span };
   if (right === undefined) report.broken.add(numeral);
@@ -343,7 +359,7 @@ export function readNow(token: IToken, shift: Shift | undefined, report: TokenRe
   const seconds = amount * SECONDS[unit] * (shift.sign === '-' ? -1 : 1) + 0;
   if (Math.abs(seconds) > LONGEST) {
     const message = 'a duration of more than a thousand years; expected a shorter one';
-    fault(report, { code: 'duration_too_long', message, span: spanOf(shift.duration) });
+    reportIssue(report, { code: 'duration_too_long', message, span: spanOf(shift.duration) });
   }
   const whole = { start: span.start, end: spanOf(shift.duration).end };
   return { kind: 'now', seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
@@ -355,7 +371,7 @@ function readDuration(token: IToken, report: TokenReport): { readonly amount: nu
   if (Object.hasOwn(SECONDS, word)) return { amount: Number(digits), unit: word as Unit };
   const unit = UNIT_WORDS.get(word);
   const message = `\`${word}\` is not a unit of time; expected s, m, h, d or w`;
-  if (unit === undefined) fault(report, { code: 'duration_malformed', message, span: spanOf(token) });
+  if (unit === undefined) reportIssue(report, { code: 'duration_malformed', message, span: spanOf(token) });
   else respell(report, token, { right: `${digits}${unit}`, code: 'duration_malformed', message });
   return { amount: 0, unit: unit ?? 's' };
 }

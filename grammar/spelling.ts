@@ -3,7 +3,7 @@
  * error and fix; parsing continues.
  */
 import type { IToken } from 'chevrotain';
-import { fault, respell, type TokenReport } from './read-tokens.ts';
+import { reportIssue, respell, type TokenReport } from './read-tokens.ts';
 import type { Span } from './syntax.ts';
 import {
   And,
@@ -66,12 +66,16 @@ export function checkWrong(tokens: readonly IToken[], report: TokenReport): void
     if (token.tokenType === LineComment) {
       const inner = token.image.slice(2).replaceAll('*/', '* /').trim();
       const message = 'a comment does not begin with `//`, because YAML may fold lines into one; expected `/* … */`';
-      fault(report, { code: 'line_comment', message, span, fix: { span, replacement: `/* ${inner} */` } });
+      reportIssue(report, { code: 'line_comment', message, span, fix: { span, replacement: `/* ${inner} */` } });
     } else if (token.tokenType === OpenComment) {
-      fault(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
+      reportIssue(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
     } else {
       const quote = token.image.charAt(0);
-      fault(report, { code: 'text_unclosed', message: `a string without an end; expected another \`${quote}\``, span });
+      reportIssue(report, {
+        code: 'text_unclosed',
+        message: `a string without an end; expected another \`${quote}\``,
+        span,
+      });
     }
   }
 }
@@ -83,19 +87,19 @@ export function checkStray(places: readonly Span[], text: string, report: TokenR
     const found = text.slice(span.start, Math.min(span.end, span.start + 20));
     if (found === '~') {
       const message = '`~` is not an operator; expected `contains`, which looks for a part of a string';
-      fault(report, { code: 'no_arithmetic', message, span, fix: { span, replacement: 'contains' } });
+      reportIssue(report, { code: 'no_arithmetic', message, span, fix: { span, replacement: 'contains' } });
     } else if (ARITHMETIC.includes(found)) {
-      fault(report, {
+      reportIssue(report, {
         code: 'no_arithmetic',
         message: `\`${found}\` is not an operator: there is no arithmetic`,
         span,
       });
     } else if (found === ';') {
       const message = 'the text is a single expression, without `;`';
-      fault(report, { code: 'character_unknown', message, span, fix: { span, replacement: '' } });
+      reportIssue(report, { code: 'character_unknown', message, span, fix: { span, replacement: '' } });
     } else {
       const message = `\`${found}\` is not part of the language; expected a path, a literal, an operator or a parenthesis`;
-      fault(report, { code: 'character_unknown', message, span });
+      reportIssue(report, { code: 'character_unknown', message, span });
     }
   }
 }

@@ -50,12 +50,12 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 
 /** One entry of `errors`: where (`pointer` into the body, or `parameter`), what is wrong, and what to do. */
-export interface Fault {
+export interface ErrorDetail {
   readonly pointer?: string;
   readonly parameter?: string;
   readonly code: string;
   readonly detail: string;
-  /** In a text: where the fault begins and how long it is, in UTF-16 units. */
+  /** In a text: where the error begins and how long it is, in UTF-16 units. */
   readonly offset?: number;
   readonly length?: number;
   /** A replacement that was itself checked. */
@@ -63,20 +63,20 @@ export interface Fault {
 }
 
 /** Entries of `errors` that a response shows; beyond them, `error_count` is the number of all. */
-export const MAX_SHOWN_FAULTS = 100;
+export const MAX_SHOWN_ERRORS = 100;
 /**
  * Suggestions ("did you mean …") in a response: each compares a name with every other, so only the
  * first few get one.
  */
 export const MAX_SUGGESTIONS = 10;
 /**
- * Counts as a fault beyond the shown ones, so that hostile input cannot make us write text that is
+ * Counts as an error beyond the shown ones, so that hostile input cannot make us write text that is
  * never shown.
  */
-export const UNSHOWN_FAULT: Fault = { code: 'unshown', detail: '' };
+export const UNSHOWN_ERROR: ErrorDetail = { code: 'unshown', detail: '' };
 
-export function addFault(faults: Fault[], fault: Fault): void {
-  faults.push(faults.length < MAX_SHOWN_FAULTS ? fault : UNSHOWN_FAULT);
+export function addError(errors: ErrorDetail[], error: ErrorDetail): void {
+  errors.push(errors.length < MAX_SHOWN_ERRORS ? error : UNSHOWN_ERROR);
 }
 
 const MAX_ECHO = 64;
@@ -85,7 +85,7 @@ export const echo = (name: string): string =>
   name.length <= MAX_ECHO ? name : `${name.slice(0, MAX_ECHO).toWellFormed()}…`;
 
 interface ProblemDetails {
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly ErrorDetail[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Of a batch: the index of the operation that failed. */
   readonly operation?: number | undefined;
@@ -95,8 +95,8 @@ interface ProblemDetails {
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
-  /** The first `MAX_SHOWN_FAULTS`. */
-  readonly errors: readonly Fault[];
+  /** The first `MAX_SHOWN_ERRORS`. */
+  readonly errors: readonly ErrorDetail[];
   readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly operation: number | undefined;
@@ -106,7 +106,7 @@ export class Problem extends Error {
     this.name = 'Problem';
     this.code = code;
     this.status = PROBLEMS[code].status;
-    this.errors = more.errors?.slice(0, MAX_SHOWN_FAULTS) ?? [];
+    this.errors = more.errors?.slice(0, MAX_SHOWN_ERRORS) ?? [];
     this.errorCount = more.errors?.length ?? 0;
     this.headers = more.headers ?? {};
     this.operation = more.operation;

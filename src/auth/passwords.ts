@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
-import { type Fault, Problem } from '../problem.ts';
+import { type ErrorDetail, Problem } from '../problem.ts';
 import { BoundedQueue, type QueueSize } from './bounded-queue.ts';
 import { isCommon } from './common-passwords.ts';
 
@@ -76,11 +76,11 @@ function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
 
 /** A new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
 export function checkNewPassword(password: string, email: string, pointer: string): void {
-  const fault = faultOf(password, email);
-  if (fault !== undefined) throw new Problem('validation_failed', fault.detail, { errors: [{ pointer, ...fault }] });
+  const error = errorOf(password, email);
+  if (error !== undefined) throw new Problem('validation_failed', error.detail, { errors: [{ pointer, ...error }] });
 }
 
-function faultOf(password: string, email: string): Fault | undefined {
+function errorOf(password: string, email: string): ErrorDetail | undefined {
   if (!password.isWellFormed() || password.includes('\0')) {
     return { code: 'invalid_value', detail: 'the password contains a character that is not valid Unicode text' };
   }

@@ -141,7 +141,7 @@ class Apps {
       db,
       schema,
       openStorage: (storeId) => openStorage(config, storeId),
-      onFault: (what, error) => log.logger.error({ error: String(error) }, what),
+      onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
     return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics) });
   }

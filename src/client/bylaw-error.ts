@@ -1,5 +1,5 @@
-/** One fault of a request, as the service reports it: a place in the body, or a parameter of the query. */
-export interface Fault {
+/** One error of a request, as the service reports it: a place in the body, or a parameter of the query. */
+export interface ErrorDetail {
   /** A JSON pointer into the body: `/data/title`. */
   readonly pointer?: string;
   readonly parameter?: string;
@@ -16,14 +16,14 @@ export interface ProblemDocument {
   readonly code: string;
   readonly request_id?: string;
   readonly operation?: number;
-  readonly errors?: readonly Fault[];
+  readonly errors?: readonly ErrorDetail[];
 }
 
 /** What the service rejected. `code` is stable and documented; `message` is for people. */
 export class BylawError extends Error {
   readonly status: number;
   readonly code: string;
-  readonly errors: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
   readonly requestId: string | undefined;
   /** Of a batch: the index of the operation that failed. */
   readonly operation: number | undefined;

@@ -9,7 +9,7 @@ import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
 export type { Operation, OperationResult, Ref } from './batch.ts';
-export { BylawError, type Fault, type ProblemDocument } from './bylaw-error.ts';
+export { BylawError, type ErrorDetail, type ProblemDocument } from './bylaw-error.ts';
 export {
   type AnyRecord,
   Collection,

@@ -1,7 +1,7 @@
 /** JSON Schemas of what a caller may do: capabilities, and rehearsals of writes. */
 import { collectionIn } from './collection-schemas.ts';
 import { ID_SCHEMA, type Json, object, type Shape, TEXT } from './operation.ts';
-import { FAULT_SCHEMA } from './problems.ts';
+import { ERROR_SCHEMA } from './problems.ts';
 
 const BOOL: Json = { type: 'boolean' };
 const CAPABILITY: Json = { enum: [true, false, 'depends'], description: '`depends`: on what the update writes.' };
@@ -34,7 +34,7 @@ export const rehearsalAnswer: Shape = ({ define }) =>
           allowed: { const: false },
           status: { type: 'integer' },
           code: TEXT,
-          errors: { type: 'array', items: FAULT_SCHEMA },
+          errors: { type: 'array', items: ERROR_SCHEMA },
           error_count: { type: 'integer' },
         },
         ['error_count'],

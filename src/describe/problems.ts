@@ -1,5 +1,5 @@
 /** The error responses of an operation: exactly the codes that it can answer. */
-import { MAX_SHOWN_FAULTS, PROBLEMS, type ProblemCode } from '../problem.ts';
+import { MAX_SHOWN_ERRORS, PROBLEMS, type ProblemCode } from '../problem.ts';
 import type { Json, Operation, OperationScope } from './operation.ts';
 
 /** The errors that any request can get, on every route. */
@@ -66,7 +66,7 @@ function problemResponse(codes: readonly ProblemCode[]): Json {
 }
 
 /** One entry of `errors`. */
-export const FAULT_SCHEMA: Json = {
+export const ERROR_SCHEMA: Json = {
   type: 'object',
   required: ['code', 'detail'],
   properties: {
@@ -76,7 +76,7 @@ export const FAULT_SCHEMA: Json = {
     detail: { type: 'string' },
     offset: {
       type: 'integer',
-      description: 'Of a fault in the text of a filter: where it begins, in UTF-16 units.',
+      description: 'Of an error in the text of a filter: where it begins, in UTF-16 units.',
     },
     length: { type: 'integer' },
     fix: {
@@ -106,8 +106,8 @@ export const PROBLEM_SCHEMA: Json = {
     operation: { type: 'integer', description: 'Of a batch: the index of the operation that failed.' },
     errors: {
       type: 'array',
-      maxItems: MAX_SHOWN_FAULTS,
-      items: FAULT_SCHEMA,
+      maxItems: MAX_SHOWN_ERRORS,
+      items: ERROR_SCHEMA,
     },
     error_count: { type: 'integer', description: 'The number of all errors, where `errors` holds only the first.' },
   },

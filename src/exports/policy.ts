@@ -112,7 +112,7 @@ function withoutRequired(catalog: Catalog): Catalog {
 }
 
 /**
- * Throws PolicyError with every fault of the text, SchemaError for a schema with errors, TypeError
+ * Throws PolicyError with every error of the text, SchemaError for a schema with errors, TypeError
  * for an unknown collection.
  */
 export function compile(text: string, { schema, collection, action, codegen = true }: CompileOptions): Policy {

@@ -44,17 +44,17 @@ export interface FilesParts {
   readonly schema: Schema;
   /** `storeId` names the bytes of this database. */
   readonly openStorage: (storeId: string) => Promise<Storage>;
-  readonly onFault: (what: string, error: unknown) => void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 /** On the embedded database, where no other process can be running, it resolves after a first sweep. */
-export async function createFiles({ db, schema, openStorage, onFault }: FilesParts): Promise<Files> {
+export async function createFiles({ db, schema, openStorage, onError }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = await openStorage(storeId);
   const ownership = new Ownership(db, storage);
   const sweep = async (grace: number, signal: AbortSignal): Promise<number> => {
     if (!(await ownership.holds())) {
-      onFault('nothing is swept', new Error(FOREIGN));
+      onError('nothing is swept', new Error(FOREIGN));
       return 0;
     }
     await ownership.claim();
@@ -62,7 +62,7 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
   };
   const sweeper = new Sweeper({
     sweep: (grace = GRACE, signal) => sweep(grace, signal),
-    onFault: (error) => onFault('the sweep of the files failed', error),
+    onError: (error) => onError('the sweep of the files failed', error),
   });
   if (db.kind === 'embedded') await sweeper.start(0);
   else void sweeper.start();
@@ -76,7 +76,7 @@ export async function createFiles({ db, schema, openStorage, onFault }: FilesPar
         removeAll(ids, {
           storage,
           ownership,
-          onFault: (error) => onFault('the bytes of a deleted file are left to the sweep', error),
+          onError: (error) => onError('the bytes of a deleted file are left to the sweep', error),
         }),
       ),
     sweep: (grace) => sweeper.sweep(grace),
@@ -93,20 +93,20 @@ const FOREIGN =
 interface Removal {
   readonly storage: Storage;
   readonly ownership: Ownership;
-  readonly onFault: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
-async function removeAll(ids: readonly string[], { storage, ownership, onFault }: Removal): Promise<void> {
+async function removeAll(ids: readonly string[], { storage, ownership, onError }: Removal): Promise<void> {
   if (ids.length === 0) return;
   const isOurs = await ownership.holds().catch((error: unknown) => {
-    onFault(error);
+    onError(error);
     return false;
   });
   if (!isOurs) return;
   // They share one iterator: each takes the next id that is left.
   const waiting = ids.values();
   const remove = async (): Promise<void> => {
-    for (const id of waiting) await storage.remove(id).catch(onFault);
+    for (const id of waiting) await storage.remove(id).catch(onError);
   };
   await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, remove));
 }

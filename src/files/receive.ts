@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type Fault, Problem } from '../problem.ts';
+import { type ErrorDetail, Problem } from '../problem.ts';
 import { safeName } from './file-names.ts';
 import { contradiction, essenceOf, HEAD_LENGTH, isAllowed } from './media-types.ts';
 import { malformedMultipart, type Part, type PartHandler, readMultipart } from './multipart.ts';
@@ -146,6 +146,6 @@ function tooLarge(maxSize: number): Problem {
 }
 
 function invalidPart(part: string, code: string, detail: string): Problem {
-  const fault: Fault = { pointer: `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`, code, detail };
-  return new Problem('validation_failed', detail, { errors: [fault] });
+  const error: ErrorDetail = { pointer: `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`, code, detail };
+  return new Problem('validation_failed', detail, { errors: [error] });
 }

@@ -5,7 +5,7 @@ const HOUR = 3_600_000;
 export interface SweeperParts {
   /** Returns how many keys were deleted, soon after the signal aborts. `grace` is in milliseconds. */
   readonly sweep: (grace: number | undefined, signal: AbortSignal) => Promise<number>;
-  readonly onFault: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 export class Sweeper {
@@ -32,7 +32,7 @@ export class Sweeper {
   async #tend(grace?: number): Promise<void> {
     await this.sweep(grace).catch((error: unknown) => {
       // A sweep that the end of the service aborts has not failed.
-      if (!this.#ending.signal.aborted) this.#parts.onFault(error);
+      if (!this.#ending.signal.aborted) this.#parts.onError(error);
     });
   }
 

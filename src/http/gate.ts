@@ -12,7 +12,7 @@ import { optimistic } from '../policy/analyse/optimistic.ts';
 import { prospectsOf } from '../policy/analyse/prospects.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
-import { type Fault, Problem } from '../problem.ts';
+import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Collection, MemberAction, Schema } from '../schema/model.ts';
 import type { AccessContext, Origin, Prospect } from '../store/records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/role-changes.ts';
@@ -261,7 +261,7 @@ function requireAllowable(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }
 
-export const forbidden = (errors: readonly Fault[] = []): Problem =>
+export const forbidden = (errors: readonly ErrorDetail[] = []): Problem =>
   new Problem('forbidden', 'the access rules do not allow this', { errors });
 export const notFound = (): Problem => new Problem('not_found', 'there is nothing here, or nothing that you may see');
 

@@ -35,7 +35,7 @@ export interface CompiledFilter {
   readonly issues: readonly PolicyIssue[];
 }
 /** A param that its place cannot take. */
-export interface ParamFault {
+export interface ParamIssue {
   readonly name: string;
   readonly message: string;
 }
@@ -66,7 +66,7 @@ export class Filter {
   }
 
   /** Params of another type than their place, and those that no place names. */
-  get faults(): readonly ParamFault[] {
+  get issues(): readonly ParamIssue[] {
     const places = this.#plan.slots.flatMap(({ operand }) =>
       'source' in operand && operand.source === 'param' ? [operand] : [],
     );

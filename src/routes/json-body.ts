@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import type { Json } from '../describe/operation.ts';
 import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
-import { type Fault, Problem } from '../problem.ts';
+import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Body } from './define-route.ts';
 
-/** An object with these keys and no other. Throws `validation_failed` with every fault. */
+/** An object with these keys and no other. Throws `validation_failed` with every error. */
 export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodObject<T>>> {
   const schema = z.strictObject(shape);
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
@@ -17,13 +17,13 @@ export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodO
       const result = schema.safeParse(body);
       if (result.success) return result.data as z.infer<z.ZodObject<T>>;
       throw new Problem('validation_failed', 'the body does not have the shape that this route takes', {
-        errors: result.error.issues.flatMap((issue) => faultsOf(issue, body)),
+        errors: result.error.issues.flatMap((issue) => errorsOf(issue, body)),
       });
     },
   };
 }
 
-function faultsOf(issue: z.core.$ZodIssue, body: unknown): readonly Fault[] {
+function errorsOf(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDetail[] {
   const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({

@@ -95,11 +95,11 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
     });
     return undefined;
   }
-  const { value, fault } = kind.fromJson(raw, {}) as { value?: number | string; fault?: { detail: string } };
-  if (fault !== undefined)
+  const { value, error } = kind.fromJson(raw, {}) as { value?: number | string; error?: { detail: string } };
+  if (error !== undefined)
     report({
       code: 'wrong_type',
-      message: `\`${key}\` must be a value of the field: ${fault.detail}, found ${found(raw)}`,
+      message: `\`${key}\` must be a value of the field: ${error.detail}, found ${found(raw)}`,
       path: at,
     });
   return value;
@@ -119,12 +119,12 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
   }
   const values: (string | number)[] = [];
   shape.enum.forEach((raw, i) => {
-    const { value, fault } = kind.fromJson(raw, bounds) as { value?: string | number; fault?: { detail: string } };
+    const { value, error } = kind.fromJson(raw, bounds) as { value?: string | number; error?: { detail: string } };
     const at = [...path, 'enum', i];
-    if (fault !== undefined)
+    if (error !== undefined)
       report({
         code: 'wrong_type',
-        message: `not a value of this field: ${fault.detail}, found ${found(raw)}`,
+        message: `not a value of this field: ${error.detail}, found ${found(raw)}`,
         path: at,
       });
     else if (values.includes(value!))
@@ -150,14 +150,14 @@ export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth
   if (typeof raw === 'string' && raw.startsWith('@'))
     return readAuthDefault(raw, { type: field.type, path, report, auth });
   const read = FIELD_KINDS[field.type].fromJson(raw, field);
-  if (read.fault === undefined) return { kind: 'constant', value: read.value };
+  if (read.error === undefined) return { kind: 'constant', value: read.value };
   const near = typeof raw === 'string' && field.enum !== undefined ? nearest(raw, field.enum.map(String)) : undefined;
   const quoted = field.type === 'string' && typeof raw !== 'string' ? `'${raw}'` : undefined;
   const replacement = near ?? quoted;
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   report({
     code: 'invalid_default',
-    message: `the default is not a value of this field: ${read.fault.detail}, found ${found(raw)}${hint}`,
+    message: `the default is not a value of this field: ${read.error.detail}, found ${found(raw)}${hint}`,
     path: at,
     replacement,
   });

@@ -52,7 +52,7 @@ function applied(text: string, edits: readonly Edit[]): string {
   return result + text.slice(at);
 }
 
-/** The paths of all policies, even if other parts of the file are faulty. */
+/** The paths of all policies, even if other parts of the file are wrong. */
 function policyPaths(raw: unknown): readonly Path[] {
   const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
   const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>

@@ -132,7 +132,7 @@ function placedPolicies(rules: RulesShape | undefined, place: RulePlace): readon
     const policy = readRule(rule, { ...place, path });
     return policy === undefined ? [] : [{ policy, path }];
   });
-  // A faulty rule may be replaced here by one that always holds.
+  // A wrong rule may be replaced here by one that always holds.
   if (!place.source.hasErrors) warnOfIdle(read, place);
   return read;
 }
@@ -301,7 +301,7 @@ function policyOf(roles: readonly string[], when: CheckedText | undefined, { cat
   return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, catalog, action });
 }
 
-/** The error is about a name whose declaration is faulty, which is reported there. */
+/** The error is about a name whose declaration is wrong, which is reported there. */
 function speaksOfBroken({ span }: PolicyIssue, text: string, broken: ReadonlySet<string>): boolean {
   if (broken.size === 0) return false;
   return text

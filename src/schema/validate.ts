@@ -1,6 +1,6 @@
 /**
  * The raw value of a schema file → a value of the shape. Every error is reported, and what is
- * faulty is left out, so that the rest can be checked too.
+ * wrong is left out, so that the rest can be checked too.
  */
 import { nearest } from '../../grammar/suggest.ts';
 import { foreignType } from './fields/foreign-types.ts';
@@ -10,15 +10,15 @@ import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 
 export interface ShapeResult {
   readonly file: SchemaFile;
-  /** Names whose declaration is faulty: what refers to them is not reported again. */
+  /** Names whose declaration is wrong: what refers to them is not reported again. */
   readonly broken: Set<string>;
 }
 
-interface ZodFault {
+interface ZodIssue {
   readonly code: string;
   readonly path: Path;
   readonly expected?: string;
-  readonly errors?: readonly (readonly ZodFault[])[];
+  readonly errors?: readonly (readonly ZodIssue[])[];
   readonly keys?: readonly string[];
   readonly values?: readonly unknown[];
   readonly options?: readonly unknown[];
@@ -53,7 +53,7 @@ export function readShape(raw: unknown, report: Report): ShapeResult {
   for (let round = 0; round < ROUNDS; round++) {
     const result = schemaShape.safeParse(value);
     if (result.success) return { file: result.data, broken };
-    const flats = (result.error.issues as unknown as ZodFault[]).flatMap((fault) => flatten(fault, value));
+    const flats = (result.error.issues as unknown as ZodIssue[]).flatMap((error) => flatten(error, value));
     if (round === 0) for (const { prune: _, ...finding } of flats) report(finding);
     if (flats.some(({ prune }) => prune.length === 0)) break;
     for (const { prune } of flats) {
@@ -110,19 +110,19 @@ function accessAt(path: Path): number {
   return [2, 4].find(isAccess) ?? Number.POSITIVE_INFINITY;
 }
 
-function flatten(fault: ZodFault, raw: unknown, base: Path = []): Flat[] {
-  const path = [...base, ...fault.path];
-  if (fault.code === 'invalid_union' && fault.errors !== undefined && fault.errors.length > 0) {
-    const fitting = fault.errors.find((errors) => !errors.some((error) => wrongKind(error, valueAt(raw, path))));
+function flatten(error: ZodIssue, raw: unknown, base: Path = []): Flat[] {
+  const path = [...base, ...error.path];
+  if (error.code === 'invalid_union' && error.errors !== undefined && error.errors.length > 0) {
+    const fitting = error.errors.find((errors) => !errors.some((error) => wrongKind(error, valueAt(raw, path))));
     if (fitting !== undefined) return fitting.flatMap((error) => flatten(error, raw, path));
-    const wanted = [...new Set(fault.errors.flatMap((errors) => errors.flatMap(labels)))];
+    const wanted = [...new Set(error.errors.flatMap((errors) => errors.flatMap(labels)))];
     return [wrongType(path, wanted, valueAt(raw, path))];
   }
-  return flattenLeaf({ ...fault, path }, raw);
+  return flattenLeaf({ ...error, path }, raw);
 }
 
 /** The value is of another kind altogether, so this branch of the union was not meant. */
-function wrongKind({ code, path, errors }: ZodFault, value: unknown): boolean {
+function wrongKind({ code, path, errors }: ZodIssue, value: unknown): boolean {
   if (path.length > 0) return false;
   if (code === 'invalid_type') return true;
   if (code === 'invalid_value') return typeof value !== 'string';
@@ -143,7 +143,7 @@ const LABELS: Readonly<Record<string, string>> = {
   record: 'a mapping',
 };
 
-function labels({ code, expected, values, errors }: ZodFault): readonly string[] {
+function labels({ code, expected, values, errors }: ZodIssue): readonly string[] {
   if (code === 'invalid_union') return (errors ?? []).flatMap((branch) => branch.flatMap(labels));
   if (values !== undefined) return values.map((value) => `\`${value}\``);
   return [LABELS[expected ?? ''] ?? expected ?? 'another value'];
@@ -186,25 +186,25 @@ const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
   [/A-Za-z/, 'invalid_name', 'a name: a letter, then letters, digits and single underscores, at most 48'],
 ];
 
-function flattenLeaf(fault: ZodFault, raw: unknown): Flat[] {
-  const { path } = fault;
+function flattenLeaf(error: ZodIssue, raw: unknown): Flat[] {
+  const { path } = error;
   const value = valueAt(raw, path);
-  if (fault.code === 'unrecognized_keys') return (fault.keys ?? []).map((key) => unknownProperty(path, key, raw));
-  if (value === undefined && path.length > 0) return [missingKey(path, fault)];
-  if (fault.code === 'invalid_value' || (fault.code === 'invalid_union' && fault.options !== undefined)) {
-    return [notOneOf(path, (fault.values ?? fault.options ?? []).map(String), value)];
+  if (error.code === 'unrecognized_keys') return (error.keys ?? []).map((key) => unknownProperty(path, key, raw));
+  if (value === undefined && path.length > 0) return [missingKey(path, error)];
+  if (error.code === 'invalid_value' || (error.code === 'invalid_union' && error.options !== undefined)) {
+    return [notOneOf(path, (error.values ?? error.options ?? []).map(String), value)];
   }
-  if (fault.code === 'invalid_format') {
-    const [, code, wanted] = PATTERNS.find(([mark]) => mark.test(fault.pattern ?? '')) ?? PATTERNS.at(-1)!;
+  if (error.code === 'invalid_format') {
+    const [, code, wanted] = PATTERNS.find(([mark]) => mark.test(error.pattern ?? '')) ?? PATTERNS.at(-1)!;
     return [{ code, message: `expected ${wanted}, found ${found(value)}`, path, at: 'value', prune: path }];
   }
-  if (fault.code === 'too_small' || fault.code === 'too_big') {
-    const edge = fault.code === 'too_small' ? `at least ${fault.minimum}` : `at most ${fault.maximum}`;
+  if (error.code === 'too_small' || error.code === 'too_big') {
+    const edge = error.code === 'too_small' ? `at least ${error.minimum}` : `at most ${error.maximum}`;
     const actual = Array.isArray(value) ? `a list of ${value.length}` : found(value);
-    const message = `expected ${edge}${fault.origin === 'array' ? ' in the list' : ''}, found ${actual}`;
+    const message = `expected ${edge}${error.origin === 'array' ? ' in the list' : ''}, found ${actual}`;
     return [{ code: 'out_of_range', message, path, at: 'value', prune: path }];
   }
-  return [wrongType(path, labels(fault), value)];
+  return [wrongType(path, labels(error), value)];
 }
 
 function notOneOf(path: Path, options: readonly string[], value: unknown): Flat {
@@ -222,8 +222,8 @@ function notOneOf(path: Path, options: readonly string[], value: unknown): Flat 
 
 const quoted = (word: string): string => `\`${word}\``;
 
-function missingKey(path: Path, fault: ZodFault): Flat {
-  const wanted = fault.options ?? fault.values;
+function missingKey(path: Path, error: ZodIssue): Flat {
+  const wanted = error.options ?? error.values;
   const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(quoted))}`;
   const parent = path.slice(0, -1);
   return {

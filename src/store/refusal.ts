@@ -2,7 +2,7 @@
  * Why the store declined a read or a write. It knows no HTTP: the error door in http/ maps each
  * code to a problem.
  */
-import type { Fault } from '../problem.ts';
+import type { ErrorDetail } from '../problem.ts';
 
 export type RefusalCode =
   | 'not_found'
@@ -20,9 +20,9 @@ export type RefusalCode =
 
 export class Refusal extends Error {
   readonly code: RefusalCode;
-  readonly errors: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
 
-  constructor(code: RefusalCode, detail: string, errors: readonly Fault[] = []) {
+  constructor(code: RefusalCode, detail: string, errors: readonly ErrorDetail[] = []) {
     super(detail);
     this.name = 'Refusal';
     this.code = code;
@@ -33,5 +33,5 @@ export class Refusal extends Error {
 export const forbidden = (): Refusal => new Refusal('forbidden', 'the policies deny this');
 /** Hidden and missing records are indistinguishable. */
 export const notFound = (): Refusal => new Refusal('not_found', 'no such record');
-export const invalid = (faults: readonly Fault[]): Refusal =>
-  new Refusal('validation_failed', 'the data is not valid', faults);
+export const invalid = (errors: readonly ErrorDetail[]): Refusal =>
+  new Refusal('validation_failed', 'the data is not valid', errors);

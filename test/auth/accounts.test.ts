@@ -57,7 +57,7 @@ describeOnBoth(
       );
     });
 
-    test('all faults of a body are reported at once', async () => {
+    test('all errors of a body are reported at once', async () => {
       const answer = await service.anonymous.post('/api/auth/register', { email: 'nobody', name: 'x' });
       expect(codeOf(answer)).toBe('422 validation_failed');
       expect(

@@ -83,8 +83,8 @@ test('says what it does at the first start, and loads the seed', async () => {
   expect(entries()[0]!.msg).toMatch(/^preparing the embedded database in /);
   const said = entries().map(({ msg }) => msg);
   expect(said.find((msg) => msg.startsWith('seed: '))).toMatch(/^seed: 2 records into posts \(.*posts\.ndjson\)$/);
-  const faults = entries().find(({ msg }) => msg.startsWith('the seed has faults'));
-  expect(faults?.text).toMatch(/tags\.csv: unknown collection `tags`/);
+  const errors = entries().find(({ msg }) => msg.startsWith('the seed has errors'));
+  expect(errors?.text).toMatch(/tags\.csv: unknown collection `tags`/);
   expect((await titles()).toSorted()).toEqual(['one', 'two']);
 });
 
@@ -109,7 +109,7 @@ test('swaps policies within 50 ms of the event, without losing a request or the 
   expect(Math.min(...took)).toBeLessThan(50);
 }, 60_000);
 
-test('keeps the last good schema and shows the fault; saving what was there is good again', async () => {
+test('keeps the last good schema and shows the error; saving what was there is good again', async () => {
   const { text } = await save(schema({ list: '\'@record.titel = "x"\'' }));
   expect(text).toMatch(/titel[\s\S]*did you mean `title`[\s\S]*\^{5}/);
   expect((await titles()).length).toBe(2);
@@ -142,11 +142,11 @@ test('a field of this session goes again without a question; one with values fro
   expect(renamed.toSorted()).toEqual(['one', 'three', 'two']);
 }, 120_000);
 
-test('a new collection is seeded, and faults name the file and the line', async () => {
+test('a new collection is seeded, and errors name the file and the line', async () => {
   const more = '  tags: { fields: { name: string }, access: { list: true } }\n';
   await save(schema({ fields: 'headline: { type: string, was: title }', more }));
   const isToldOf = ({ text = '' }: Entry): boolean => /tags\.csv:\d+: .*colour/.test(text);
-  await until('the fault of the seed is shown', async () => entries().some(isToldOf), 5_000);
+  await until('the error of the seed is shown', async () => entries().some(isToldOf), 5_000);
   expect((await client.get('/api/tags')).body.data).toEqual([]);
 });
 

@@ -99,7 +99,7 @@ describe('export and import (embedded)', () => {
       expect(await bylaw('import', 'nodes', source)).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(
-          /live\.json:2: a record with this id exists\n[\s\S]*5 faults; nothing was stored/,
+          /live\.json:2: a record with this id exists\n[\s\S]*5 errors; nothing was stored/,
         ),
       });
     } finally {
@@ -133,7 +133,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     }
   });
 
-  test('every fault is reported with its line, and nothing is stored', async () => {
+  test('every error is reported with its line, and nothing is stored', async () => {
     const { bylaw } = await newDatabase();
     expect(await bylaw('import', 'nodes', file('first.ndjson', JSON.stringify(record(1))))).toMatchObject({
       code: 0,
@@ -164,7 +164,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       `${path}:9: \`name\` must have a value`,
       `${path}:10: \`name\`: expected 20 characters or less, found "${'long'.repeat(6)}"`,
       `${path}:10: \`size\`: expected a whole number within ±9007199254740991, found "1.5"`,
-      '10 faults; nothing was stored',
+      '10 errors; nothing was stored',
       '',
     ]);
     expect(records((await bylaw('export', 'nodes')).stdout)).toEqual([record(1)]);
@@ -180,7 +180,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ['b.json', '{"name": "a"}', [':1: expected a JSON list']],
     ['a.csv', 'name,name\na,b\n', [':1: the header names `name` twice']],
     ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected a comma behind a quoted cell', ':3: a quoted cell does not end']],
-  ])('the faults of a file that is not well formed: %s', async (name, text, expected) => {
+  ])('the errors of a file that is not well formed: %s', async (name, text, expected) => {
     const { bylaw } = await newDatabase();
     const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
     const lines = stderr.split('\n').filter((line) => line.startsWith(folder));
@@ -204,7 +204,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       stdout: '',
       stderr: [3, 5]
         .map((line) => `${changed}:${line}: expected what the constraint \`lines_check\` of the database allows\n`)
-        .concat('2 faults; nothing was stored\n')
+        .concat('2 errors; nothing was stored\n')
         .join(''),
     });
     // A column that the file leaves out keeps its value, which the constraint then judges.

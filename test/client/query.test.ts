@@ -47,7 +47,7 @@ test('gives the first page when awaited, and is repeated like every read', async
 });
 
 describeOnBoth('a query of the running service', (service) => {
-  test('walks its pages in order, and reports the fault of a filter', async () => {
+  test('walks its pages in order, and reports the error of a filter', async () => {
     const { email, password } = await service.user();
     const client = createClient(service.url);
     await client.login({ email, password });

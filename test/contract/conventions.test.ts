@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, NOBODY } from '../support/records.ts';
+import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 export const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
@@ -80,14 +80,14 @@ describeOnBoth(
         'json',
       ])
         test(`${type} is not`, async () =>
-          expect(faults(await raw(good, { 'Content-Type': type }))).toEqual([415, 'unsupported_media_type']));
+          expect(outcomeOf(await raw(good, { 'Content-Type': type }))).toEqual([415, 'unsupported_media_type']));
       test('no type is not', async () =>
-        expect(faults(await raw(bytes(good), {}))).toEqual([415, 'unsupported_media_type']));
+        expect(outcomeOf(await raw(bytes(good), {}))).toEqual([415, 'unsupported_media_type']));
       for (const encoding of ['gzip', 'identity', 'br', 'deflate'])
         test(`${encoding} is refused`, async () =>
-          expect(faults(await raw(good, { 'Content-Type': 'application/json', 'Content-Encoding': encoding }))).toEqual(
-            [415, 'unsupported_media_type'],
-          ));
+          expect(
+            outcomeOf(await raw(good, { 'Content-Type': 'application/json', 'Content-Encoding': encoding })),
+          ).toEqual([415, 'unsupported_media_type']));
       for (const accept of [
         'application/json',
         '*/*',
@@ -100,7 +100,7 @@ describeOnBoth(
           expect((await ann.client.get(at(), { Accept: accept })).status).toBe(200));
       for (const accept of ['text/html', 'application/json;q=0', 'image/*, text/*', 'application/json;q=0, text/html'])
         test(`Accept: ${accept} excludes JSON`, async () =>
-          expect(faults(await ann.client.get(at(), { Accept: accept }))).toEqual([406, 'not_acceptable']));
+          expect(outcomeOf(await ann.client.get(at(), { Accept: accept }))).toEqual([406, 'not_acceptable']));
     });
 
     describe('bodies', () => {
@@ -128,9 +128,9 @@ describeOnBoth(
         'depth 10,000': nested(10_000),
       };
       for (const [name, body] of Object.entries(malformed))
-        test(`${name} is malformed`, async () => expect(faults(await raw(body))).toEqual([400, 'malformed_json']));
+        test(`${name} is malformed`, async () => expect(outcomeOf(await raw(body))).toEqual([400, 'malformed_json']));
 
-      const invalid: readonly (readonly [body: string, ...faults: string[]])[] = [
+      const invalid: readonly (readonly [body: string, ...errors: string[]])[] = [
         [`{"data":{"title":${nested(30)}}}`, '/data/title type'],
         ['{}', '/data required'],
         ['{"data":null}', '/data type'],
@@ -165,7 +165,7 @@ describeOnBoth(
       test('over 1 MiB is too large, exactly 1 MiB is not', async () => {
         const filled = (size: number) => `{"data":{"title":"a"}${' '.repeat(size - good.length)}}`;
         expect((await raw(filled(1024 * 1024))).status).toBe(201);
-        expect(faults(await raw(filled(1024 * 1024 + 1)))).toEqual([413, 'too_large']);
+        expect(outcomeOf(await raw(filled(1024 * 1024 + 1)))).toEqual([413, 'too_large']);
       });
       test('more than 1,000 ids in one operation are rejected before any lookup', async () => {
         const ids = (n: number) => Array.from({ length: n }, () => NOBODY);
@@ -182,7 +182,7 @@ describeOnBoth(
         expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       });
       const missing = (path: string) => async () =>
-        expect(faults(await exactly(service.url, 'GET', path, { Authorization: `Bearer ${ann.token}` }))).toEqual([
+        expect(outcomeOf(await exactly(service.url, 'GET', path, { Authorization: `Bearer ${ann.token}` }))).toEqual([
           404,
           'not_found',
         ]);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
@@ -46,10 +46,10 @@ describeOnBoth(
           best: null,
         };
         expect([status, headers.getSetCookie(), body]).toEqual([201, [], { user }]);
-        expect(faults(await register({ email: email.toUpperCase(), password }))).toEqual([
+        expect(outcomeOf(await register({ email: email.toUpperCase(), password }))).toEqual([
           409,
           'email_taken',
-          ...faults(await register({ email, password })).slice(2),
+          ...outcomeOf(await register({ email, password })).slice(2),
         ]);
         const there = await login({ email: email.toUpperCase(), password });
         expect([there.status, there.body.user]).toEqual([200, user]);
@@ -100,7 +100,7 @@ describeOnBoth(
         });
       test('is read as any body', async () => {
         const send = async (raw: string, type?: string) =>
-          faults(
+          outcomeOf(
             await service.anonymous.send('POST', '/api/auth/register', {
               raw: new Uint8Array(Buffer.from(raw)),
               headers: type === undefined ? {} : { 'Content-Type': type },
@@ -137,12 +137,12 @@ describeOnBoth(
         ]);
         const said = ({ status, body }: Answer) => [status, { ...body, request_id: '' }];
         expect(said(wrong)).toEqual(said(unknown));
-        expect(faults(wrong).slice(0, 2)).toEqual([401, 'invalid_credentials']);
+        expect(outcomeOf(wrong).slice(0, 2)).toEqual([401, 'invalid_credentials']);
         expect(wrong.headers.getSetCookie()).toEqual([]);
       });
       for (const json of [{}, { email: 1, password: 2 }, { email: 'x' }, { email: 'a@b.c', password: 'x', extra: 1 }])
         test(JSON.stringify(json), async () =>
-          expect(faults(await login(json)).slice(0, 2)).toEqual([422, 'validation_failed']),
+          expect(outcomeOf(await login(json)).slice(0, 2)).toEqual([422, 'validation_failed']),
         );
       for (const json of [
         { email: 'x', password: 'y' },
@@ -165,7 +165,7 @@ describeOnBoth(
         expect((await refresh({ refresh_token: first.refresh_token })).status).toBe(200);
         const third = await refresh({ refresh_token: second.body.refresh_token });
         expect(third.status).toBe(200);
-        expect(faults(await refresh({ refresh_token: first.refresh_token }))).toEqual([401, 'refresh_reused']);
+        expect(outcomeOf(await refresh({ refresh_token: first.refresh_token }))).toEqual([401, 'refresh_reused']);
         expect((await refresh({ refresh_token: third.body.refresh_token })).status).toBe(401);
         expect(
           (await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${third.body.access_token}` })).status,
@@ -173,14 +173,14 @@ describeOnBoth(
       });
       for (const json of [{}, { refresh_token: 1 }, { refresh_token: null }, { refresh_token: 'x', extra: 1 }])
         test(JSON.stringify(json), async () =>
-          expect(faults(await refresh(json)).slice(0, 2)).toEqual([422, 'validation_failed']),
+          expect(outcomeOf(await refresh(json)).slice(0, 2)).toEqual([422, 'validation_failed']),
         );
       for (const token of ['', 'x', 'a\u0000', 'ä'.repeat(40), ann?.token ?? 'e.e.e'])
         test(JSON.stringify(token), async () =>
           expect([
             [401, 'invalid_token'],
             [422, 'validation_failed'],
-          ]).toContainEqual(faults(await refresh({ refresh_token: token })).slice(0, 2)),
+          ]).toContainEqual(outcomeOf(await refresh({ refresh_token: token })).slice(0, 2)),
         );
     });
 
@@ -201,9 +201,9 @@ describeOnBoth(
         expect(body.data.map(({ current }: { current: boolean }) => current).sort()).toEqual([false, true]);
         const another = body.data.find(({ current }: { current: boolean }) => !current).id;
         for (const id of [another, NOBODY, 'x', '__proto__'])
-          expect(faults(await ann.client.delete(`/api/auth/sessions/${id}`))).toEqual([404, 'not_found']);
+          expect(outcomeOf(await ann.client.delete(`/api/auth/sessions/${id}`))).toEqual([404, 'not_found']);
         expect((await eve.client.delete(`/api/auth/sessions/${another}`)).status).toBe(204);
-        expect(faults(await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${other}` }))).toEqual([
+        expect(outcomeOf(await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${other}` }))).toEqual([
           401,
           'invalid_token',
         ]);
@@ -213,7 +213,7 @@ describeOnBoth(
         const eve = await service.user();
         const other = (await login({ email: eve.email, password: eve.password })).body.access_token;
         const change = (json: unknown) => eve.client.post('/api/auth/password', json);
-        expect(faults(await change({ password: 'wrong one', new_password: password })).slice(0, 2)).toEqual([
+        expect(outcomeOf(await change({ password: 'wrong one', new_password: password })).slice(0, 2)).toEqual([
           401,
           'invalid_credentials',
         ]);
@@ -246,7 +246,7 @@ describeOnBoth(
           data: [me],
           page: { limit: 20, offset: 0, has_more: false, total: 1 },
         });
-        expect(faults(await ann.client.get(`/api/users/${ed.id}`))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await ann.client.get(`/api/users/${ed.id}`))).toEqual([404, 'not_found']);
         expect(idsOf((await root.client.get(`/api/users?email=${encodeURIComponent(ann.email)}`)).body.data)).toEqual([
           ann.id,
         ]);
@@ -259,13 +259,13 @@ describeOnBoth(
           'roles_any=member',
           'disabled=false',
         ])
-          expect([query, ...faults(await root.client.get(`/api/users?${query}`)).slice(0, 2)]).toEqual([
+          expect([query, ...outcomeOf(await root.client.get(`/api/users?${query}`)).slice(0, 2)]).toEqual([
             query,
             400,
             'filter_unknown_key',
           ]);
         for (const name of ['roles', 'password', 'sessions'])
-          expect(faults(await ann.client.get(`/api/users?expand=${name}`)).slice(0, 2)).toEqual([
+          expect(outcomeOf(await ann.client.get(`/api/users?expand=${name}`)).slice(0, 2)).toEqual([
             400,
             'unknown_expand',
           ]);
@@ -299,30 +299,29 @@ describeOnBoth(
           'validation_failed',
           ['/data/nickname'],
         ]);
-        expect(faults(await patch(ann, ann, {}))).toEqual([400, 'patch_empty']);
-        expect(faults(await patch(ann, ed, { nickname: 'x' }))).toEqual([404, 'not_found']);
-        expect(faults(await patch(root, ann, { nickname: 'x' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(ann, ann, {}))).toEqual([400, 'patch_empty']);
+        expect(outcomeOf(await patch(ann, ed, { nickname: 'x' }))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await patch(root, ann, { nickname: 'x' }))).toEqual([403, 'forbidden']);
         for (const who of [ann, root])
-          expect(faults(await who.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
+          expect(outcomeOf(await who.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
       });
       test('only those who may assign roles do', async () => {
         const eve = await service.user();
         const rolesOf = async () => (await eve.client.get('/api/auth/me')).body.user.roles;
-        expect(faults(await patch(eve, eve, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(eve, eve, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
         // Whoever it is about: what the caller may not assign is refused without looking.
         for (const id of [ann.id, NOBODY])
-          expect(faults(await eve.client.patch(`/api/users/${id}`, { data: { roles: { add: ['admin'] } } }))).toEqual([
-            403,
-            'forbidden',
-          ]);
+          expect(
+            outcomeOf(await eve.client.patch(`/api/users/${id}`, { data: { roles: { add: ['admin'] } } })),
+          ).toEqual([403, 'forbidden']);
         // An editor assigns members, but sees no one else.
-        expect(faults(await patch(ed, eve, { roles: { remove: ['member'] } }))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await patch(ed, eve, { roles: { remove: ['member'] } }))).toEqual([404, 'not_found']);
         expect((await patch(ed, ed, { roles: { add: ['member'] } })).body.data.roles.sort()).toEqual([
           'editor',
           'member',
         ]);
-        expect(faults(await patch(ed, ed, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
-        expect(faults(await patch(ed, ed, { roles: { remove: ['editor'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(ed, ed, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(ed, ed, { roles: { remove: ['editor'] } }))).toEqual([403, 'forbidden']);
         expect(
           (
             await patch(root, eve, { roles: { add: ['editor', 'editor', 'guest'], remove: ['guest', 'admin'] } })
@@ -330,8 +329,8 @@ describeOnBoth(
         ).toEqual(['editor', 'member']);
         expect((await rolesOf()).sort()).toEqual(['editor', 'member']);
         expect((await patch(root, eve, { roles: { set: ['guest'] } })).body.data.roles).toEqual(['guest']);
-        expect(faults(await eve.client.get('/api/notes'))).toEqual([200, undefined]);
-        expect(faults(await eve.client.post('/api/notes', { data: { text: 'x' } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await eve.client.get('/api/notes'))).toEqual([200, undefined]);
+        expect(outcomeOf(await eve.client.post('/api/notes', { data: { text: 'x' } }))).toEqual([403, 'forbidden']);
         expect((await patch(root, eve, { roles: { set: [] } })).body.data.roles).toEqual([]);
         for (const roles of [
           {},
@@ -344,12 +343,12 @@ describeOnBoth(
           { add: ['__proto__'] },
           { put: [] },
         ])
-          expect([JSON.stringify(roles), ...faults(await patch(root, eve, { roles })).slice(0, 2)]).toEqual([
+          expect([JSON.stringify(roles), ...outcomeOf(await patch(root, eve, { roles })).slice(0, 2)]).toEqual([
             JSON.stringify(roles),
             422,
             'validation_failed',
           ]);
-        expect(faults(await patch(root, eve, { roles: { add: ['guest'] }, nickname: 'x' }))).toEqual([
+        expect(outcomeOf(await patch(root, eve, { roles: { add: ['guest'] }, nickname: 'x' }))).toEqual([
           403,
           'forbidden',
         ]);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
@@ -149,7 +149,7 @@ describeOnBoth(
     test('max and min count code points', async () => {
       const title = (text: string) => ann.client.post('/api/things', { data: { title: text } });
       expect((await title('😀'.repeat(5))).body.data?.title).toBe('😀'.repeat(5));
-      expect(faults(await title('😀'.repeat(6))).slice(0, 2)).toEqual([422, 'validation_failed']);
+      expect(outcomeOf(await title('😀'.repeat(6))).slice(0, 2)).toEqual([422, 'validation_failed']);
       expect((await title('e\u0301e\u0301e')).status).toBe(201);
       expect((await title('')).status).toBe(422);
     });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
-import { faults, idsOf, NOBODY, saidBy } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf, saidBy } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
@@ -92,7 +92,7 @@ describeOnBoth(
 
     describe('a cookie', () => {
       const write = async (headers: Record<string, string>) =>
-        faults(
+        outcomeOf(
           await service.anonymous.post('/api/things', { data: { title: 'c' } }, { Cookie: ann.cookie, ...headers }),
         );
       const refused = [403, 'cross_origin'];
@@ -133,7 +133,7 @@ describeOnBoth(
       test('logs out from its own site only', async () => {
         const eve = await service.user();
         expect(
-          faults(
+          outcomeOf(
             await service.anonymous.post('/api/auth/logout', undefined, {
               Cookie: eve.cookie,
               Origin: 'http://evil.example',
@@ -152,10 +152,10 @@ describeOnBoth(
 
     test('an action with no rule is denied to everyone', async () => {
       for (const { client } of [ann, root]) {
-        expect(faults(await client.get('/api/closed'))).toEqual([403, 'forbidden']);
-        expect(faults(await client.post('/api/closed', { data: {} }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await client.get('/api/closed'))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await client.post('/api/closed', { data: {} }))).toEqual([403, 'forbidden']);
         for (const method of ['GET', 'PATCH', 'DELETE'])
-          expect(faults(await client.send(method, `/api/closed/${NOBODY}`))).toEqual([403, 'forbidden']);
+          expect(outcomeOf(await client.send(method, `/api/closed/${NOBODY}`))).toEqual([403, 'forbidden']);
       }
     });
 
@@ -216,11 +216,11 @@ describeOnBoth(
         expect([listed.includes(open), listed.includes(draft)]).toEqual([true, false]);
         for (const method of ['PATCH', 'DELETE']) {
           const json = method === 'PATCH' ? { json: { data: { text: 'x' } } } : {};
-          expect(faults(await ann.client.send(method, `/api/notes/${open}`, json))).toEqual([403, 'forbidden']);
-          expect(faults(await ann.client.send(method, `/api/notes/${draft}`, json))).toEqual([404, 'not_found']);
+          expect(outcomeOf(await ann.client.send(method, `/api/notes/${open}`, json))).toEqual([403, 'forbidden']);
+          expect(outcomeOf(await ann.client.send(method, `/api/notes/${draft}`, json))).toEqual([404, 'not_found']);
         }
         expect((await bob.client.get(`/api/notes/${open}`)).body.data.text).toBe('t');
-        expect(faults(await bob.client.delete(`/api/notes/${open}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await bob.client.delete(`/api/notes/${open}`))).toEqual([403, 'forbidden']);
         expect((await bob.client.delete(`/api/notes/${draft}`)).status).toBe(204);
         expect((await root.client.delete(`/api/notes/${open}`)).status).toBe(204);
       });
@@ -228,30 +228,33 @@ describeOnBoth(
         const draft = await note(bob);
         expect((await ann.client.get(`/api/notes/${draft}?key=sesame`)).status).toBe(200);
         expect((await ann.client.get(`/api/notes/${draft}?key=sesame&other=1&other=2&__proto__=1`)).status).toBe(200);
-        expect(faults(await ann.client.get(`/api/notes/${draft}?key=sesame&key=sesame`))).toEqual([404, 'not_found']);
-        expect(faults(await ann.client.patch(`/api/notes/${draft}?key=sesame`, { data: { text: 'x' } }))).toEqual([
+        expect(outcomeOf(await ann.client.get(`/api/notes/${draft}?key=sesame&key=sesame`))).toEqual([
+          404,
+          'not_found',
+        ]);
+        expect(outcomeOf(await ann.client.patch(`/api/notes/${draft}?key=sesame`, { data: { text: 'x' } }))).toEqual([
           403,
           'forbidden',
         ]);
       });
       test('a create is rejected for what it would store, after its errors', async () => {
-        expect(faults(await ann.client.post('/api/notes', { data: { text: 'x', owner: ann.id } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/notes', { data: { text: 'x', owner: ann.id } }))).toEqual([
           201,
           undefined,
         ]);
-        expect(faults(await ann.client.post('/api/notes', { data: { text: 'x', level: 10 } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/notes', { data: { text: 'x', level: 10 } }))).toEqual([
           403,
           'forbidden',
         ]);
-        expect(faults(await ann.client.post('/api/notes', { data: { owner: bob.id } })).slice(0, 2)).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/notes', { data: { owner: bob.id } })).slice(0, 2)).toEqual([
           422,
           'validation_failed',
         ]);
-        expect(faults(await root.client.post('/api/notes', { data: { text: 'x', owner: null } }))[0]).toBe(422);
+        expect(outcomeOf(await root.client.post('/api/notes', { data: { text: 'x', owner: null } }))[0]).toBe(422);
       });
       test('a record is not given away, and an answer shows it only where it may be read', async () => {
         const mine = await note(root, { state: 'open' });
-        expect(faults(await root.client.patch(`/api/notes/${mine}`, { data: { owner: ann.id } }))).toEqual([
+        expect(outcomeOf(await root.client.patch(`/api/notes/${mine}`, { data: { owner: ann.id } }))).toEqual([
           403,
           'forbidden',
         ]);
@@ -265,14 +268,14 @@ describeOnBoth(
       });
       test('@next and @request.data', async () => {
         const id = await make(ann, 'flows', {});
-        const patch = async (data: object) => faults(await ann.client.patch(`/api/flows/${id}`, { data }));
-        expect(faults(await ann.client.post('/api/flows', { data: { state: 'open' } }))).toEqual([403, 'forbidden']);
+        const patch = async (data: object) => outcomeOf(await ann.client.patch(`/api/flows/${id}`, { data }));
+        expect(outcomeOf(await ann.client.post('/api/flows', { data: { state: 'open' } }))).toEqual([403, 'forbidden']);
         expect(await patch({ state: 'shut' })).toEqual([403, 'forbidden']);
         expect(await patch({ state: 'open' })).toEqual([200, undefined]);
         expect(await patch({ state: 'draft' })).toEqual([403, 'forbidden']);
         expect(await patch({ state: 'shut' })).toEqual([200, undefined]);
         expect((await ann.client.get(`/api/flows/${id}`)).body.data.state).toBe('shut');
-        expect(faults(await ann.client.delete(`/api/flows/${id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.delete(`/api/flows/${id}`))).toEqual([403, 'forbidden']);
       });
       test('the query of a list', async () => {
         const ann = await service.user();
@@ -281,13 +284,13 @@ describeOnBoth(
         expect(idsOf((await ann.client.get(`/api/mine?owner_id=${ann.id}`)).body.data)).toEqual([id]);
         expect(idsOf((await ann.client.get(`/api/mine?owner_id=${ann.id.toUpperCase()}`)).body.data)).toEqual([id]);
         for (const query of ['', `?owner_id=${bob.id}`, `?owner=${ann.id}`])
-          expect(faults(await ann.client.get(`/api/mine${query}`))).toEqual([403, 'forbidden']);
+          expect(outcomeOf(await ann.client.get(`/api/mine${query}`))).toEqual([403, 'forbidden']);
       });
     });
 
     describe('the order of checks', () => {
       const said = async (method: string, path: string, who = guest, sending: object = {}) =>
-        faults(await who.client.send(method, path, sending)).slice(0, 2);
+        outcomeOf(await who.client.send(method, path, sending)).slice(0, 2);
       const text = { raw: '{', headers: { 'Content-Type': 'text/plain' } };
       const broken = { raw: '{', headers: { 'Content-Type': 'application/json' } };
       const huge = { raw: 'x'.repeat(1_048_577), headers: { 'Content-Type': 'application/json' } };

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
@@ -69,21 +69,21 @@ describeOnBoth(
         await ann.client.delete(`/api/things/${made.body.data.id}`),
         await patch(made.body.data.id, { title: 'v' }),
       ])
-        expect(faults(again)).toEqual([404, 'not_found']);
+        expect(outcomeOf(again)).toEqual([404, 'not_found']);
     });
 
     test('required, default and unique with null', async () => {
-      expect(faults(await ann.client.post('/api/things', { data: {} })).slice(0, 2)).toEqual([
+      expect(outcomeOf(await ann.client.post('/api/things', { data: {} })).slice(0, 2)).toEqual([
         422,
         'validation_failed',
       ]);
-      expect(faults(await ann.client.post('/api/things', { data: { title: null } })).slice(0, 2)).toEqual([
+      expect(outcomeOf(await ann.client.post('/api/things', { data: { title: null } })).slice(0, 2)).toEqual([
         422,
         'validation_failed',
       ]);
       const id = await thing({ code: `u-${service.kind}`, owner: null, kind: null });
       expect((await ann.client.get(`/api/things/${id}`)).body.data).toMatchObject({ owner: null, kind: null });
-      expect(faults(await patch(id, { title: null })).slice(0, 2)).toEqual([422, 'validation_failed']);
+      expect(outcomeOf(await patch(id, { title: null })).slice(0, 2)).toEqual([422, 'validation_failed']);
       const taken = await ann.client.post('/api/things', { data: { title: 't', code: `u-${service.kind}` } });
       expect([
         taken.status,
@@ -99,7 +99,7 @@ describeOnBoth(
 
     test('a patch with nothing', async () => {
       const id = await thing();
-      expect(faults(await patch(id, {}))).toEqual([400, 'patch_empty']);
+      expect(outcomeOf(await patch(id, {}))).toEqual([400, 'patch_empty']);
       for (const data of [
         { id },
         { created_at: '2024-01-01T00:00:00Z' },
@@ -109,7 +109,7 @@ describeOnBoth(
         { owner_id: ann.id },
         { __proto__: null, constructor: 1 },
       ])
-        expect(faults(await patch(id, data)).slice(0, 2)).toEqual([422, 'validation_failed']);
+        expect(outcomeOf(await patch(id, data)).slice(0, 2)).toEqual([422, 'validation_failed']);
       expect((await ann.client.get(`/api/things/${id}`)).body.data.title).toBe('t');
     });
 
@@ -191,8 +191,8 @@ describeOnBoth(
           await make(ann, 'badges'),
         ];
         const id = await thing();
-        expect(faults(await patch(id, { badge: bobs }))).toEqual([403, 'forbidden']);
-        expect(faults(await patch(id, { badge: secret })).slice(0, 2)).toEqual([422, 'validation_failed']);
+        expect(outcomeOf(await patch(id, { badge: bobs }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(id, { badge: secret })).slice(0, 2)).toEqual([422, 'validation_failed']);
         expect((await bob.client.patch(`/api/things/${id}`, { data: { badge: secret } })).body.data.badge).toBe(secret);
         expect((await ann.client.get(`/api/things/${id}?expand=badge`)).body.data).toMatchObject({
           badge: null,
@@ -209,7 +209,7 @@ describeOnBoth(
       test('a second reference is taken', async () => {
         const id = await thing();
         await make(ann, 'badges', { thing: id });
-        expect(faults(await ann.client.post('/api/badges', { data: { thing: id } })).slice(0, 2)).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/badges', { data: { thing: id } })).slice(0, 2)).toEqual([
           409,
           'unique_violation',
         ]);
@@ -226,7 +226,7 @@ describeOnBoth(
       expect((await ann.client.delete(`/api/things/${id}`)).status).toBe(204);
       expect((await ann.client.get(`/api/parts/${part}`)).status).toBe(404);
       expect((await ann.client.get(`/api/badges/${badge}`)).body.data.thing).toBe(null);
-      expect(faults(await ann.client.delete(`/api/marks/${keeper}`)).slice(0, 2)).toEqual([409, 'still_referenced']);
+      expect(outcomeOf(await ann.client.delete(`/api/marks/${keeper}`)).slice(0, 2)).toEqual([409, 'still_referenced']);
       expect((await ann.client.delete(`/api/parts/${kept}`)).status).toBe(204);
       expect((await ann.client.delete(`/api/marks/${keeper}`)).status).toBe(204);
     });
@@ -273,8 +273,8 @@ describeOnBoth(
         const now = await tagOf(id);
         for (const tag of [old, '"x"', `W/${now}`, now.replaceAll('"', ''), '""', `"x${now.slice(1)}`])
           for (const method of ['PATCH', 'DELETE'])
-            expect([tag, ...faults(await send(method, id, { 'If-Match': tag }))]).toEqual([tag, 412, 'changed']);
-        expect(faults(await send('PATCH', NOBODY, { 'If-Match': '*' }))).toEqual([404, 'not_found']);
+            expect([tag, ...outcomeOf(await send(method, id, { 'If-Match': tag }))]).toEqual([tag, 412, 'changed']);
+        expect(outcomeOf(await send('PATCH', NOBODY, { 'If-Match': '*' }))).toEqual([404, 'not_found']);
         expect((await send('DELETE', id, { 'If-Match': now })).status).toBe(204);
       });
       test('If-None-Match', async () => {
@@ -310,7 +310,7 @@ describeOnBoth(
             answers[0]!.text,
             answers[0]!.headers.get('location'),
           ]);
-        expect(faults(await post('k1', 'j')).slice(0, 2)).toEqual([422, 'idempotency_mismatch']);
+        expect(outcomeOf(await post('k1', 'j')).slice(0, 2)).toEqual([422, 'idempotency_mismatch']);
         expect((await post('k1', 'i', bob)).body.data.id).not.toBe(answers[0]!.body.data.id);
       });
       test('does not keep errors', async () => {
@@ -319,7 +319,7 @@ describeOnBoth(
       });
       for (const key of ['', 'a b', 'a'.repeat(256), 'ä'])
         test(`${key.slice(0, 5)} is no key`, async () =>
-          expect(faults(await post(key)).slice(0, 2)).toEqual([400, 'invalid_parameter']));
+          expect(outcomeOf(await post(key)).slice(0, 2)).toEqual([400, 'invalid_parameter']));
       test('255 characters are a key', async () => expect((await post('~'.repeat(255))).status).toBe(201));
     });
   },

@@ -110,7 +110,7 @@ describe('texts and schemas', () => {
     expect(test(policy, { record: { text: 'x' } })).toBe(true);
   });
 
-  it('check reports every fault with its place, format prints the canonical form', () => {
+  it('check reports every error with its place, format prints the canonical form', () => {
     const issues = check('@record.ownr = 1 &&\n@record.status = 2', place);
     expect(issues.map(({ code, line, column }) => [code, line, column])).toEqual([
       ['name_unknown', 1, 9],
@@ -120,19 +120,19 @@ describe('texts and schemas', () => {
   });
 
   it('a faulty text, schema or collection throws an error that names it', () => {
-    const fault = (work: () => unknown): unknown => {
+    const error = (work: () => unknown): unknown => {
       try {
         return work();
       } catch (error) {
         return error;
       }
     };
-    expect(fault(() => compile('@record.ownr = 1', place))).toBeInstanceOf(PolicyError);
-    expect((fault(() => compile('@record.ownr = 1', place)) as PolicyError).issues[0]).toMatchObject({
+    expect(error(() => compile('@record.ownr = 1', place))).toBeInstanceOf(PolicyError);
+    expect((error(() => compile('@record.ownr = 1', place)) as PolicyError).issues[0]).toMatchObject({
       code: 'name_unknown',
     });
     expect(
-      fault(() => compile('true', { ...place, schema: 'collections: { a: { fields: { x: strng } } }' })),
+      error(() => compile('true', { ...place, schema: 'collections: { a: { fields: { x: strng } } }' })),
     ).toBeInstanceOf(SchemaError);
     expect(() => compile('true', { ...place, collection: 'docs' })).toThrow(
       'unknown collection "docs"; there are teams',

@@ -93,15 +93,15 @@ async function login(url: string): Promise<Client> {
 /** Without the grace that other processes on the same database are given. */
 async function sweepNow(url: string, place: string): Promise<void> {
   const db = await openDatabase({ url, pipelines: 1 });
-  const faults: unknown[] = [];
+  const errors: unknown[] = [];
   const files = await createFiles({
     db,
     schema: schemaFrom(SCHEMA),
     openStorage: (storeId) => openStorage({ data: '', files: place }, storeId),
-    onFault: (...fault) => faults.push(fault),
+    onError: (...error) => errors.push(error),
   });
   await files.sweep(0);
   files.close();
   await db.close();
-  expect(faults).toEqual([]);
+  expect(errors).toEqual([]);
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { describeDownloads } from './downloads.ts';
@@ -130,7 +130,7 @@ describeOnBoth(
           206,
           `${part(0, 1)}${part(10, 12)}${part(998, 999)}\r\n--${boundary}--\r\n`,
         ]);
-        expect(faults(await ann.client.get(path, { Range: 'bytes=1000-' }))).toEqual([416, 'range_not_satisfiable']);
+        expect(outcomeOf(await ann.client.get(path, { Range: 'bytes=1000-' }))).toEqual([416, 'range_not_satisfiable']);
       });
 
       test('has an ETag, and is not sent again to a client that has it', async () => {
@@ -204,7 +204,7 @@ describeOnBoth(
       test('refused by the quota, when all of it is in the bucket', async () => {
         const user = await service.user('small');
         await leavesNothing(async () => {
-          expect(faults(await upload(user.client, { bytes: Buffer.alloc(11 * 1024, 97) }))).toEqual([
+          expect(outcomeOf(await upload(user.client, { bytes: Buffer.alloc(11 * 1024, 97) }))).toEqual([
             413,
             'too_large',
             '/file quota_exceeded',
@@ -226,7 +226,7 @@ describeOnBoth(
     test('an unreadable bucket is reported as unavailable, and nothing is lost', async () => {
       const id = await make();
       bucket.treat = ({ operation }) => (operation === 'GetObject' ? 503 : undefined);
-      expect(faults(await ann.client.get(`/api/files/${id}/content`))).toEqual([503, 'unavailable']);
+      expect(outcomeOf(await ann.client.get(`/api/files/${id}/content`))).toEqual([503, 'unavailable']);
       bucket.treat = () => undefined;
       expect((await bytesOf(ann.client, `/api/files/${id}/content`)).bytes.toString()).toBe('x');
     });

@@ -2,7 +2,7 @@
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { param, sql } from '../../src/sql.ts';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import type { TestService, User } from '../support/service.ts';
 import { findRecords } from '../support/system-records.ts';
 import { bytesOf, upload } from './sending.ts';
@@ -90,8 +90,11 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     const held = await album();
     const ids = [await make({ album: held }), await make({ album: held })];
     const strict = (await admin.client.post('/api/strict', { data: { file: ids[1] } })).body.data.id;
-    expect(faults(await admin.client.delete(`/api/albums/${held}`))).toEqual([409, 'still_referenced']);
-    expect(faults(await admin.client.delete(`/api/albums/${held}`, { 'If-Match': '"x"' }))).toEqual([412, 'changed']);
+    expect(outcomeOf(await admin.client.delete(`/api/albums/${held}`))).toEqual([409, 'still_referenced']);
+    expect(outcomeOf(await admin.client.delete(`/api/albums/${held}`, { 'If-Match': '"x"' }))).toEqual([
+      412,
+      'changed',
+    ]);
     expect(await kept(...ids)).toEqual([true, true]);
     await remove('strict', strict);
     await remove('albums', held);
@@ -103,7 +106,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     const full = await album();
     const five = { bytes: Buffer.alloc(5 * 1024, 97) };
     const isFull = async () =>
-      expect(faults(await upload(cat.client, { bytes: 'x' }))).toEqual([413, 'too_large', '/file quota_exceeded']);
+      expect(outcomeOf(await upload(cat.client, { bytes: 'x' }))).toEqual([413, 'too_large', '/file quota_exceeded']);
     for (let i = 0; i < 2; i++) await make({ album: full }, five, cat);
     await isFull();
     await remove('albums', full);

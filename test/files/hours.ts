@@ -32,7 +32,7 @@ export function describeHours(service: TestService): void {
 
 function hoursOf(service: TestService): void {
   let storage: SweptStorage;
-  let faults: unknown[];
+  let errors: unknown[];
   let files: Files;
   // Long enough for a look into the database.
   const settle = (): Promise<void> => new Promise((done) => realTimeout(done, 40));
@@ -50,12 +50,12 @@ function hoursOf(service: TestService): void {
   beforeEach(async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     storage = new SweptStorage();
-    faults = [];
+    errors = [];
     const made = createFiles({
       db: service.app.db,
       schema: service.app.schema,
       openStorage: async () => storage as unknown as Storage,
-      onFault: (what, error) => faults.push([what, (error as Error).message]),
+      onError: (what, error) => errors.push([what, (error as Error).message]),
     });
     while (storage.sweeps.length === 0) await settle();
     await end(0);
@@ -76,7 +76,7 @@ function hoursOf(service: TestService): void {
     await pass(HOUR);
     await end(3);
     expect(storage.sweeps.map(({ grace }) => grace)).toEqual([atStart, 900_000, 900_000]);
-    expect(faults).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   test('never runs twice at a time, not even when it is asked for', async () => {
@@ -98,14 +98,14 @@ function hoursOf(service: TestService): void {
   test('reports a failure, and tries again an hour later', async () => {
     await pass(HOUR);
     await end(new Error('no bucket'));
-    expect(faults).toEqual([['the sweep of the files failed', 'no bucket']]);
+    expect(errors).toEqual([['the sweep of the files failed', 'no bucket']]);
     await pass(HOUR);
     expect(storage.sweeps).toHaveLength(3);
     await end(0);
-    expect(faults).toHaveLength(1);
+    expect(errors).toHaveLength(1);
   });
 
-  test('ends with the service, also in the middle, and without a fault', async () => {
+  test('ends with the service, also in the middle, and without an error', async () => {
     await pass(HOUR);
     const { alive } = storage.sweeps.at(-1)!;
     expect(await alive(['01900000-0000-7000-8000-000000000001', 'nonsense'])).toEqual(new Set());
@@ -115,7 +115,7 @@ function hoursOf(service: TestService): void {
     await end(new Error('the service is stopping'));
     await pass(5 * HOUR);
     expect(storage.sweeps).toHaveLength(2);
-    expect(faults).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   test('bytes that cannot be removed are reported, and delay neither the others nor, for long, a response', async () => {
@@ -128,7 +128,7 @@ function hoursOf(service: TestService): void {
     };
     const ids = Array.from({ length: 20 }, (_, i) => String(i));
     await files.discard(['not', ...ids]);
-    expect([removed, faults]).toEqual([ids, [['the bytes of a deleted file are left to the sweep', 'no bucket']]]);
+    expect([removed, errors]).toEqual([ids, [['the bytes of a deleted file are left to the sweep', 'no bucket']]]);
     let isAnswered = false;
     const discarding = files.discard(['never']).then(() => {
       isAnswered = true;

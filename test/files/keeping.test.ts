@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { describeGoing, GOING } from './going.ts';
 import { describeHours } from './hours.ts';
@@ -62,7 +62,7 @@ describeOnBoth(
           [201, 10],
           [413, 40],
         ]);
-        expect(faults(statuses.get(413)![0]!)).toEqual([413, 'too_large', '/file quota_exceeded']);
+        expect(outcomeOf(statuses.get(413)![0]!)).toEqual([413, 'too_large', '/file quota_exceeded']);
         const { body } = await user.client.get('/api/files?limit=100', { Prefer: 'count=exact' });
         expect(body.page.total).toBe(10);
         for (const { id } of body.data) expect(bytesFor(id).length).toBe(1);
@@ -87,7 +87,7 @@ describeOnBoth(
         const loose = (await admin.client.post('/api/loose', { data: { file } })).body.data.id;
         const dependent = (await admin.client.post('/api/dependent', { data: { file } })).body.data.id;
         const linked = (await admin.client.post('/api/linked', { data: { files: { set: [file] } } })).body.data.id;
-        expect(faults(await admin.client.delete(`/api/files/${file}`))).toEqual([409, 'still_referenced']);
+        expect(outcomeOf(await admin.client.delete(`/api/files/${file}`))).toEqual([409, 'still_referenced']);
         expect((await bytesOf(admin.client, `/api/files/${file}/content`)).bytes.toString()).toBe('x');
         await admin.client.delete(`/api/strict/${strict}`);
         expect((await admin.client.delete(`/api/files/${file}`)).status).toBe(204);
@@ -205,7 +205,7 @@ describeOnBoth(
           ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'image/svg+xml'],
         ] as const) {
           const id = await make({ bytes, type });
-          expect(faults(await admin.client.get(`/api/files/${id}/content?width=16`))).toEqual([
+          expect(outcomeOf(await admin.client.get(`/api/files/${id}/content?width=16`))).toEqual([
             422,
             'validation_failed',
             'width not_resizable',

@@ -1,7 +1,7 @@
 /** `redirects=true`: callers who may read a file get its bytes from the bucket, at a signed address; others get no address. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
 import { describeOnOne, type User } from '../support/service.ts';
 import { expectHidden } from './hidden.ts';
@@ -148,7 +148,7 @@ describeOnOne(
       const address = await addressOf(`/api/files/${short}/content`);
       await ann.client.delete(`/api/files/${short}`);
       expect((await fetch(address)).status).toBe(404);
-      expect(faults(await ann.client.get(`/api/files/${short}/content`))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await ann.client.get(`/api/files/${short}/content`))).toEqual([404, 'not_found']);
     });
   },
   { schema: SCHEMA, env: { BYLAW_FILES: bucket.place('&redirects=true') } },

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { BOUNDARY, bytesOf, FORM_TYPE, fileHead, formOf, rawly, TAIL, temporaryFolder, upload } from './sending.ts';
 
@@ -105,7 +105,7 @@ describeOnBoth(
       const refused = await ann.client.patch(`/api/files/${id}`, {
         data: { size: 2, sha256: 'x', content_type: 'text/html', owner: ann.id },
       });
-      expect(faults(refused)).toEqual([
+      expect(outcomeOf(refused)).toEqual([
         422,
         'validation_failed',
         '/data/size read_only',
@@ -150,17 +150,14 @@ describeOnBoth(
 
       test('that `data` gives are checked as fields are', async () => {
         await leavesNothing(async () => {
-          expect(faults(await upload(ann.client, { bytes: 'x', data: { name: 'a\0b' } }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { name: 'a\0b' } }))).toEqual([
             422,
             'validation_failed',
             '/data/name unstorable',
           ]);
-          expect(faults(await upload(ann.client, { bytes: 'x', data: { name: 'x'.repeat(256), size: 1 } }))).toEqual([
-            422,
-            'validation_failed',
-            '/data/name too_long',
-            '/data/size read_only',
-          ]);
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { name: 'x'.repeat(256), size: 1 } }))).toEqual(
+            [422, 'validation_failed', '/data/name too_long', '/data/size read_only'],
+          );
         });
       });
     });
@@ -168,8 +165,8 @@ describeOnBoth(
     describe('refusals leave nothing behind:', () => {
       test('too large, announced and not', async () => {
         await leavesNothing(async () => {
-          expect(faults(await upload(ann.client, { bytes: Buffer.alloc(102_401) }))).toEqual([413, 'too_large']);
-          expect(faults(await upload(ann.client, { bytes: Buffer.alloc(4_000_000) }))).toEqual([413, 'too_large']);
+          expect(outcomeOf(await upload(ann.client, { bytes: Buffer.alloc(102_401) }))).toEqual([413, 'too_large']);
+          expect(outcomeOf(await upload(ann.client, { bytes: Buffer.alloc(4_000_000) }))).toEqual([413, 'too_large']);
         });
         expect(
           (await upload(ann.client, { bytes: Buffer.alloc(102_400), type: 'application/octet-stream' })).status,
@@ -178,26 +175,24 @@ describeOnBoth(
 
       test('types that are not on the list, or that the bytes belie', async () => {
         await leavesNothing(async () => {
-          expect(faults(await upload(ann.client, { bytes: 'x', type: 'application/zip' }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', type: 'application/zip' }))).toEqual([
             415,
             'unsupported_media_type',
           ]);
-          expect(faults(await upload(ann.client, { bytes: 'x', type: 'nonsense' }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', type: 'nonsense' }))).toEqual([
             422,
             'validation_failed',
             '/file invalid_media_type',
           ]);
-          expect(faults(await upload(ann.client, { bytes: '<html><script>1</script>', type: 'image/png' }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: '<html><script>1</script>', type: 'image/png' }))).toEqual(
+            [422, 'validation_failed', '/file content_type_mismatch'],
+          );
+          expect(outcomeOf(await upload(ann.client, { bytes: JPEG, type: 'text/html' }))).toEqual([
             422,
             'validation_failed',
             '/file content_type_mismatch',
           ]);
-          expect(faults(await upload(ann.client, { bytes: JPEG, type: 'text/html' }))).toEqual([
-            422,
-            'validation_failed',
-            '/file content_type_mismatch',
-          ]);
-          expect(faults(await upload(ann.client, { bytes: 'no picture', type: 'image/jpeg' }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: 'no picture', type: 'image/jpeg' }))).toEqual([
             422,
             'validation_failed',
             '/file content_type_mismatch',
@@ -209,27 +204,30 @@ describeOnBoth(
         const send = (raw: string | Buffer<ArrayBuffer>, type = FORM_TYPE['Content-Type']) =>
           ann.client.send('POST', '/api/files', { headers: { 'Content-Type': type }, raw });
         await leavesNothing(async () => {
-          expect(faults(await send('{}', 'application/json'))).toEqual([415, 'unsupported_media_type']);
-          expect(faults(await send('x', 'multipart/form-data'))).toEqual([400, 'malformed_multipart']);
-          expect(faults(await send('no boundary in it'))).toEqual([400, 'malformed_multipart']);
-          expect(faults(await send(`--${BOUNDARY}--\r\n`))).toEqual([422, 'validation_failed', '/file required']);
-          expect(faults(await send(`${fileHead('a.txt', 'text/plain')}cut off`))).toEqual([400, 'malformed_multipart']);
-          expect(
-            faults(await send(`${fileHead('a.txt', 'text/plain')}x\r\n${fileHead('b.txt', 'text/plain')}y${TAIL}`)),
-          ).toEqual([400, 'malformed_multipart']);
-          expect(faults(await send(`${fileHead('a.txt', 'text/plain').replace('"file"', '"files"')}x${TAIL}`))).toEqual(
-            [422, 'validation_failed', '/files unknown_part'],
-          );
-          expect(faults(await send(`${fileHead('a'.repeat(9_000), 'text/plain')}x${TAIL}`))).toEqual([
+          expect(outcomeOf(await send('{}', 'application/json'))).toEqual([415, 'unsupported_media_type']);
+          expect(outcomeOf(await send('x', 'multipart/form-data'))).toEqual([400, 'malformed_multipart']);
+          expect(outcomeOf(await send('no boundary in it'))).toEqual([400, 'malformed_multipart']);
+          expect(outcomeOf(await send(`--${BOUNDARY}--\r\n`))).toEqual([422, 'validation_failed', '/file required']);
+          expect(outcomeOf(await send(`${fileHead('a.txt', 'text/plain')}cut off`))).toEqual([
             400,
             'malformed_multipart',
           ]);
-          expect(faults(await upload(ann.client, { bytes: 'x', data: [1] }))).toEqual([
+          expect(
+            outcomeOf(await send(`${fileHead('a.txt', 'text/plain')}x\r\n${fileHead('b.txt', 'text/plain')}y${TAIL}`)),
+          ).toEqual([400, 'malformed_multipart']);
+          expect(
+            outcomeOf(await send(`${fileHead('a.txt', 'text/plain').replace('"file"', '"files"')}x${TAIL}`)),
+          ).toEqual([422, 'validation_failed', '/files unknown_part']);
+          expect(outcomeOf(await send(`${fileHead('a'.repeat(9_000), 'text/plain')}x${TAIL}`))).toEqual([
+            400,
+            'malformed_multipart',
+          ]);
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: [1] }))).toEqual([
             422,
             'validation_failed',
             '/data not_an_object',
           ]);
-          expect(faults(await upload(ann.client, { bytes: 'x', data: { nope: 1 } }))).toEqual([
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { nope: 1 } }))).toEqual([
             422,
             'validation_failed',
             '/data/nope unknown_field',
@@ -256,7 +254,10 @@ describeOnBoth(
       test('what the create rule does not allow: before the body where it can be known', async () => {
         const guest = await service.user('guest');
         await leavesNothing(async () => {
-          expect(faults(await upload(ann.client, { bytes: 'x', data: { kind: 'never' } }))).toEqual([403, 'forbidden']);
+          expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { kind: 'never' } }))).toEqual([
+            403,
+            'forbidden',
+          ]);
           const unread =
             `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${guest.token}\r\n` +
             `Content-Type: ${FORM_TYPE['Content-Type']}\r\nContent-Length: 90000\r\n\r\n`;
@@ -281,7 +282,7 @@ describeOnBoth(
       expect((await bytesOf(ann.client, `/api/files/${one.body.data.id}/content`)).bytes.toString()).toBe('same');
       await leavesNothing(async () => {
         expect((await upload(ann.client, { bytes: 'same' }, key)).body).toEqual(one.body);
-        expect(faults(await upload(ann.client, { bytes: 'other' }, key))).toEqual([422, 'idempotency_mismatch']);
+        expect(outcomeOf(await upload(ann.client, { bytes: 'other' }, key))).toEqual([422, 'idempotency_mismatch']);
       });
     });
   },

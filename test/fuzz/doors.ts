@@ -124,7 +124,7 @@ class Session {
       const { id, json } =
         write.action === 'create'
           ? await records.create(ask, { data, relations: [], given: { id: write.id } })
-          : await records.update(ask, { id: write.id, data, relations: [], faults: [] });
+          : await records.update(ask, { id: write.id, data, relations: [], errors: [] });
       return { answer: json === undefined ? { id } : (JSON.parse(json) as Row) };
     } catch (error) {
       const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };

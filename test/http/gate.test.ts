@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesWithPublicFiles } from '../../src/routes/index.ts';
 import type { Collection, Schema } from '../../src/schema/model.ts';
-import { faults, NOBODY } from '../support/records.ts';
+import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 /** A new route that needs no credential must be added here. */
@@ -88,7 +88,7 @@ describeOnBoth(
         '%s is shut to everybody',
         async (_, route) => {
           for (const { client } of users) {
-            expect(faults(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);
+            expect(outcomeOf(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);
           }
         },
       );

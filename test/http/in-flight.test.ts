@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { InFlight } from '../../src/http/in-flight.ts';
 import { raw } from '../../src/sql.ts';
 import type { Client } from '../support/client.ts';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { ROUTES_SCHEMA, TestService } from '../support/service.ts';
 
 const response = (): ServerResponse => new EventEmitter() as unknown as ServerResponse;
@@ -58,7 +58,7 @@ describe.skipIf(inject('postgresUrl') === '')('while a table is locked', () => {
     const waiting = Array.from({ length: 128 }, () => client.get('/api/posts?limit=1'));
     await new Promise((resolve) => setTimeout(resolve, 300));
     const refused = await client.get('/api/posts');
-    expect([...faults(refused), refused.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1']);
+    expect([...outcomeOf(refused), refused.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1']);
     expect((await bob.get('/api/auth/me')).status).toBe(200);
     expect((await bob.get('/readyz')).status).toBe(200);
     ended.resolve();

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -30,12 +30,12 @@ describeOnBoth(
         ['{"data":{"title":"x"},"data":{"title":"y"}}', 'data twice'],
         [`{"data":{"title":${'['.repeat(31)}${']'.repeat(31)}}}`, 'depth 33'],
       ])('%j is malformed (%s)', async (raw) => {
-        expect(faults(await send(raw))).toEqual([400, 'malformed_json']);
+        expect(outcomeOf(await send(raw))).toEqual([400, 'malformed_json']);
       });
       test('bytes that are not UTF-8', async () => {
         for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
           const raw = Uint8Array.from([...Buffer.from('{"data":{"title":"'), ...bytes, ...Buffer.from('"}}')]);
-          expect(faults(await send(raw))).toEqual([400, 'malformed_json']);
+          expect(outcomeOf(await send(raw))).toEqual([400, 'malformed_json']);
         }
       });
       test('UTF-8 of every length', async () => {
@@ -43,7 +43,7 @@ describeOnBoth(
         expect((await send(Buffer.from(JSON.stringify({ data: { title } })))).body.data.title).toBe(title);
       });
       test('depth 32 is read', async () => {
-        expect(faults(await send(`{"data":{"title":${'['.repeat(30)}${']'.repeat(30)}}}`))).toEqual([
+        expect(outcomeOf(await send(`{"data":{"title":${'['.repeat(30)}${']'.repeat(30)}}}`))).toEqual([
           422,
           'validation_failed',
           '/data/title wrong_type',
@@ -53,7 +53,7 @@ describeOnBoth(
         const of = (bytes: number) => `{"data":{"nope":"${'x'.repeat(bytes - 20)}"}}`;
         expect(of(1 << 20)).toHaveLength(1 << 20);
         expect((await send(of(1 << 20))).status).toBe(422);
-        expect(faults(await send(of((1 << 20) + 1)))).toEqual([413, 'too_large']);
+        expect(outcomeOf(await send(of((1 << 20) + 1)))).toEqual([413, 'too_large']);
       });
       test('one that does not say how long it is', async () => {
         const stream = (count: number) =>
@@ -83,7 +83,7 @@ describeOnBoth(
         [{ ...JSON_TYPE, 'Content-Encoding': 'identity' }],
         [{ 'Content-Type': 'application/json; charset=latin1' }],
       ] as [Record<string, string>][])('%j is not supported', async (headers) => {
-        expect(faults(await send('{"data":{"title":"x"}}', { 'Content-Type': '', ...headers }))).toEqual([
+        expect(outcomeOf(await send('{"data":{"title":"x"}}', { 'Content-Type': '', ...headers }))).toEqual([
           415,
           'unsupported_media_type',
         ]);
@@ -107,7 +107,7 @@ describeOnBoth(
         expect([status, body.code, body.errors[0].pointer]).toEqual([422, 'validation_failed', pointer]);
       });
       test('__proto__ is a name like any other', async () => {
-        expect(faults(await send('{"data":{"title":"x","__proto__":{"a":1},"constructor":1}}'))).toEqual([
+        expect(outcomeOf(await send('{"data":{"title":"x","__proto__":{"a":1},"constructor":1}}'))).toEqual([
           422,
           'validation_failed',
           '/data/__proto__ unknown_field',
@@ -157,7 +157,7 @@ describeOnBoth(
       test.each(['text/html', 'application/xml', 'application/json;q=0', 'image/*'])(
         '%s excludes JSON',
         async (accept) => {
-          expect(faults(await ann.client.get('/api/posts', { Accept: accept }))).toEqual([406, 'not_acceptable']);
+          expect(outcomeOf(await ann.client.get('/api/posts', { Accept: accept }))).toEqual([406, 'not_acceptable']);
         },
       );
       test.each(['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json'])(
@@ -179,7 +179,7 @@ describeOnBoth(
         ['POST', '/healthz', 'GET, HEAD'],
       ])('%s %s is not allowed', async (method, path, allow) => {
         const answer = await ann.client.send(method, path);
-        expect([...faults(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', allow]);
+        expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', allow]);
       });
       test('HEAD is GET without the body', async () => {
         const { status, headers, text } = await ann.client.send('HEAD', '/api/posts');

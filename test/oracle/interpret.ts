@@ -1,6 +1,6 @@
 /**
  * The reference: the meaning of a checked policy, by the definition of the language. It shares no code with the compiler, reads request values
- * by itself, and knows no cleverness, so that a difference between the two is a fault of one of them. Tests use it; the service does not.
+ * by itself, and knows no cleverness, so that a difference between the two is an error of one of them. Tests use it; the service does not.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import type {

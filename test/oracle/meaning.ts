@@ -1,6 +1,6 @@
 /**
  * What a tree of names means, by the definition of the language: every path followed in the catalog, every literal and request value read as the type of its
- * other side. It shares no code with the parser and the checker, so that a difference between the two is a fault of one of them.
+ * other side. It shares no code with the parser and the checker, so that a difference between the two is an error of one of them.
  */
 import type {
   Ancestors,

@@ -1,7 +1,7 @@
 /** `POST /api/{collection}/aggregate` of the contract. */
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = `
@@ -167,12 +167,12 @@ describeOnBoth(
       [{ group_by: ['status'], limit: 1001, offset: 1 }, ['/limit invalid_value', '/offset unknown_key']],
       [{ group_by: ['status'], params: { a: 1 } }, ['/params/a invalid_param']],
     ])('%j is refused', async (body, expected) => {
-      const [status, code, ...found] = faults(await aggregate(body));
+      const [status, code, ...found] = outcomeOf(await aggregate(body));
       expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected]);
     });
 
-    test('report faults of their filter', async () => {
-      expect(faults(await aggregate({ filter: 'x = 1' }))).toEqual([400, 'filter_invalid', '/filter text_unquoted']);
+    test('report errors of their filter', async () => {
+      expect(outcomeOf(await aggregate({ filter: 'x = 1' }))).toEqual([400, 'filter_invalid', '/filter text_unquoted']);
     });
   },
   { schema: SCHEMA },

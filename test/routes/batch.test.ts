@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 const SCHEMA = ROUTES_SCHEMA + readFileSync(join(import.meta.dirname, 'batch.yaml'), 'utf8');
@@ -17,7 +17,7 @@ const ref = (name: string): object => ({ $ref: name });
 
 /** `[409, 'unique_violation', 2, '/operations/2/data/code unique_violation']` */
 const failure = (answer: Answer): readonly unknown[] => {
-  const [status, code, ...rest] = faults(answer);
+  const [status, code, ...rest] = outcomeOf(answer);
   return [status, code, answer.body.operation, ...rest];
 };
 
@@ -128,10 +128,10 @@ describeOnBoth(
         ],
         ['not a name', [remove('boards', ref(7 as unknown as string))], '/operations/0/id wrong_type'],
         ['with more', [remove('boards', { $ref: 'b', x: 1 })], '/operations/0/id wrong_type'],
-      ])('%s: 422 before anything runs', async (_, operations, fault) => {
+      ])('%s: 422 before anything runs', async (_, operations, error) => {
         const before = await count('boards');
         const answer = await send([create('boards', { name: 'first' }), ...operations.map((each) => each)]);
-        const moved = fault.replace('/operations/0', '/operations/1');
+        const moved = error.replace('/operations/0', '/operations/1');
         expect(failure(answer)).toEqual([422, 'validation_failed', 1, moved]);
         expect(await count('boards')).toBe(before);
       });
@@ -210,11 +210,11 @@ describeOnBoth(
         ],
       ])('%s', async (_, body, expected) => {
         const before = await count('boards');
-        expect(faults(await ann.client.post('/api/batch', body))).toEqual([422, 'validation_failed', ...expected]);
+        expect(outcomeOf(await ann.client.post('/api/batch', body))).toEqual([422, 'validation_failed', ...expected]);
         expect(await count('boards')).toBe(before);
       });
 
-      test('ten thousand faults are counted, not written', async () => {
+      test('ten thousand errors are counted, not written', async () => {
         const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 1]));
         const { body } = await send([{ ...make, ...keys }]);
         expect([body.errors.length, body.error_count, body.operation]).toEqual([100, 10_000, 0]);
@@ -223,9 +223,9 @@ describeOnBoth(
       test('is read as strictly as any body', async () => {
         const raw = (text: string, type = 'application/json') =>
           ann.client.send('POST', '/api/batch', { raw: text, headers: { 'Content-Type': type } });
-        expect(faults(await raw('{"operations":[],"operations":[]}'))).toEqual([400, 'malformed_json']);
-        expect(faults(await raw('{}', 'text/plain'))).toEqual([415, 'unsupported_media_type']);
-        expect(faults(await raw(`{"operations":["${'x'.repeat(2 ** 20)}"]}`))).toEqual([413, 'too_large']);
+        expect(outcomeOf(await raw('{"operations":[],"operations":[]}'))).toEqual([400, 'malformed_json']);
+        expect(outcomeOf(await raw('{}', 'text/plain'))).toEqual([415, 'unsupported_media_type']);
+        expect(outcomeOf(await raw(`{"operations":["${'x'.repeat(2 ** 20)}"]}`))).toEqual([413, 'too_large']);
       });
     });
 
@@ -234,7 +234,7 @@ describeOnBoth(
         expect((await service.anonymous.post('/api/batch', { operations: [] })).status).toBe(401);
         for (const method of ['GET', 'PATCH', 'DELETE']) {
           const answer = await ann.client.send(method, '/api/batch');
-          expect([...faults(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
+          expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
         }
         expect((await ann.client.get('/api/batch/x')).status).toBe(404);
       });
@@ -243,7 +243,7 @@ describeOnBoth(
         const client = service.anonymous.with({ Cookie: ann.cookie });
         const operations = [create('boards', { name: 'x' })];
         const foreign = await client.post('/api/batch', { operations }, { 'Sec-Fetch-Site': 'cross-site' });
-        expect(faults(foreign)).toEqual([403, 'cross_origin']);
+        expect(outcomeOf(foreign)).toEqual([403, 'cross_origin']);
         expect((await client.post('/api/batch', { operations }, { 'Sec-Fetch-Site': 'same-origin' })).status).toBe(200);
       });
 
@@ -275,7 +275,7 @@ describeOnBoth(
         const before = await count('boards');
         const [status, code, ...rest] = expected as readonly string[];
         const answer = await send([create('boards', { name: 'first' }), operation, create('boards', {})]);
-        expect(failure(answer)).toEqual([status, code, 1, ...rest.map((fault) => `/operations/1${fault}`)]);
+        expect(failure(answer)).toEqual([status, code, 1, ...rest.map((error) => `/operations/1${error}`)]);
         expect(answer.body.errors.length).toBe(rest.length);
         expect(await count('boards')).toBe(before);
       });
@@ -352,8 +352,8 @@ describeOnBoth(
         const data = { name: 'x', connection: 'c' };
         const expected = [409, 'unique_violation', '/data/connection unique_violation'];
         const alone = await ann.client.post('/api/boards', { data }, { 'Idempotency-Key': 'connection' });
-        expect(faults(alone)).toEqual(expected);
-        expect(faults(await send([create('boards', data)], ann, { 'Idempotency-Key': 'connection' }))).toEqual([
+        expect(outcomeOf(alone)).toEqual(expected);
+        expect(outcomeOf(await send([create('boards', data)], ann, { 'Idempotency-Key': 'connection' }))).toEqual([
           409,
           'unique_violation',
           '/operations/0/data/connection unique_violation',
@@ -385,9 +385,9 @@ describeOnBoth(
         const answers = await Promise.all([1, 2, 3].map(() => send(operations, ann, { 'Idempotency-Key': 'batch' })));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
         expect([answers[0]!.status, await count('boards')]).toEqual([200, before + 1]);
-        expect(faults(await send(operations.slice(1), ann, { 'Idempotency-Key': 'batch' }))[0]).toBe(422);
+        expect(outcomeOf(await send(operations.slice(1), ann, { 'Idempotency-Key': 'batch' }))[0]).toBe(422);
         const other = await send([create('boards', { name: 'other' })], ann, { 'Idempotency-Key': 'batch' });
-        expect(faults(other)).toEqual([422, 'idempotency_mismatch']);
+        expect(outcomeOf(other)).toEqual([422, 'idempotency_mismatch']);
       });
 
       test('keeps no error', async () => {
@@ -527,8 +527,8 @@ async function compare(random: Random, round: number, { single, batch }: Contend
     expect(answer.body.data.map(({ status }: { status: number }) => status)).toEqual(said);
   } else {
     const index = said.length - 1;
-    const [status, code, ...rest] = faults(failed);
-    expect(failure(answer)).toEqual([status, code, index, ...rest.map((fault) => `/operations/${index}${fault}`)]);
+    const [status, code, ...rest] = outcomeOf(failed);
+    expect(failure(answer)).toEqual([status, code, index, ...rest.map((error) => `/operations/${index}${error}`)]);
     expect(after).toBe(before);
   }
   return failed === undefined;

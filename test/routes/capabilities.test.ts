@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { faults, NOBODY } from '../support/records.ts';
+import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
@@ -76,7 +76,7 @@ describeOnBoth(
       test('refused as the read would be, and answered as it is now', async () => {
         const hidden = await make('people', { name: 'h', public: false }, bob);
         for (const id of [hidden.id, NOBODY, 'no-id']) {
-          expect(faults(await ann.client.get(`/api/people/${id}/can`))).toEqual([404, 'not_found']);
+          expect(outcomeOf(await ann.client.get(`/api/people/${id}/can`))).toEqual([404, 'not_found']);
         }
         expect((await service.anonymous.get(`/api/people/${hidden.id}/can`)).status).toBe(401);
         expect((await ann.client.get(`/api/nothing/${hidden.id}/can`)).status).toBe(404);
@@ -109,7 +109,7 @@ describeOnBoth(
 
       test.each(['/api/people/can', '/api/people/query'])('GET %s is 405, POST %s/x is not there', async (path) => {
         const answer = await ann.client.get(path);
-        expect([...faults(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
+        expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
       });
     });
 
@@ -163,7 +163,7 @@ describeOnBoth(
 
       test('is a bool', async () => {
         for (const capabilities of [null, 1, 'true']) {
-          expect(faults(await ann.client.post('/api/tickets/query', { capabilities }))).toEqual([
+          expect(outcomeOf(await ann.client.post('/api/tickets/query', { capabilities }))).toEqual([
             422,
             'validation_failed',
             '/capabilities wrong_type',
@@ -245,7 +245,7 @@ describeOnBoth(
         [{ action: 'update', data: [] }, ['/id required', '/data not_an_object']],
         [{ action: 'delete', id: 7, data: {} }, ['/id wrong_type', '/data unexpected_key']],
       ])('%j is no question', async (body, expected) => {
-        expect(faults(await ask('tickets', body))).toEqual([422, 'validation_failed', ...expected]);
+        expect(outcomeOf(await ask('tickets', body))).toEqual([422, 'validation_failed', ...expected]);
       });
 
       test('a value that is no scalar is refused by the write, whatever it calls itself', async () => {
@@ -258,10 +258,10 @@ describeOnBoth(
 
       test('who may ask: anyone signed in, of a collection that there is', async () => {
         expect((await service.anonymous.post('/api/tickets/can', {})).status).toBe(401);
-        expect(faults(await ask('nothing', { action: 'create' }))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await ask('nothing', { action: 'create' }))).toEqual([404, 'not_found']);
         const cookie = service.anonymous.with({ Cookie: ann.cookie });
         const foreign = await cookie.post('/api/tickets/can', { action: 'create' }, { 'Sec-Fetch-Site': 'cross-site' });
-        expect(faults(foreign)).toEqual([403, 'cross_origin']);
+        expect(outcomeOf(foreign)).toEqual([403, 'cross_origin']);
       });
 
       test('agrees with the request itself, whatever it is', async () => {

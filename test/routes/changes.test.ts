@@ -1,7 +1,7 @@
 /** Patch and delete: "Writes" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, idsOf, makeTag, NOBODY } from '../support/records.ts';
+import { idsOf, makeTag, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
@@ -33,18 +33,18 @@ describeOnBoth(
 
       test('an empty patch, unknown and read-only fields change nothing', async () => {
         const before = await post();
-        expect(faults(await patch(before.id, {}))).toEqual([400, 'patch_empty']);
-        expect(faults(await patch(before.id, { score: 5, nope: 1 }))).toEqual([
+        expect(outcomeOf(await patch(before.id, {}))).toEqual([400, 'patch_empty']);
+        expect(outcomeOf(await patch(before.id, { score: 5, nope: 1 }))).toEqual([
           422,
           'validation_failed',
           '/data/nope unknown_field',
         ]);
-        expect(faults(await patch(before.id, { score: 5, updated_at: before.updated_at }))).toEqual([
+        expect(outcomeOf(await patch(before.id, { score: 5, updated_at: before.updated_at }))).toEqual([
           422,
           'validation_failed',
           '/data/updated_at read_only',
         ]);
-        expect(faults(await patch(before.id, { title: null, author: null }))).toEqual([
+        expect(outcomeOf(await patch(before.id, { title: null, author: null }))).toEqual([
           422,
           'validation_failed',
           '/data/title required',
@@ -88,7 +88,7 @@ describeOnBoth(
 
       test('has_many is never written', async () => {
         const { id } = await post();
-        expect(faults(await patch(id, { comments: { add: [] } }))).toEqual([
+        expect(outcomeOf(await patch(id, { comments: { add: [] } }))).toEqual([
           422,
           'validation_failed',
           '/data/comments read_only',
@@ -109,7 +109,7 @@ describeOnBoth(
       test('a has_one that the caller may not read or change', async () => {
         const theirs = await make('covers', { url: 'bob' }, bob);
         const { id } = await post();
-        expect(faults(await patch(id, { cover: theirs.id }))).toEqual([
+        expect(outcomeOf(await patch(id, { cover: theirs.id }))).toEqual([
           422,
           'validation_failed',
           '/data/cover not_found',
@@ -118,12 +118,12 @@ describeOnBoth(
 
       test('a record cannot be given away by a rule that must hold before and after', async () => {
         const { id } = await post();
-        expect(faults(await patch(id, { author: bob.id }))).toEqual([
+        expect(outcomeOf(await patch(id, { author: bob.id }))).toEqual([
           422,
           'validation_failed',
           '/data/author not_found',
         ]);
-        expect(faults(await patch(id, { author: ann.id.toUpperCase() }))).toEqual([200, undefined]);
+        expect(outcomeOf(await patch(id, { author: ann.id.toUpperCase() }))).toEqual([200, undefined]);
       });
 
       test('the answer holds the record only where the caller may read the result', async () => {
@@ -139,13 +139,13 @@ describeOnBoth(
         const path = `/api/posts/${id}`;
         const etag = (await ann.client.get(path)).headers.get('etag')!;
         expect((await ann.client.patch(path, { data: { score: 1 } }, { 'If-Match': `"x", ${etag}` })).status).toBe(200);
-        expect(faults(await ann.client.patch(path, { data: { score: 2 } }, { 'If-Match': etag }))).toEqual([
+        expect(outcomeOf(await ann.client.patch(path, { data: { score: 2 } }, { 'If-Match': etag }))).toEqual([
           412,
           'changed',
         ]);
-        expect(faults(await ann.client.delete(path, { 'If-Match': etag }))).toEqual([412, 'changed']);
+        expect(outcomeOf(await ann.client.delete(path, { 'If-Match': etag }))).toEqual([412, 'changed']);
         expect(
-          faults(
+          outcomeOf(
             await ann.client.patch(
               path,
               { data: { score: 2 } },
@@ -181,7 +181,7 @@ describeOnBoth(
         const cover = await make('covers', { url: 'x' });
         const { id } = await post({ tags: { set: [tag] }, cover: cover.id });
         const comment = await make('comments', { text: 'x', post: id });
-        expect(faults(await ann.client.delete(`/api/posts/${id}`))).toEqual([409, 'still_referenced']);
+        expect(outcomeOf(await ann.client.delete(`/api/posts/${id}`))).toEqual([409, 'still_referenced']);
         await ann.client.delete(`/api/comments/${comment.id}`);
         expect((await ann.client.delete(`/api/posts/${id}`)).status).toBe(204);
         expect((await ann.client.get(`/api/covers/${cover.id}`)).body.data.post).toBeNull();
@@ -201,10 +201,10 @@ describeOnBoth(
 
       test('a condition on the record', async () => {
         const { id } = await post({ status: 'published' });
-        expect(faults(await ann.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
-        expect(faults(await bob.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await bob.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
         expect((await root.client.delete(`/api/posts/${id}`)).status).toBe(204);
-        expect(faults(await root.client.delete(`/api/posts/${NOBODY}`))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await root.client.delete(`/api/posts/${NOBODY}`))).toEqual([404, 'not_found']);
       });
     });
 
@@ -232,7 +232,7 @@ describeOnBoth(
       test('another body is a mismatch; another user or path is another key', async () => {
         const headers = { 'Idempotency-Key': key() };
         expect((await ann.client.post('/api/posts', { data: { title: 'a' } }, headers)).status).toBe(201);
-        expect(faults(await ann.client.post('/api/posts', { data: { title: 'b' } }, headers))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/posts', { data: { title: 'b' } }, headers))).toEqual([
           422,
           'idempotency_mismatch',
         ]);
@@ -248,7 +248,7 @@ describeOnBoth(
 
       test.each(['', 'a b', 'é', 'x'.repeat(256)])('%j is no key', async (given) => {
         expect(
-          faults(await ann.client.post('/api/posts', { data: { title: 'x' } }, { 'Idempotency-Key': given })),
+          outcomeOf(await ann.client.post('/api/posts', { data: { title: 'x' } }, { 'Idempotency-Key': given })),
         ).toEqual([400, 'invalid_parameter', 'Idempotency-Key invalid_parameter']);
       });
     });

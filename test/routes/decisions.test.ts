@@ -1,7 +1,7 @@
 /** "Who may" of the interface, and the order of checks. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Client } from '../support/client.ts';
-import { faults, makeTag, NOBODY, saidBy } from '../support/records.ts';
+import { makeTag, NOBODY, outcomeOf, saidBy } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
@@ -31,7 +31,7 @@ describeOnBoth(
           [{ Cookie: 'svc_session=nope' }, 'unauthenticated', 'Bearer'],
         ] as [Record<string, string>, string, string][]) {
           const answer = await bad(headers);
-          expect(faults(answer)).toEqual([401, code]);
+          expect(outcomeOf(answer)).toEqual([401, code]);
           expect(answer.headers.get('www-authenticate')).toBe(challenge);
         }
       });
@@ -47,7 +47,7 @@ describeOnBoth(
           service.anonymous.get(`/api/posts/${id}`, { Authorization: `Bearer ${token}`, Cookie: cookie });
         expect((await both(ann.token, bob.cookie)).status).toBe(200);
         expect((await both(bob.token, ann.cookie)).status).toBe(404);
-        expect(faults(await both('bad', ann.cookie))).toEqual([401, 'invalid_token']);
+        expect(outcomeOf(await both('bad', ann.cookie))).toEqual([401, 'invalid_token']);
       });
 
       test('no other path under /api reveals more to a stranger', async () => {
@@ -94,7 +94,7 @@ describeOnBoth(
           (await ann.client.post('/api/posts', { data: { title: 'x' } }, { 'Sec-Fetch-Site': 'cross-site' })).status,
         ).toBe(201);
         expect(
-          faults(
+          outcomeOf(
             await service.anonymous.delete(`/api/posts/${NOBODY}`, {
               Cookie: ann.cookie,
               'Sec-Fetch-Site': 'cross-site',
@@ -116,7 +116,7 @@ describeOnBoth(
       test('an action with no rule is denied to everyone', async () => {
         for (const user of [ann, root]) {
           for (const [action, request] of Object.entries(requests(user.client, 'locked', NOBODY))) {
-            expect([action, ...faults(await request())]).toEqual([action, 403, 'forbidden']);
+            expect([action, ...outcomeOf(await request())]).toEqual([action, 403, 'forbidden']);
           }
         }
       });
@@ -124,28 +124,31 @@ describeOnBoth(
       test('a role that the caller lacks: for any record', async () => {
         const { id } = await make('vault', { secret: 's' }, root);
         for (const [action, request] of Object.entries(requests(ann.client, 'vault', id))) {
-          expect([action, ...faults(await request())]).toEqual([action, 403, 'forbidden']);
+          expect([action, ...outcomeOf(await request())]).toEqual([action, 403, 'forbidden']);
         }
         expect((await root.client.get(`/api/vault/${id}`)).body.data.secret).toBe('s');
       });
 
       test('a request value that no record can mend', async () => {
         const { id } = await make('forms', { kind: 'open' });
-        expect(faults(await ann.client.get('/api/forms'))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.get('/api/forms'))).toEqual([403, 'forbidden']);
         expect((await ann.client.get(`/api/forms?owner_id=${ann.id}`)).body.data).toHaveLength(1);
-        expect(faults(await ann.client.get(`/api/forms?owner_id=${bob.id}`))).toEqual([403, 'forbidden']);
-        expect(faults(await ann.client.get(`/api/forms/${id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.get(`/api/forms?owner_id=${bob.id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.get(`/api/forms/${id}`))).toEqual([403, 'forbidden']);
         expect((await ann.client.get(`/api/forms/${id}?mode=full`)).status).toBe(200);
-        expect(faults(await ann.client.get(`/api/forms/${id}?mode=full&mode=full`))).toEqual([403, 'forbidden']);
-        expect(faults(await ann.client.delete(`/api/forms/${id}?sure=TRUE`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.get(`/api/forms/${id}?mode=full&mode=full`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.delete(`/api/forms/${id}?sure=TRUE`))).toEqual([403, 'forbidden']);
         expect((await ann.client.delete(`/api/forms/${id}?sure=true`)).status).toBe(204);
       });
 
       test('a rule that reads the body', async () => {
-        expect(faults(await ann.client.post('/api/forms', { data: { kind: 'closed' } }))).toEqual([403, 'forbidden']);
-        expect(faults(await ann.client.post('/api/forms', { data: {} }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await ann.client.post('/api/forms', { data: { kind: 'closed' } }))).toEqual([
+          403,
+          'forbidden',
+        ]);
+        expect(outcomeOf(await ann.client.post('/api/forms', { data: {} }))).toEqual([403, 'forbidden']);
         expect(
-          faults(
+          outcomeOf(
             await ann.client.send('POST', '/api/forms', { raw: '{', headers: { 'Content-Type': 'application/json' } }),
           ),
         ).toEqual([400, 'malformed_json']);
@@ -155,11 +158,11 @@ describeOnBoth(
         const { id } = await make('forms', { kind: 'open' });
         const { body } = await ann.client.patch(`/api/forms/${id}?mode=full`, { data: { note: 'n' } });
         expect(body.data.note).toBe('n');
-        expect(faults(await ann.client.patch(`/api/forms/${id}?mode=full`, { data: { kind: 'shut' } }))).toEqual([
+        expect(outcomeOf(await ann.client.patch(`/api/forms/${id}?mode=full`, { data: { kind: 'shut' } }))).toEqual([
           403,
           'forbidden',
         ]);
-        expect(faults(await ann.client.patch(`/api/forms/${id}`, { data: { kind: 'shut' } }))).toEqual([
+        expect(outcomeOf(await ann.client.patch(`/api/forms/${id}`, { data: { kind: 'shut' } }))).toEqual([
           404,
           'not_found',
         ]);
@@ -188,12 +191,15 @@ describeOnBoth(
 
       test('what may be read but not changed is 403', async () => {
         const { id } = await make('posts', { title: 'seen', status: 'published' });
-        expect(faults(await bob.client.patch(`/api/posts/${id}`, { data: { title: 'x' } }))).toEqual([
+        expect(outcomeOf(await bob.client.patch(`/api/posts/${id}`, { data: { title: 'x' } }))).toEqual([
           403,
           'forbidden',
         ]);
-        expect(faults(await bob.client.patch(`/api/posts/${id}`, { data: { nope: 'x' } }))).toEqual([403, 'forbidden']);
-        expect(faults(await bob.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await bob.client.patch(`/api/posts/${id}`, { data: { nope: 'x' } }))).toEqual([
+          403,
+          'forbidden',
+        ]);
+        expect(outcomeOf(await bob.client.delete(`/api/posts/${id}`))).toEqual([403, 'forbidden']);
       });
     });
 
@@ -256,7 +262,7 @@ describeOnBoth(
 
     test('a tag that is hidden does not show in what is read', async () => {
       const tag = await makeTag(service, { hidden: true });
-      expect(faults(await ann.client.get(`/api/tags/${tag}`))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await ann.client.get(`/api/tags/${tag}`))).toEqual([404, 'not_found']);
     });
   },
   { schema: `origins: ['https://app.example']\n${ROUTES_SCHEMA}` },

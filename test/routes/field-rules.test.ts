@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sql, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'field-rules.yaml'), 'utf8');
@@ -179,7 +179,7 @@ describeOnBoth(
       });
 
       test('an invalid value is as invalid as ever', async () => {
-        expect(faults(await ann.client.get('/api/people?salary=x'))).toEqual([
+        expect(outcomeOf(await ann.client.get('/api/people?salary=x'))).toEqual([
           400,
           'filter_invalid_value',
           'salary filter_invalid_value',
@@ -245,11 +245,11 @@ describeOnBoth(
         const { id } = await person();
         await patch(id, { salary: 10 }, hr);
         for (const salary of [10, 11, null, 'x']) {
-          expect(faults(await patch(id, { salary }))).toEqual([403, 'forbidden', '/data/salary forbidden']);
+          expect(outcomeOf(await patch(id, { salary }))).toEqual([403, 'forbidden', '/data/salary forbidden']);
         }
-        expect(faults(await ann.client.post('/api/people', { data: { name: 'p', salary: null, token: 'x' } }))).toEqual(
-          [403, 'forbidden', '/data/salary forbidden', '/data/token forbidden'],
-        );
+        expect(
+          outcomeOf(await ann.client.post('/api/people', { data: { name: 'p', salary: null, token: 'x' } })),
+        ).toEqual([403, 'forbidden', '/data/salary forbidden', '/data/token forbidden']);
         expect((await read(id, hr)).salary).toBe(10);
       });
 
@@ -263,10 +263,14 @@ describeOnBoth(
         const { id } = await person();
         expect((await patch(id, { name: 'x' })).status).toBe(200);
         // `code is null` holds before, not after.
-        expect(faults(await patch(id, { code: 'c' }))).toEqual([403, 'forbidden', '/data/code forbidden']);
+        expect(outcomeOf(await patch(id, { code: 'c' }))).toEqual([403, 'forbidden', '/data/code forbidden']);
         expect((await patch(id, { code: null })).status).toBe(200);
         expect((await patch(id, { code: `c${id}` }, hr)).body.data.code).toBe(`c${id}`);
-        expect(faults(await patch(id, { code: null, name: 'y' }))).toEqual([403, 'forbidden', '/data/code forbidden']);
+        expect(outcomeOf(await patch(id, { code: null, name: 'y' }))).toEqual([
+          403,
+          'forbidden',
+          '/data/code forbidden',
+        ]);
         expect((await read(id)).name).toBe('x');
       });
 
@@ -274,21 +278,25 @@ describeOnBoth(
         const { id } = await person({ score: 5 });
         expect((await patch(id, { score: 6 })).body.data.score).toBe(6);
         expect((await patch(id, { score: 6 })).status).toBe(200);
-        expect(faults(await patch(id, { score: 5, salary: 1 }))).toEqual([403, 'forbidden', '/data/salary forbidden']);
-        expect(faults(await patch(id, { score: 5 }))).toEqual([403, 'forbidden', '/data/score forbidden']);
+        expect(outcomeOf(await patch(id, { score: 5, salary: 1 }))).toEqual([
+          403,
+          'forbidden',
+          '/data/salary forbidden',
+        ]);
+        expect(outcomeOf(await patch(id, { score: 5 }))).toEqual([403, 'forbidden', '/data/score forbidden']);
         expect((await read(id)).score).toBe(6);
       });
 
       test('on create, `@record` and `@next` are the record as it would be stored', async () => {
         const theirs = await make('teams', { name: 'theirs' }, bob);
         const mine = await make('teams', { name: 'mine' });
-        expect(faults(await ann.client.post('/api/people', { data: { name: 'p', team: theirs.id } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/people', { data: { name: 'p', team: theirs.id } }))).toEqual([
           403,
           'forbidden',
           '/data/team forbidden',
         ]);
         expect((await person({ team: mine.id })).team).toBe(mine.id);
-        expect(faults(await ann.client.post('/api/people', { data: { name: 'p', code: 'x' } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/people', { data: { name: 'p', code: 'x' } }))).toEqual([
           403,
           'forbidden',
           '/data/code forbidden',
@@ -299,34 +307,38 @@ describeOnBoth(
       test('an id under a rule that reads other records', async () => {
         const [mine, theirs] = [await make('teams', { name: 'm' }), await make('teams', { name: 't' }, bob)];
         const { id } = await person({ team: mine.id });
-        expect(faults(await patch(id, { team: theirs.id }))).toEqual([403, 'forbidden', '/data/team forbidden']);
+        expect(outcomeOf(await patch(id, { team: theirs.id }))).toEqual([403, 'forbidden', '/data/team forbidden']);
         expect((await patch(id, { team: null })).status).toBe(200);
         expect((await patch(id, { team: mine.id, name: 'n' })).status).toBe(200);
         // Not any more the caller's team, so that the stored record refuses before the value is looked at.
         await ann.client.patch(`/api/teams/${mine.id}`, { data: { head: bob.id } });
-        expect(faults(await patch(id, { team: null }))).toEqual([403, 'forbidden', '/data/team forbidden']);
-        expect(faults(await patch(id, { team: 'no id', name: 7 }))).toEqual([403, 'forbidden', '/data/team forbidden']);
-        expect(faults(await patch(id, { name: 7 }))).toEqual([422, 'validation_failed', '/data/name wrong_type']);
+        expect(outcomeOf(await patch(id, { team: null }))).toEqual([403, 'forbidden', '/data/team forbidden']);
+        expect(outcomeOf(await patch(id, { team: 'no id', name: 7 }))).toEqual([
+          403,
+          'forbidden',
+          '/data/team forbidden',
+        ]);
+        expect(outcomeOf(await patch(id, { name: 7 }))).toEqual([422, 'validation_failed', '/data/name wrong_type']);
       });
 
       test('the rules of the record come first, and a hidden record stays hidden', async () => {
         const { id } = await person({ public: false });
         const hidden = await patch(id, { score: 9 }, bob);
         const missing = await patch(NOBODY, { score: 9 }, bob);
-        expect([faults(hidden), faults(missing)]).toEqual([
+        expect([outcomeOf(hidden), outcomeOf(missing)]).toEqual([
           [404, 'not_found'],
           [404, 'not_found'],
         ]);
         const seen = await person();
-        expect(faults(await patch(seen.id, { score: -9 }, bob))).toEqual([403, 'forbidden']);
-        expect(faults(await patch(id, { score: -9 }, hr))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await patch(seen.id, { score: -9 }, bob))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(id, { score: -9 }, hr))).toEqual([404, 'not_found']);
       });
 
       test('a has_one is written under the rules of its reference', async () => {
         const { id } = await person();
         const desk = await make('desks', { place: 'door' });
-        expect(faults(await patch(id, { desk: desk.id }))).toEqual([403, 'forbidden', '/data/desk forbidden']);
-        expect(faults(await ann.client.post('/api/people', { data: { name: 'p', desk: desk.id } }))).toEqual([
+        expect(outcomeOf(await patch(id, { desk: desk.id }))).toEqual([403, 'forbidden', '/data/desk forbidden']);
+        expect(outcomeOf(await ann.client.post('/api/people', { data: { name: 'p', desk: desk.id } }))).toEqual([
           403,
           'forbidden',
           '/data/desk forbidden',
@@ -336,7 +348,7 @@ describeOnBoth(
         expect((await patch(id, { desk: null })).status).toBe(200);
         expect((await read(id, hr)).desk).toBe(desk.id);
         const other = await make('desks', { place: 'stairs' });
-        expect(faults(await patch(id, { desk: other.id }))[0]).toBe(409);
+        expect(outcomeOf(await patch(id, { desk: other.id }))[0]).toBe(409);
       });
 
       test('in a batch: at the operation and the member', async () => {
@@ -347,7 +359,7 @@ describeOnBoth(
           { op: 'update', collection: 'people', id, data: { score: 0 } },
         ];
         const answer = await ann.client.post('/api/batch', { operations });
-        expect([...faults(answer), answer.body.operation]).toEqual([
+        expect([...outcomeOf(answer), answer.body.operation]).toEqual([
           403,
           'forbidden',
           '/operations/2/data/score forbidden',
@@ -392,7 +404,7 @@ describeOnBoth(
       test('policies see what is stored', async () => {
         const { id, client } = await service.user();
         expect(await service.app.db.rows(sql`SELECT grade FROM users WHERE id = ${uuid(id)}`)).toEqual([['junior']]);
-        expect(faults(await client.patch(`/api/users/${id}`, { data: { clearance: 9 } }))).toEqual([
+        expect(outcomeOf(await client.patch(`/api/users/${id}`, { data: { clearance: 9 } }))).toEqual([
           403,
           'forbidden',
           '/data/clearance forbidden',

@@ -1,7 +1,7 @@
 /** "Lists" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, idsOf, makeTag, NOBODY } from '../support/records.ts';
+import { idsOf, makeTag, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
@@ -77,12 +77,12 @@ describeOnBoth(
       'limit=5&limit=5',
       'limit=99999999999999999999',
     ])('%s is an invalid parameter, never a clamp', async (query) => {
-      expect(faults(await list(`?${query}`))).toEqual([400, 'invalid_parameter', 'limit invalid_parameter']);
+      expect(outcomeOf(await list(`?${query}`))).toEqual([400, 'invalid_parameter', 'limit invalid_parameter']);
     });
     test.each(['offset=-1', 'offset=1000001', 'offset=x', 'offset=', 'offset=0&offset=0'])(
       '%s is an invalid parameter',
       async (query) => {
-        expect(faults(await list(`?${query}`))).toEqual([400, 'invalid_parameter', 'offset invalid_parameter']);
+        expect(outcomeOf(await list(`?${query}`))).toEqual([400, 'invalid_parameter', 'offset invalid_parameter']);
       },
     );
 
@@ -177,7 +177,11 @@ describeOnBoth(
         ['tags_any=x', 'tags_any'],
         ['id=1', 'id'],
       ])('%s is not of the type', async (query, key) => {
-        expect(faults(await list(`?${query}`))).toEqual([400, 'filter_invalid_value', `${key} filter_invalid_value`]);
+        expect(outcomeOf(await list(`?${query}`))).toEqual([
+          400,
+          'filter_invalid_value',
+          `${key} filter_invalid_value`,
+        ]);
       });
 
       test.each([
@@ -192,21 +196,21 @@ describeOnBoth(
       ])('%s is unknown', async (query, near) => {
         const answer = await list(`?${query}`);
         const key = query.split('=')[0]!;
-        expect(faults(answer)).toEqual([400, 'filter_unknown_key', `${key} filter_unknown_key`]);
+        expect(outcomeOf(answer)).toEqual([400, 'filter_unknown_key', `${key} filter_unknown_key`]);
         expect(answer.body.errors[0].detail).toContain(`\`${key}\``);
         if (near !== '') expect(answer.body.errors[0].detail).toContain(`did you mean \`${near}\``);
       });
 
       test('a key given twice, even with one value', async () => {
-        expect(faults(await list('?score=1&score=1'))).toEqual([
+        expect(outcomeOf(await list('?score=1&score=1'))).toEqual([
           400,
           'filter_duplicate_key',
           'score filter_duplicate_key',
         ]);
       });
 
-      test('all faults at once, and nothing runs', async () => {
-        expect(faults(await list('?titel=a&score=x&limit=0&pinned=true&pinned=false'))).toEqual([
+      test('all errors at once, and nothing runs', async () => {
+        expect(outcomeOf(await list('?titel=a&score=x&limit=0&pinned=true&pinned=false'))).toEqual([
           400,
           'invalid_parameter',
           'limit invalid_parameter',

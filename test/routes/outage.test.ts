@@ -8,7 +8,7 @@ import { openLog } from '../../src/http/log.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { Client } from '../support/client.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { schemaFrom } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, '../support/bylaw.yaml'), 'utf8');
@@ -43,7 +43,7 @@ test.skipIf(skip)(
         await anonymous.post('/api/auth/login', { email: 'admin@example.org', password }),
         await anonymous.get('/readyz'),
       ]) {
-        expect([...faults(answer), answer.headers.get('retry-after')]).toEqual([
+        expect([...outcomeOf(answer), answer.headers.get('retry-after')]).toEqual([
           503,
           'unavailable',
           expect.stringMatching(/^\d+$/),

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { param, type Sql, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { faults, saidBy } from '../support/records.ts';
+import { outcomeOf, saidBy } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 /** Bob reads no secret team, no hidden note, and no salary but his own. */
@@ -204,7 +204,7 @@ describeOnBoth(
         });
         const list = bob.client.get('/api/tasks?limit=1');
         expect((await list).status).toBe(200);
-        expect(faults(await slow)).toEqual([400, 'query_too_expensive']);
+        expect(outcomeOf(await slow)).toEqual([400, 'query_too_expensive']);
         expect((await query({ filter: 'title = "a"' })).status).toBe(200);
       }, 30_000);
 

@@ -1,7 +1,7 @@
 /** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. What filters may see: query-visibility. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, makeTag, saidBy } from '../support/records.ts';
+import { makeTag, outcomeOf, saidBy } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 type Record = { readonly [key: string]: unknown };
@@ -119,11 +119,11 @@ describeOnBoth(
         ['score = $n', { n: { a: 1 } }, ['/params/n invalid_param']],
         ['score = $n', { n: [[1]] }, ['/params/n invalid_param']],
       ])('%s with %j is refused', async (filter, params, expected) => {
-        expect(faults(await query({ filter, params }))).toEqual([422, 'validation_failed', ...expected]);
+        expect(outcomeOf(await query({ filter, params }))).toEqual([422, 'validation_failed', ...expected]);
       });
 
       test('are refused where there is no filter', async () => {
-        expect(faults(await query({ params: { a: 1 } }))).toEqual([
+        expect(outcomeOf(await query({ params: { a: 1 } }))).toEqual([
           422,
           'validation_failed',
           '/params/a invalid_param',
@@ -234,7 +234,7 @@ describeOnBoth(
           ['/sort/0 invalid_sort', '/sort/1 invalid_sort'],
         ],
       ])('%j is refused', async (sort, expected) => {
-        expect(faults(await query({ sort }))).toEqual([422, 'validation_failed', ...expected]);
+        expect(outcomeOf(await query({ sort }))).toEqual([422, 'validation_failed', ...expected]);
       });
     });
 
@@ -267,12 +267,12 @@ describeOnBoth(
           [asked, bob],
         ] as const;
         for (const [body, user] of others)
-          expect(faults(await query({ ...body, cursor }, user))).toEqual([400, 'invalid_cursor']);
+          expect(outcomeOf(await query({ ...body, cursor }, user))).toEqual([400, 'invalid_cursor']);
         const forged = [`${cursor}A`, cursor.slice(1), '', 'x', `${cursor}=`, cursor.replace(/.$/, '-')];
         for (const each of forged)
-          expect(faults(await query({ ...asked, cursor: each }))).toEqual([400, 'invalid_cursor']);
-        expect(faults(await query({ cursor }, ann, 'categories'))).toEqual([400, 'invalid_cursor']);
-        expect(faults(await query({ ...asked, cursor, offset: 0 }))).toEqual([
+          expect(outcomeOf(await query({ ...asked, cursor: each }))).toEqual([400, 'invalid_cursor']);
+        expect(outcomeOf(await query({ cursor }, ann, 'categories'))).toEqual([400, 'invalid_cursor']);
+        expect(outcomeOf(await query({ ...asked, cursor, offset: 0 }))).toEqual([
           422,
           'validation_failed',
           '/cursor invalid_value',
@@ -397,11 +397,11 @@ describeOnBoth(
         [{ limits: 1 }, ['/limits unknown_key']],
         [[], [' not_an_object']],
       ])('%j is refused', async (body, expected) => {
-        const [status, code, ...found] = faults(await query(body));
+        const [status, code, ...found] = outcomeOf(await query(body));
         expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected.toSorted()]);
       });
 
-      test('a fault in a filter of an expand is at its pointer, and no params reach in', async () => {
+      test('an error in a filter of an expand is at its pointer, and no params reach in', async () => {
         const { status, body } = await query({
           filter: 'title = $t',
           params: { t: 'a' },
@@ -417,17 +417,17 @@ describeOnBoth(
     });
 
     test('is a read by the list rule, under the order of checks', async () => {
-      expect(faults(await service.anonymous.post('/api/posts/query', {}))).toEqual([401, 'unauthenticated']);
-      expect(faults(await query({}, ann, 'nothing'))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await service.anonymous.post('/api/posts/query', {}))).toEqual([401, 'unauthenticated']);
+      expect(outcomeOf(await query({}, ann, 'nothing'))).toEqual([404, 'not_found']);
       for (const collection of ['vault', 'locked', 'forms'])
-        expect(faults(await query({ filter: 'x' }, ann, collection))).toEqual([403, 'forbidden']);
-      expect(faults(await ann.client.send('POST', '/api/posts/query', { raw: '{}' }))).toEqual([
+        expect(outcomeOf(await query({ filter: 'x' }, ann, collection))).toEqual([403, 'forbidden']);
+      expect(outcomeOf(await ann.client.send('POST', '/api/posts/query', { raw: '{}' }))).toEqual([
         415,
         'unsupported_media_type',
       ]);
       for (const method of ['GET', 'PATCH', 'DELETE']) {
         const answer = await ann.client.send(method, '/api/posts/query');
-        expect([...faults(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
+        expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
       }
       // The keys of the address are read by policies: no plain list can meet this one.
       const own = await make(ann, 'forms', { kind: 'open', owner: ann.id });

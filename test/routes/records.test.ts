@@ -1,7 +1,7 @@
 /** Create, read, change, delete, one caller: "Conventions", "Success" and "Writes" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults, makeTag, NOBODY } from '../support/records.ts';
+import { makeTag, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -66,7 +66,7 @@ describeOnBoth(
         });
       });
 
-      test('all faults are reported at once, each at its place', async () => {
+      test('all errors are reported at once, each at its place', async () => {
         const data = {
           status: 'nope',
           score: 1.5,
@@ -79,7 +79,7 @@ describeOnBoth(
           comments: [],
           title: '',
         };
-        expect(faults(await ann.client.post('/api/posts', { data }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/posts', { data }))).toEqual([
           422,
           'validation_failed',
           '/data/status not_in_enum',
@@ -96,12 +96,12 @@ describeOnBoth(
       });
 
       test('a required field without a value, and null for it', async () => {
-        expect(faults(await ann.client.post('/api/posts', { data: {} }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/posts', { data: {} }))).toEqual([
           422,
           'validation_failed',
           '/data/title required',
         ]);
-        expect(faults(await ann.client.post('/api/posts', { data: { title: null } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/posts', { data: { title: null } }))).toEqual([
           422,
           'validation_failed',
           '/data/title required',
@@ -143,7 +143,7 @@ describeOnBoth(
 
       test('a unique value once, null many times', async () => {
         await post({ slug: 'only-one' });
-        expect(faults(await ann.client.post('/api/posts', { data: { title: 't', slug: 'only-one' } }))).toEqual([
+        expect(outcomeOf(await ann.client.post('/api/posts', { data: { title: 't', slug: 'only-one' } }))).toEqual([
           409,
           'unique_violation',
           '/data/slug unique_violation',
@@ -169,11 +169,11 @@ describeOnBoth(
         [{ add: ['x'] }, '/data/tags/add/0 wrong_type'],
         [{ add: [NOBODY] }, '/data/tags/add/0 not_found'],
         [{ set: Array.from({ length: 1001 }, () => NOBODY) }, '/data/tags/set too_many'],
-      ])('refuses %j for a many_to_many', async (tags, fault) => {
-        expect(faults(await ann.client.post('/api/posts', { data: { title: 't', tags } }))).toEqual([
+      ])('refuses %j for a many_to_many', async (tags, error) => {
+        expect(outcomeOf(await ann.client.post('/api/posts', { data: { title: 't', tags } }))).toEqual([
           422,
           'validation_failed',
-          fault,
+          error,
         ]);
       });
 
@@ -197,7 +197,7 @@ describeOnBoth(
       });
 
       test.each(['not-a-uuid', NOBODY, '%ff', NOBODY.replaceAll('-', '')])('%s is 404', async (id) => {
-        expect(faults(await ann.client.get(`/api/posts/${id}`))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await ann.client.get(`/api/posts/${id}`))).toEqual([404, 'not_found']);
       });
 
       test('takes any query key, repeated or not', async () => {
@@ -229,7 +229,7 @@ describeOnBoth(
         async (expand) => {
           const { id } = await post({});
           for (const path of [`/api/posts/${id}?expand=${expand}`, `/api/posts?expand=${expand}`]) {
-            expect(faults(await ann.client.get(path))).toEqual([400, 'unknown_expand', 'expand unknown_expand']);
+            expect(outcomeOf(await ann.client.get(path))).toEqual([400, 'unknown_expand', 'expand unknown_expand']);
           }
           expect((await ann.client.patch(`/api/posts/${id}?expand=${expand}`, { data: { score: 1 } })).body.code).toBe(
             'unknown_expand',

@@ -1,6 +1,6 @@
 /** "Users" of the interface: the collection routes of users under their own rules, and the assignment of roles. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { faults, idsOf, NOBODY } from '../support/records.ts';
+import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 describeOnBoth(
@@ -34,16 +34,16 @@ describeOnBoth(
     });
 
     test('users see themselves, an admin sees all, and deletes are denied', async () => {
-      expect(faults(await ann.client.get(`/api/users/${bob.id}`))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await ann.client.get(`/api/users/${bob.id}`))).toEqual([404, 'not_found']);
       expect(idsOf((await root.client.get('/api/users?limit=100')).body.data)).toEqual(
         expect.arrayContaining([ann.id, bob.id, ed.id, root.id]),
       );
       for (const user of [ann, root])
-        expect(faults(await user.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await user.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
     });
 
     test('there is no POST', async () => {
-      expect(faults(await root.client.post('/api/users', { data: { email: 'x@example.org' } }))).toEqual([
+      expect(outcomeOf(await root.client.post('/api/users', { data: { email: 'x@example.org' } }))).toEqual([
         405,
         'method_not_allowed',
       ]);
@@ -53,7 +53,7 @@ describeOnBoth(
       expect(idsOf((await root.client.get(`/api/users?email=${encodeURIComponent(ann.email)}`)).body.data)).toEqual([
         ann.id,
       ]);
-      expect(faults(await root.client.get('/api/users?password=x'))).toEqual([
+      expect(outcomeOf(await root.client.get('/api/users?password=x'))).toEqual([
         400,
         'filter_unknown_key',
         'password filter_unknown_key',
@@ -64,34 +64,34 @@ describeOnBoth(
       expect((await patch(ann, ann, { nick: 'Ann' })).body.data.nick).toBe('Ann');
       expect((await ann.client.get('/api/auth/me')).body.user.nick).toBe('Ann');
       for (const [name, value] of Object.entries({ email: 'other@example.org', email_verified: true, id: NOBODY })) {
-        expect(faults(await patch(ann, ann, { [name]: value }))).toEqual([
+        expect(outcomeOf(await patch(ann, ann, { [name]: value }))).toEqual([
           422,
           'validation_failed',
           `/data/${name} read_only`,
         ]);
       }
-      expect(faults(await patch(ann, ann, { password: 'x' }))).toEqual([
+      expect(outcomeOf(await patch(ann, ann, { password: 'x' }))).toEqual([
         422,
         'validation_failed',
         '/data/password unknown_field',
       ]);
-      expect(faults(await patch(bob, ann, { nick: 'x' }))).toEqual([404, 'not_found']);
+      expect(outcomeOf(await patch(bob, ann, { nick: 'x' }))).toEqual([404, 'not_found']);
     });
 
     describe('roles', () => {
       test('need a role that assigns each one given or taken', async () => {
         const cid = await service.user('member');
-        expect(faults(await patch(cid, cid, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
-        expect(faults(await patch(cid, cid, { roles: { remove: ['member'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(cid, cid, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(cid, cid, { roles: { remove: ['member'] } }))).toEqual([403, 'forbidden']);
         // An editor may assign `member`, but does not see other users.
-        expect(faults(await patch(ed, cid, { roles: { remove: ['member'] } }))).toEqual([404, 'not_found']);
-        expect(faults(await patch(ed, ed, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(ed, cid, { roles: { remove: ['member'] } }))).toEqual([404, 'not_found']);
+        expect(outcomeOf(await patch(ed, ed, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
         expect((await patch(ed, ed, { roles: { add: ['member'] } })).body.data.roles).toEqual(['editor', 'member']);
         expect((await patch(root, cid, { roles: { set: ['editor'] } })).body.data.roles).toEqual(['editor']);
       });
 
       test('an admin needs no update rule for them, but one for fields', async () => {
-        expect(faults(await patch(root, ann, { nick: 'x' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(root, ann, { nick: 'x' }))).toEqual([403, 'forbidden']);
         expect((await patch(root, ann, { roles: { add: ['editor'], remove: ['editor'] } })).status).toBe(200);
       });
 
@@ -101,8 +101,8 @@ describeOnBoth(
         [{ roles: { put: [] } }, '/data/roles/put unknown_operation'],
         [{ roles: { add: ['nope'] } }, '/data/roles/add/0 unknown_role'],
         [{ roles: { add: 'member' } }, '/data/roles/add wrong_type'],
-      ])('%j is not valid', async (data, fault) => {
-        expect(faults(await patch(root, bob, data))).toEqual([422, 'validation_failed', fault]);
+      ])('%j is not valid', async (data, error) => {
+        expect(outcomeOf(await patch(root, bob, data))).toEqual([422, 'validation_failed', error]);
       });
     });
   },

@@ -30,7 +30,7 @@ const WARNED = "collections:\n  a:\n    fields: { n: int }\n    access: { read: 
 const SOUND = "collections:\n  a:\n    fields: { n: int }\n    access: { read: '@record.n=3' }\n";
 
 describe('bylaw check', () => {
-  it('prints every fault with its place, underlined, and ends with 1', async () => {
+  it('prints every error with its place, underlined, and ends with 1', async () => {
     file('bylaw.yaml', FAULTY);
     expect(await run('check', [])).toEqual({
       code: 1,

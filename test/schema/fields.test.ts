@@ -7,8 +7,8 @@ const read = (
   constraints: Constraints = {},
 ) =>
   values.map((value) => {
-    const { value: taken, fault } = kind.fromJson(value, constraints) as { value?: unknown; fault?: { code: string } };
-    return fault === undefined ? taken : fault.code;
+    const { value: taken, error } = kind.fromJson(value, constraints) as { value?: unknown; error?: { code: string } };
+    return error === undefined ? taken : error.code;
   });
 
 describe('what a field takes from JSON', () => {

@@ -321,7 +321,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     ]);
   });
 
-  it('places a fault with its end, its path and a fix that fits the quotes', () => {
+  it('places an error with its end, its path and a fix that fits the quotes', () => {
     const { issues } = parseSchema(
       `collections:\n  a:\n    fields: { name: string }\n    access:\n      read: [{ when: '@record.nme = "x"' }]\n`,
       'x.yaml',

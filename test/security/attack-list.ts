@@ -1,6 +1,6 @@
 /** A01–A65: attacks that have worked on services of this kind, tried here over HTTP. */
 import { upload } from '../files/sending.ts';
-import { faults, NOBODY, saidBy } from '../support/records.ts';
+import { NOBODY, outcomeOf, saidBy } from '../support/records.ts';
 import type { Attack } from './attack-world.ts';
 import { sendRaw } from './raw.ts';
 
@@ -28,7 +28,7 @@ const ACCESS: readonly Attack[] = [
     name: 'both sides of a comparison missing',
     attempt: async ({ ann }) => {
       await ann.client.post('/api/forms', { data: { kind: 'open', owner: null } });
-      return faults(await ann.client.get('/api/forms'));
+      return outcomeOf(await ann.client.get('/api/forms'));
     },
     expected: REFUSED,
   },
@@ -37,7 +37,7 @@ const ACCESS: readonly Attack[] = [
     name: 'operators as keys',
     attempt: ({ bob }) =>
       each(['AnD', 'oR', '$or', 'not', 'where', 'filter', 'q'], async (key) =>
-        faults(await bob.client.get(`/api/posts?${key}=1`)).slice(0, 2),
+        outcomeOf(await bob.client.get(`/api/posts?${key}=1`)).slice(0, 2),
       ),
     expected: Array.from({ length: 7 }, () => [400, 'filter_unknown_key']),
   },
@@ -46,7 +46,7 @@ const ACCESS: readonly Attack[] = [
     name: 'keys that nest',
     attempt: ({ bob }) =>
       each(['author[email]', 'title[$ne]', 'tags_any[]', 'author.email.x'], async (key) =>
-        faults(await bob.client.get(`/api/posts?${encodeURIComponent(key)}=1`)).slice(0, 2),
+        outcomeOf(await bob.client.get(`/api/posts?${encodeURIComponent(key)}=1`)).slice(0, 2),
       ),
     expected: Array.from({ length: 4 }, () => [400, 'filter_unknown_key']),
   },
@@ -62,7 +62,7 @@ const ACCESS: readonly Attack[] = [
   {
     id: 'A06',
     name: 'a chosen id',
-    attempt: async ({ bob }) => faults(await bob.client.post('/api/posts', { data: { title: 'x', id: NOBODY } })),
+    attempt: async ({ bob }) => outcomeOf(await bob.client.post('/api/posts', { data: { title: 'x', id: NOBODY } })),
     expected: [422, 'validation_failed', '/data/id read_only'],
   },
   {
@@ -80,7 +80,7 @@ const ACCESS: readonly Attack[] = [
     name: 'a relation into internal tables',
     attempt: ({ ann }) =>
       each(['sessions', '_auth_accounts', 'accounts', '__proto__'], async (name) =>
-        faults(await ann.client.get(`/api/users/${ann.id}?expand=${name}`)).slice(0, 2),
+        outcomeOf(await ann.client.get(`/api/users/${ann.id}?expand=${name}`)).slice(0, 2),
       ),
     expected: Array.from({ length: 4 }, () => [400, 'unknown_expand']),
   },
@@ -89,7 +89,7 @@ const ACCESS: readonly Attack[] = [
     name: 'a read within a write asks the rules of what it reads',
     attempt: async ({ ann, hiddenTag }) => {
       const data = { title: 'x', tags: { set: [hiddenTag] } };
-      return faults(await ann.client.post('/api/posts?expand=tags', { data }));
+      return outcomeOf(await ann.client.post('/api/posts?expand=tags', { data }));
     },
     expected: [422, 'validation_failed', '/data/tags/set/0 not_found'],
   },
@@ -97,14 +97,14 @@ const ACCESS: readonly Attack[] = [
     id: 'A11',
     name: 'a record that vouches for itself',
     attempt: async ({ bob, rooms: [first] }) =>
-      faults(await bob.client.post('/api/seats', { data: { room: first, kind: 'chief' } })),
+      outcomeOf(await bob.client.post('/api/seats', { data: { room: first, kind: 'chief' } })),
     expected: REFUSED,
   },
   {
     id: 'A12',
     name: 'one rule for the record before, another for it after',
     attempt: async ({ bob, published }) =>
-      faults(await bob.client.patch(`/api/posts/${published}`, { data: { author: bob.id } })),
+      outcomeOf(await bob.client.patch(`/api/posts/${published}`, { data: { author: bob.id } })),
     expected: REFUSED,
   },
   {
@@ -120,7 +120,7 @@ const ACCESS: readonly Attack[] = [
     id: 'A14',
     name: 'a record moved into a place of others',
     attempt: async ({ bob, rooms: [first], bobsSeat }) =>
-      faults(await bob.client.patch(`/api/seats/${bobsSeat}`, { data: { room: first } })),
+      outcomeOf(await bob.client.patch(`/api/seats/${bobsSeat}`, { data: { room: first } })),
     expected: REFUSED,
   },
   {
@@ -142,7 +142,7 @@ const ACCESS: readonly Attack[] = [
     id: 'A16',
     name: 'policy words as values of a filter',
     attempt: async ({ bob }) => [
-      faults(await bob.client.get('/api/posts?author=@request.auth.id')).slice(0, 2),
+      outcomeOf(await bob.client.get('/api/posts?author=@request.auth.id')).slice(0, 2),
       (await bob.client.get('/api/posts?title=@record.title')).body.data,
     ],
     expected: [[400, 'filter_invalid_value'], []],
@@ -170,7 +170,7 @@ const ACCESS: readonly Attack[] = [
     id: 'A18',
     name: 'a changed id, and wildcards in a filter',
     attempt: async ({ ann, bob, published }) => [
-      faults(await ann.client.patch(`/api/posts/${published}`, { data: { id: NOBODY } })),
+      outcomeOf(await ann.client.patch(`/api/posts/${published}`, { data: { id: NOBODY } })),
       (await bob.client.get('/api/posts?title=%25')).body.data,
       (await bob.client.get('/api/posts?title=publishe_')).body.data,
     ],
@@ -194,7 +194,7 @@ const PROBES: readonly Attack[] = [
     name: 'a path through a relation',
     attempt: ({ bob }) =>
       each(['author.email', 'author[email]', 'author__email', 'cover.url'], async (key) =>
-        faults(await bob.client.get(`/api/posts?${key}=x`)).slice(0, 2),
+        outcomeOf(await bob.client.get(`/api/posts?${key}=x`)).slice(0, 2),
       ),
     expected: Array.from({ length: 4 }, () => [400, 'filter_unknown_key']),
   },
@@ -203,7 +203,7 @@ const PROBES: readonly Attack[] = [
     name: 'a filter by what users are never shown',
     attempt: ({ root }) =>
       each(['password', 'password_hash', 'disabled', 'roles'], async (key) =>
-        faults(await root.client.get(`/api/users?${key}=x`)).slice(0, 2),
+        outcomeOf(await root.client.get(`/api/users?${key}=x`)).slice(0, 2),
       ),
     expected: Array.from({ length: 4 }, () => [400, 'filter_unknown_key']),
   },
@@ -231,7 +231,7 @@ const PROBES: readonly Attack[] = [
     name: 'sorting by what is hidden',
     attempt: ({ bob }) =>
       each(['sort', 'order', 'orderBy', 'cursor'], async (key) =>
-        faults(await bob.client.get(`/api/posts?${key}=author.email`)).slice(0, 2),
+        outcomeOf(await bob.client.get(`/api/posts?${key}=author.email`)).slice(0, 2),
       ),
     expected: Array.from({ length: 4 }, () => [400, 'filter_unknown_key']),
   },
@@ -252,7 +252,7 @@ const PROBES: readonly Attack[] = [
     name: 'a taken unique value, asked for without permission',
     attempt: ({ bob, published }) =>
       each(['taken', 'free'], async (slug) =>
-        faults(await bob.client.patch(`/api/posts/${published}`, { data: { slug } })),
+        outcomeOf(await bob.client.patch(`/api/posts/${published}`, { data: { slug } })),
       ),
     expected: [REFUSED, REFUSED],
   },
@@ -274,7 +274,7 @@ const PROBES: readonly Attack[] = [
     name: "other people's addresses",
     attempt: async ({ ann, bob }) => [
       (await bob.client.get('/api/users')).body.data.length,
-      faults(await bob.client.get(`/api/users/${ann.id}`)),
+      outcomeOf(await bob.client.get(`/api/users/${ann.id}`)),
     ],
     expected: [1, MISSING],
   },
@@ -305,7 +305,7 @@ const PROBES: readonly Attack[] = [
         (await bob.client.get('/api/posts?limit=101')).status,
         (await bob.client.get('/api/posts?offset=1000001')).status,
         (await bob.client.get(`/api/posts/${published}?expand=tags,tags`)).status,
-        faults(
+        outcomeOf(
           await bob.client.send('POST', '/api/posts', { raw: nested, headers: { 'Content-Type': 'application/json' } }),
         ),
       ];
@@ -388,7 +388,7 @@ const ACCOUNTS: readonly Attack[] = [
       await each([1, 2, 3], () => client.get('/api/posts'));
       const { body } = await client.get('/api/auth/sessions');
       await client.delete(`/api/auth/sessions/${body.data[0].id}`);
-      return faults(await client.get('/api/posts'));
+      return outcomeOf(await client.get('/api/posts'));
     },
     expected: [401, 'invalid_token'],
   },

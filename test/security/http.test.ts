@@ -97,7 +97,7 @@ describeOnOne(
       });
     });
 
-    describe('S6: the first 100 faults and a count', () => {
+    describe('S6: the first 100 errors and a count', () => {
       const keys = (count: number, name: (i: number) => string) =>
         Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), 0]));
       test('of a body with 60,000 unknown fields', async () => {
@@ -121,7 +121,7 @@ describeOnOne(
         expect([status, body.errors.length, body.error_count]).toEqual([400, 100, 2_000]);
         expect(text.length).toBeLessThan(20_000);
       });
-      test('of a long `expand`: the first fault alone', async () => {
+      test('of a long `expand`: the first error alone', async () => {
         const { status, text } = await ann.client.get(`/api/posts?expand=${'x'.repeat(7_000)},${','.repeat(7_000)}`);
         expect([status, text.length < 1_000]).toEqual([400, true]);
       });
@@ -129,7 +129,7 @@ describeOnOne(
         const { status, text } = await ann.client.post('/api/posts', { data: { ['x'.repeat(900_000)]: 1 } });
         expect([status, text.length < 901_000]).toEqual([422, true]);
       });
-      test('few faults have no count', async () => {
+      test('few errors have no count', async () => {
         expect((await ann.client.post('/api/posts', { data: {} })).body).not.toHaveProperty('error_count');
       });
     });

@@ -5,7 +5,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
-import { faults } from '../support/records.ts';
+import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { insertRecord } from '../support/system-records.ts';
 
@@ -93,9 +93,9 @@ describeOnBoth(
     describe('create', () => {
       test('a chief is not made by their own seat, but by a chief', async () => {
         const place = await room();
-        expect(faults(await post(bob, 'seats', { room: place, kind: 'chief' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'chief' }))).toEqual([403, 'forbidden']);
         await seated(ann, place);
-        expect(faults(await post(bob, 'seats', { room: place, kind: 'chief' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'chief' }))).toEqual([403, 'forbidden']);
         expect((await post(ann, 'seats', { room: place, kind: 'chief', user: bob.id })).status).toBe(201);
         expect((await post(bob, 'seats', { room: place, kind: 'chief' })).status).toBe(201);
       });
@@ -103,19 +103,19 @@ describeOnBoth(
       test('the first of a room meets nobody, not even itself', async () => {
         const place = await room();
         expect((await post(bob, 'seats', { room: place, kind: 'first' })).status).toBe(201);
-        expect(faults(await post(bob, 'seats', { room: place, kind: 'first' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'first' }))).toEqual([403, 'forbidden']);
       });
 
       test('once each: allowed once, and not twice', async () => {
         const place = await room();
         expect((await post(bob, 'chairs', { room: place })).status).toBe(201);
         expect((await post(ann, 'chairs', { room: place })).status).toBe(201);
-        expect(faults(await post(bob, 'chairs', { room: place }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await post(bob, 'chairs', { room: place }))).toEqual([403, 'forbidden']);
       });
 
       test('a has_one that leads back does not lead to the new record', async () => {
         const place = await room();
-        expect(faults(await post(bob, 'passes', { room: place, holder: 'me' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await post(bob, 'passes', { room: place, holder: 'me' }))).toEqual([403, 'forbidden']);
         expect((await bob.client.get(`/api/passes?room=${place}`)).body.data).toEqual([]);
       });
 
@@ -126,7 +126,7 @@ describeOnBoth(
         expect(
           (await post(bob, 'posts', { title: 'c', tags: { add: [secret] }, twins: { add: [plain] } })).status,
         ).toBe(201);
-        expect(faults(await post(bob, 'posts', { title: 'd', twins: { add: [plain, hidden] } }))).toEqual([
+        expect(outcomeOf(await post(bob, 'posts', { title: 'd', twins: { add: [plain, hidden] } }))).toEqual([
           403,
           'forbidden',
         ]);
@@ -137,7 +137,7 @@ describeOnBoth(
       test('a record does not follow itself into another room', async () => {
         const [own, other] = [await room(), await room()];
         const seat = await seated(bob, own);
-        expect(faults(await patch(bob, 'seats', seat, { room: other }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'seats', seat, { room: other }))).toEqual([403, 'forbidden']);
         expect((await bob.client.get(`/api/seats/${seat}`)).body.data.room).toBe(own);
         await seated(bob, other);
         expect((await patch(bob, 'seats', seat, { room: other })).status).toBe(200);
@@ -146,7 +146,7 @@ describeOnBoth(
       test('@next does not promote itself', async () => {
         const place = await room();
         const desk = await made(post(bob, 'desks', { room: place }));
-        expect(faults(await patch(bob, 'desks', desk, { kind: 'chief' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'desks', desk, { kind: 'chief' }))).toEqual([403, 'forbidden']);
         await seated(bob, place, 'chief', 'desks');
         expect((await patch(bob, 'desks', desk, { kind: 'chief' })).status).toBe(200);
       });
@@ -156,9 +156,9 @@ describeOnBoth(
         const desk = await seated(bob, place, 'chief', 'desks');
         // It was a chief's desk before, and is judged by that.
         expect((await patch(bob, 'desks', desk, { kind: 'plain' })).status).toBe(200);
-        expect(faults(await patch(bob, 'desks', desk, { kind: 'chief' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'desks', desk, { kind: 'chief' }))).toEqual([403, 'forbidden']);
         const chair = await made(post(bob, 'chairs', { room: place }));
-        expect(faults(await patch(bob, 'chairs', chair, { kind: 'plain' }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'chairs', chair, { kind: 'plain' }))).toEqual([403, 'forbidden']);
       });
 
       test('a has_one back is the stored one', async () => {
@@ -166,7 +166,7 @@ describeOnBoth(
         const at = '2026-01-01T00:00:00.000000Z';
         const values = { holder: 'me', room: place, created_at: at, updated_at: at };
         const key = await insertRecord(service.app, 'passes', values);
-        expect(faults(await patch(bob, 'passes', key, { room: other }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'passes', key, { room: other }))).toEqual([403, 'forbidden']);
         expect((await patch(bob, 'passes', key, { room: place })).status).toBe(200);
       });
 
@@ -174,9 +174,9 @@ describeOnBoth(
         const [open, closed] = await Promise.all(['open', 'closed'].map((label) => made(post(ann, 'tags', { label }))));
         const id = await made(post(bob, 'posts', { title: 'p', tags: { set: [closed] } }));
         const itself = { tags: { set: [open] }, twins: { set: [id] } };
-        expect(faults(await patch(bob, 'posts', id, itself))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'posts', id, itself))).toEqual([403, 'forbidden']);
         const friend = await made(post(bob, 'posts', { title: 'q', tags: { set: [open] } }));
-        expect(faults(await patch(bob, 'posts', id, { twins: { set: [friend] } }))).toEqual([403, 'forbidden']);
+        expect(outcomeOf(await patch(bob, 'posts', id, { twins: { set: [friend] } }))).toEqual([403, 'forbidden']);
         expect((await patch(bob, 'posts', id, { tags: { set: [open] }, twins: { set: [friend] } })).status).toBe(200);
         expect((await patch(bob, 'posts', id, { twins: { set: [id] } })).status).toBe(200);
       });
@@ -207,13 +207,12 @@ describeOnBoth('the sample', (service) => {
   });
 
   test('S1: nobody is put in twice, a reader does not become an owner', async () => {
-    expect(faults(await join(ada, eve, 'editor'))).toEqual([403, 'forbidden']);
-    expect(faults(await join(eve, eve, 'owner'))).toEqual([403, 'forbidden']);
+    expect(outcomeOf(await join(ada, eve, 'editor'))).toEqual([403, 'forbidden']);
+    expect(outcomeOf(await join(eve, eve, 'owner'))).toEqual([403, 'forbidden']);
     const [membership] = (await eve.client.get(`/api/memberships?user=${eve.id}`)).body.data;
-    expect(faults(await eve.client.patch(`/api/memberships/${membership.id}`, { data: { role: 'owner' } }))).toEqual([
-      403,
-      'forbidden',
-    ]);
+    expect(outcomeOf(await eve.client.patch(`/api/memberships/${membership.id}`, { data: { role: 'owner' } }))).toEqual(
+      [403, 'forbidden'],
+    );
   });
 
   test('S1: an owner does not carry the ownership into another team', async () => {
@@ -221,7 +220,7 @@ describeOnBoth('the sample', (service) => {
     const own = (await post(eve, 'teams', { name: 'Decoys' })).body.data.id;
     const mine = (await join(eve, ada, 'owner', own)).body.data.id;
     expect((await join(ben, ada, 'reader', other)).status).toBe(201);
-    expect(faults(await ada.client.patch(`/api/memberships/${mine}`, { data: { team: other } }))).toEqual([
+    expect(outcomeOf(await ada.client.patch(`/api/memberships/${mine}`, { data: { team: other } }))).toEqual([
       403,
       'forbidden',
     ]);
@@ -232,7 +231,7 @@ describeOnBoth('the sample', (service) => {
     const change = (user: User, data: object) => user.client.patch(`/api/documents/${document}`, { data });
     expect((await change(ben, { title: 'Our notes' })).status).toBe(200);
     for (const data of [{ owner: ben.id }, { team: null }, { team: other }, { owner: ben.id, team: null }])
-      expect([data, ...faults(await change(ben, data))]).toEqual([data, 403, 'forbidden']);
+      expect([data, ...outcomeOf(await change(ben, data))]).toEqual([data, 403, 'forbidden']);
     expect((await change(ada, { team: null })).status).toBe(200);
   });
 });

@@ -132,7 +132,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ann.read('documents', made.id)).toEqual(made);
     });
 
-    it('tells all faults at once', async () => {
+    it('tells all errors at once', async () => {
       const data = {
         titel: 'x',
         status: 'gone',

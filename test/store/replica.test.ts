@@ -1,5 +1,5 @@
 /**
- * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
+ * Which server a read goes to. The two servers are played by functions; `npm run test:errors --
  * --only replica` has real ones.
  */
 import { afterEach, describe, expect, it } from 'vitest';

@@ -164,7 +164,7 @@ export class Caller {
 
   async update(collection: string, id: string, data: object, more: More = {}): Promise<Json> {
     const relations = this.#relations(collection, more.expand);
-    const request = { id, data: data as Row, faults: [], relations, ifVersion: more.ifVersion };
+    const request = { id, data: data as Row, errors: [], relations, ifVersion: more.ifVersion };
     const written = await this.#world.records.update(this.ask(collection, { ...more, data }), request);
     return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
   }
@@ -174,7 +174,7 @@ export class Caller {
   }
 }
 
-/** The code of a refusal, with its faults; a test that expects one fails where there is none. */
+/** The code of a refusal, with its errors; a test that expects one fails where there is none. */
 export async function refusal(work: Promise<unknown>): Promise<Json> {
   try {
     await work;
@@ -183,7 +183,7 @@ export async function refusal(work: Promise<unknown>): Promise<Json> {
     if (code === undefined || errors === undefined) throw error;
     return errors.length === 0
       ? code
-      : { [code]: errors.map(({ pointer, code: fault }) => `${pointer ?? ''} ${fault}`) };
+      : { [code]: errors.map(({ pointer, code: error }) => `${pointer ?? ''} ${error}`) };
   }
   throw new Error('nothing was refused');
 }

@@ -6,12 +6,12 @@ import { insertRecord } from './system-records.ts';
 export const NOBODY = '01900000-0000-7000-8000-000000000000';
 
 /** What went wrong, in short: `[422, 'validation_failed', '/data/title required']`. */
-export const faults = ({ status, body }: Answer): readonly unknown[] => [
+export const outcomeOf = ({ status, body }: Answer): readonly unknown[] => [
   status,
   body?.code,
   ...(body?.errors ?? []).map(
-    (fault: { pointer?: string; parameter?: string; code: string }) =>
-      `${fault.pointer ?? fault.parameter} ${fault.code}`,
+    (error: { pointer?: string; parameter?: string; code: string }) =>
+      `${error.pointer ?? error.parameter} ${error.code}`,
   ),
 ];
 

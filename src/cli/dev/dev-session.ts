@@ -138,5 +138,5 @@ export function textOfFile(path: string): string | undefined {
 export function reportSeed({ done, issues }: Seeded, log: Logger): void {
   for (const line of done) log.info(`seed: ${line}`);
   if (issues.length > 0)
-    log.error({ text: issues.join('\n') }, 'the seed has faults; nothing of these files was loaded');
+    log.error({ text: issues.join('\n') }, 'the seed has errors; nothing of these files was loaded');
 }

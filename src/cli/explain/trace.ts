@@ -92,8 +92,8 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   const { store, collection, action, record, data } = question;
   const access = accessOf(question);
   if (action === 'create' && data !== undefined) {
-    const { written, faults } = plannedCreate({ access }, NO_ID, data);
-    rejectFaults(faults);
+    const { written, errors } = plannedCreate({ access }, NO_ID, data);
+    rejectErrors(errors);
     return { record: written, isCreated: true };
   }
   if (record === undefined) return undefined;
@@ -104,15 +104,15 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
     };
   if (action !== 'update') return { record };
   const planned = await store.db.transaction((q) => plannedUpdate({ store, q, access }, record, data ?? {}));
-  rejectFaults(planned.faults);
+  rejectErrors(planned.errors);
   return { record, written: planned.written, writing: planned.writing };
 }
 
 /** Of a record that is not stored. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-function rejectFaults(faults: readonly { readonly pointer?: string; readonly detail: string }[]): void {
-  if (faults.length > 0) throw new ConfigError(faults.map(({ pointer, detail }) => `--set: ${pointer}: ${detail}`));
+function rejectErrors(errors: readonly { readonly pointer?: string; readonly detail: string }[]): void {
+  if (errors.length > 0) throw new ConfigError(errors.map(({ pointer, detail }) => `--set: ${pointer}: ${detail}`));
 }
 
 // ---------------------------------------------------------------- rules

@@ -20,7 +20,7 @@ export const command: Command = {
   settings: DATABASE_SETTINGS,
   flags: {
     format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: "the file's extension" },
-    'dry-run': { about: 'reports every fault and changes nothing' },
+    'dry-run': { about: 'reports every error and changes nothing' },
     upsert: { value: 'FIELD', about: 'updates the record that has the same value in this unique field' },
     resume: { about: 'commits every 5,000 records, and goes on where the import of this file stopped' },
   },
@@ -122,11 +122,11 @@ function summaryOf({ created, updated, skipped }: Imported, isDryRun: boolean): 
   return isDryRun ? `dry run, nothing was stored: ${parts.join(', ')}\n` : `${parts.join(', ')}\n`;
 }
 
-function reportOf({ faults, total }: ImportRejected, file: string, isResumable: boolean): string {
-  const lines = faults.map(({ line, message }) => `${file}:${line}: ${message}\n`).join('');
-  const more = total > faults.length ? `… and ${total - faults.length} more\n` : '';
+function reportOf({ errors, total }: ImportRejected, file: string, isResumable: boolean): string {
+  const lines = errors.map(({ line, message }) => `${file}:${line}: ${message}\n`).join('');
+  const more = total > errors.length ? `… and ${total - errors.length} more\n` : '';
   const kept = isResumable
     ? 'the chunks before this one are stored; mend the file and import it with --upsert id'
     : 'nothing was stored';
-  return `${lines}${more}${total} ${total === 1 ? 'fault' : 'faults'}; ${kept}\n`;
+  return `${lines}${more}${total} ${total === 1 ? 'error' : 'errors'}; ${kept}\n`;
 }

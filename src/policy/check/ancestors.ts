@@ -23,10 +23,10 @@ function startOf(named: Named, { path, by }: Ancestors, place: Place): RecordSta
   if (start === undefined) {
     const found = named.kind === 'to many' ? 'many records' : 'a value';
     const message = `\`ancestors\` begins at one record, found ${found}; expected a path such as \`@record.${by.name}\``;
-    return place.fault({ code: 'ancestors_start', message, span: path.span });
+    return place.report({ code: 'ancestors_start', message, span: path.span });
   }
   const isRoot = start.scope.kind === 'record' || start.scope.kind === 'next';
-  return isRoot && start.steps.length === 0 ? place.fault(ofTheRecord(start, { path, by })) : start;
+  return isRoot && start.steps.length === 0 ? place.report(ofTheRecord(start, { path, by })) : start;
 }
 
 /** The record that is judged is not one of its own ancestors: on create it is not stored yet. */
@@ -50,11 +50,11 @@ function followed({ by }: Ancestors, { at }: RecordStart, place: Place): Belongs
   const names = [...collection.relations.values()].filter(isRight).map(({ name }) => name);
   if (names.length === 0) {
     const message = `\`${at}\` has no belongs_to of \`${at}\`, so its records have no ancestors`;
-    return place.fault({ code: 'ancestors_relation', message, span: by.span });
+    return place.report({ code: 'ancestors_relation', message, span: by.span });
   }
   if (found === undefined) return reportUnknownName({ name: by, where: `\`${at}\` as its own parent`, names }, place);
   const message = `\`${by.name}\` does not lead from \`${at}\` to \`${at}\`; expected \`${names.join('`, `')}\``;
   const [only, ...others] = names as [string, ...string[]];
   const fix = others.length > 0 ? {} : { suggestion: only, fix: { span: by.span, replacement: only } };
-  return place.fault({ code: 'ancestors_relation', message, span: by.span, ...fix });
+  return place.report({ code: 'ancestors_relation', message, span: by.span, ...fix });
 }

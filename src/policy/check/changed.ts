@@ -15,11 +15,11 @@ export const isChange = ({ name }: Call): boolean => name.name === CHANGED || na
 export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
   const { name, args, span } = call;
   const collection = place.catalog.collections.get(place.collection);
-  if (place.isBody || collection === undefined) return place.fault(inBody(call));
-  if (place.action !== 'update') return place.fault(misplaced(call, place));
+  if (place.isBody || collection === undefined) return place.report(inBody(call));
+  if (place.action !== 'update') return place.report(misplaced(call, place));
   if (args.length === 0) {
     const message = `\`${name.name}()\` names nothing; expected fields or relations, such as \`${name.name}(@record.title)\``;
-    return place.fault({ code: 'argument_count', message, span });
+    return place.report({ code: 'argument_count', message, span });
   }
   const named = args.map((argument) => changedMember(argument, { call, collection, place }));
   const known = named.filter((member) => member !== undefined);
@@ -50,7 +50,7 @@ interface Argument {
 function changedMember(argument: Operand, { call, collection, place }: Argument): Member | undefined {
   const expected = `expected fields and relations of the record, such as \`@record.title\``;
   const refuse = (message: string): undefined =>
-    place.fault({ code: 'change_argument', message: `${message}; ${expected}`, span: argument.span });
+    place.report({ code: 'change_argument', message: `${message}; ${expected}`, span: argument.span });
   if (argument.kind !== 'path' || argument.root !== 'record')
     return refuse(`\`${call.name.name}\` takes no such value`);
   const [step, further] = argument.steps;
@@ -63,7 +63,7 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
   const relation = findRelation(collection, name);
   if (relation?.kind === 'has_many') return refuse(`the records of \`${name}\` are written by themselves`);
   if (relation !== undefined) return { kind: 'relation', relation };
-  return place.fault(unknownMember(step, collection));
+  return place.report(unknownMember(step, collection));
 }
 
 function unknownMember({ name, span }: Name, collection: CatalogCollection): CheckIssue {

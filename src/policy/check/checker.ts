@@ -94,7 +94,7 @@ class Checker {
     const excess = call && excessOf(sizeOf(expr, catalog));
     if (call !== undefined && excess !== undefined) {
       const message = `more than ${excess.what} once \`${call.name.name}\` and the other named conditions are expanded`;
-      return this.#fault({ code: excess.code, message, span: call.span });
+      return this.#report({ code: excess.code, message, span: call.span });
     }
     return this.expr(expr, new Map(parameters.map((parameter) => [parameter.name, unboundParameter(parameter)])));
   }
@@ -127,20 +127,20 @@ class Checker {
   #place(variables: Variables): Place {
     const { catalog, collection, action, params } = this.#context;
     const isBody = this.#context.parameters !== undefined;
-    return { catalog, collection, action, variables, isBody, params, fault: (fault) => this.#fault(fault) };
+    return { catalog, collection, action, variables, isBody, params, report: (issue) => this.#report(issue) };
   }
 
   /** An error in an expanded body is reported at the call, with the part of the body that causes it. */
-  #fault(fault: CheckIssue): undefined {
-    const { source } = fault.span;
+  #report(issue: CheckIssue): undefined {
+    const { source } = issue.span;
     if (source === undefined || this.#calling === undefined) {
-      this.issues.push({ severity: 'error', ...fault });
+      this.issues.push({ severity: 'error', ...issue });
       return;
     }
     const { name, span } = this.#calling;
-    const part = source.slice(fault.span.start, fault.span.end);
-    const message = `${fault.message}, in \`${part}\` of the condition \`${name.name}\``;
-    this.issues.push({ severity: 'error', code: fault.code, message, span });
+    const part = source.slice(issue.span.start, issue.span.end);
+    const message = `${issue.message}, in \`${part}\` of the condition \`${name.name}\``;
+    this.issues.push({ severity: 'error', code: issue.code, message, span });
   }
 
   #comparing(variables: Variables): Comparing {
@@ -190,7 +190,7 @@ class Checker {
         : 'a list is never null';
     const bound =
       named.kind === 'to many' && path!.steps.length === named.used ? this.#emptiness(path!, negated) : undefined;
-    this.#fault({
+    this.#report({
       code: 'null_of_list',
       message,
       span: operand.span,
@@ -208,13 +208,13 @@ class Checker {
     if (operand.kind === 'path') return operand;
     if (operand.kind === 'ancestors') {
       const message = 'ancestors are never null; test the path that they begin at';
-      return this.#fault({ code: 'null_of_list', message, span: operand.span });
+      return this.#report({ code: 'null_of_list', message, span: operand.span });
     }
     if (operand.kind === 'count') {
       const message = 'a count is absent only where a step before its relation is; expected `is null` of that step';
-      return this.#fault({ code: 'null_of_count', message, span: operand.span });
+      return this.#report({ code: 'null_of_count', message, span: operand.span });
     }
-    this.#fault({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
+    this.#report({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
     return undefined;
   }
 
@@ -227,10 +227,10 @@ class Checker {
     const condition = conditions.get(call.name.name);
     if (condition === undefined) {
       const { source = this.#context.text } = call.span;
-      return this.#fault(unknownCondition(call, [...conditions.keys()], source));
+      return this.#report(unknownCondition(call, [...conditions.keys()], source));
     }
     const { parameters } = condition;
-    if (call.args.length !== parameters.length) return this.#fault(wrongArguments(call, condition));
+    if (call.args.length !== parameters.length) return this.#report(wrongArguments(call, condition));
     const place = this.#place(variables);
     const bound = parameters.map((parameter, i) => bindArgument(parameter, call.args[i]!, place));
     if (bound.includes(undefined)) return undefined;
@@ -251,9 +251,9 @@ class Checker {
         { kind: 'compare', op: equalityOf(true), opSpan: span, left: operand, right: truth, span },
         variables,
       );
-    if (operand.kind === 'ancestors') return this.#fault(this.#notBool(operand, true));
+    if (operand.kind === 'ancestors') return this.#report(this.#notBool(operand, true));
     if (operand.kind !== 'path') {
-      this.#fault({
+      this.#report({
         code: 'condition_expected',
         message: 'a value alone is not a condition; expected a comparison',
         span,
@@ -271,7 +271,7 @@ class Checker {
         span,
       };
     }
-    this.#fault(this.#notBool(operand, named.kind === 'to many'));
+    this.#report(this.#notBool(operand, named.kind === 'to many'));
     return undefined;
   }
 
@@ -288,7 +288,7 @@ class Checker {
     const { quantifier, path, variable, span } = expr;
     if (this.#isFull()) return undefined;
     const taken = variables.has(variable.name);
-    if (taken) this.#fault(shadowing(variable, variables));
+    if (taken) this.#report(shadowing(variable, variables));
     const relation = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
     // Without the relation, the names after the variable cannot be checked.
     if (relation === undefined || taken) return undefined;
@@ -302,7 +302,7 @@ class Checker {
   /** Without a condition every element counts. */
   #count({ path, variable, condition, span }: Count, variables: Variables): CountOperand | undefined {
     const taken = variable !== undefined && variables.has(variable.name);
-    if (taken) this.#fault(shadowing(variable, variables));
+    if (taken) this.#report(shadowing(variable, variables));
     const toMany = this.#broken.has(path) ? undefined : this.#toMany(path, variables);
     if (toMany === undefined || taken) return undefined;
     const unique = this.#unique(variable?.name ?? 'element');
@@ -332,7 +332,7 @@ class Checker {
         ? 'a quantifier ranges over one to-many relation; nothing may follow it, but another quantifier may stand inside'
         : 'a quantifier ranges over a to-many relation; this is a single value, which can be compared directly';
     const span = named.kind === 'to many' ? { start: named.path.span.end, end: path.span.end } : path.span;
-    this.#fault({ code: 'to_many_expected', message, span });
+    this.#report({ code: 'to_many_expected', message, span });
     return undefined;
   }
 

@@ -49,8 +49,8 @@ function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
   return mismatch(other.span, other.operand.type, 'int');
 }
 
-function refuse({ at }: Pair, fault: CheckIssue): undefined {
-  at.fault(fault);
+function refuse({ at }: Pair, issue: CheckIssue): undefined {
+  at.report(issue);
   return undefined;
 }
 
@@ -91,12 +91,12 @@ function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOpe
       return readAs(side.query, against, false);
     case 'fixed':
       if (comparable(side.operand.type, against)) return side.operand;
-      at.fault(mismatch(side.span, side.operand.type, against));
+      at.report(mismatch(side.span, side.operand.type, against));
       return undefined;
     case 'literal': {
       const read = readLiteral(side.literal, against);
       if (!('code' in read)) return read;
-      at.fault(read);
+      at.report(read);
       return undefined;
     }
   }
@@ -138,7 +138,7 @@ function texts(pair: Pair, left: ScalarSide, right: ScalarSide): Checked | undef
 
 function settleText(side: ScalarSide, at: Comparing): CheckedOperand | undefined {
   if (side.kind !== 'fixed' || side.operand.type === 'string') return settle(side, 'string', at);
-  at.fault(mismatch(side.span, side.operand.type, 'string'));
+  at.report(mismatch(side.span, side.operand.type, 'string'));
   return undefined;
 }
 
@@ -224,8 +224,8 @@ function elementAndList(
       return given(settle(one, type, at), readAs(many.query, type, true));
     }
     case 'list': {
-      const { operand, faults } = readList(many.list, { type: ownType(one), isExact: isExactNumeral(one) });
-      for (const fault of faults) at.fault(fault);
+      const { operand, issues } = readList(many.list, { type: ownType(one), isExact: isExactNumeral(one) });
+      for (const issue of issues) at.report(issue);
       if (operand === undefined) return {};
       return given(
         settle(one, many.list.items.length === 0 ? (ownType(one) ?? operand.type) : operand.type, at),
@@ -255,7 +255,7 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
     const expected = `expected ${names || 'one of `roles`, which is empty'}`;
     const message = `unknown role \`${literal.value}\`; ${near === undefined ? expected : `did you mean \`${near}\`?`}`;
     const replacement = JSON.stringify(near);
-    at.fault({
+    at.report({
       code: 'role_unknown',
       message,
       span: literal.span,

@@ -128,26 +128,26 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
       const operand = { kind: 'now', seconds: argument.seconds, type: 'datetime', span: argument.span } as const;
       return fits('datetime', parameter.type)
         ? argumentOf(operand)
-        : place.fault(unfit(parameter, 'datetime', argument));
+        : place.report(unfit(parameter, 'datetime', argument));
     }
     case 'text':
     case 'number':
     case 'bool': {
-      if (typeof parameter.type === 'object') return place.fault(unfit(parameter, `a literal`, argument));
+      if (typeof parameter.type === 'object') return place.report(unfit(parameter, `a literal`, argument));
       const read = readLiteral(argument, parameter.type);
-      if ('code' in read) return place.fault(read);
-      if (!fits(read.type, parameter.type)) return place.fault(unfit(parameter, describeType(read.type), argument));
+      if ('code' in read) return place.report(read);
+      if (!fits(read.type, parameter.type)) return place.report(unfit(parameter, describeType(read.type), argument));
       return argumentOf(read);
     }
     case 'count':
-      return place.fault(unfit(parameter, 'a count', argument));
+      return place.report(unfit(parameter, 'a count', argument));
     case 'param':
-      return place.fault(unfit(parameter, 'a param', argument));
+      return place.report(unfit(parameter, 'a param', argument));
     case 'ancestors':
-      return place.fault(unfit(parameter, 'many records', argument));
+      return place.report(unfit(parameter, 'many records', argument));
     case 'list':
     case 'null':
-      return place.fault(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));
+      return place.report(unfit(parameter, argument.kind === 'list' ? 'a list' : '`null`', argument));
   }
 }
 
@@ -160,14 +160,14 @@ function bindPath(
 ): BoundParameter | undefined {
   const named = resolve(path, place);
   if (named === undefined) return undefined;
-  if (named.kind === 'to many') return place.fault(unfit(parameter, 'many records', path));
+  if (named.kind === 'to many') return place.report(unfit(parameter, 'many records', path));
   if (named.kind === 'query') {
     const { name, span } = named;
     const { type } = parameter;
     return withRecord({ kind: 'request', source: 'query', name, type, list: false, nullable: true, span }, 1);
   }
-  if ('list' in named && named.list) return place.fault(unfit(parameter, 'a list', path));
-  if (!fits(named.type, parameter.type)) return place.fault(unfit(parameter, describeType(named.type), path));
+  if ('list' in named && named.list) return place.report(unfit(parameter, 'a list', path));
+  if (!fits(named.type, parameter.type)) return place.report(unfit(parameter, describeType(named.type), path));
   const outer = path.root === 'variable' ? place.variables.get(path.variable!.name) : undefined;
   const names = path.steps.length + (outer?.kind === 'parameter' ? outer.names : 0);
   return withRecord(named, names);

@@ -107,18 +107,18 @@ function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssu
   return own.type === type ? own : literalMismatch(literal, type);
 }
 
-const isFault = (read: LiteralRead | CheckIssue): read is CheckIssue => 'code' in read;
+const isIssue = (read: LiteralRead | CheckIssue): read is CheckIssue => 'code' in read;
 
 /** `against`: the type of the other side, if that has one. */
 export function readLiteral(literal: Literal, against?: ValueType): LiteralOperand | CheckIssue {
   const read = against === undefined ? ownReading(literal) : readAgainst(literal, against);
-  if (isFault(read)) return read;
+  if (isIssue(read)) return read;
   return { kind: 'literal', ...read, list: false, span: literal.span };
 }
 
 export interface ReadList {
   readonly operand?: LiteralOperand;
-  readonly faults: readonly CheckIssue[];
+  readonly issues: readonly CheckIssue[];
 }
 
 /** Whether a literal is a number that no double holds. */
@@ -134,25 +134,25 @@ interface ListElement {
 /** `element`: the other side. */
 export function readList(list: List, element: ListElement): ReadList {
   const against = element.type;
-  const faults: CheckIssue[] = [];
+  const issues: CheckIssue[] = [];
   const items: LiteralRead[] = [];
   // If the other side has no type, the first element determines the type of the list.
   let expected = against;
   for (const item of list.items) {
     if (item.kind === 'null') {
       const message = '`null` in a list equals nothing; expected literals, with `is null` as a condition of its own';
-      faults.push({ code: 'null_compared', message, span: item.span });
+      issues.push({ code: 'null_compared', message, span: item.span });
       continue;
     }
     const read =
       expected === undefined ? ownReading(item) : readAgainst(item, isNumeric(expected) ? 'float' : expected);
-    if (isFault(read)) faults.push(read);
+    if (isIssue(read)) issues.push(read);
     else items.push(read);
-    if (!isFault(read)) expected ??= read.type;
+    if (!isIssue(read)) expected ??= read.type;
   }
-  return faults.length > 0
-    ? { faults }
-    : { operand: listOperand(list, itemsFor(element, items), expected ?? 'string'), faults };
+  return issues.length > 0
+    ? { issues }
+    : { operand: listOperand(list, itemsFor(element, items), expected ?? 'string'), issues };
 }
 
 function itemsFor(element: ListElement, items: readonly LiteralRead[]): readonly LiteralRead[] {

@@ -13,7 +13,7 @@ export function paramOf({ name, span }: Param, place: Place): QueryName | undefi
       { name: { name: `$${name}`, span }, where: 'the query', names, code: 'param_missing' },
       place,
     );
-  return place.fault({
+  return place.report({
     code: 'param_missing',
     message: `\`$${name}\` has no value; expected one under \`params\``,
     span,

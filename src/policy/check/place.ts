@@ -43,7 +43,7 @@ export interface Place {
   readonly beside?: Operand;
   /** In a filter. */
   readonly params?: Params | undefined;
-  fault(fault: CheckIssue): undefined;
+  report(issue: CheckIssue): undefined;
 }
 export type CheckIssue = Omit<PolicyIssue, 'severity'>;
 

@@ -31,7 +31,7 @@ const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boo
 ] as const);
 
 export function resolve(path: Path, place: Place): Named | undefined {
-  if (place.isBody && isOfRecord(path)) return place.fault(recordInBody(path));
+  if (place.isBody && isOfRecord(path)) return place.report(recordInBody(path));
   switch (path.root) {
     case 'auth':
       return callerField(path, place);
@@ -65,13 +65,13 @@ function parameterPath(bound: BoundParameter, path: Path, place: Place): Named |
   if (first === undefined) return { ...bound.operand, span: path.span };
   if (bound.record === undefined) {
     const message = `the parameter \`${name}\` is a value and has no parts; nothing may follow it`;
-    return place.fault({ code: 'path_not_walked', message, span: path.span });
+    return place.report({ code: 'path_not_walked', message, span: path.span });
   }
   // The request holds the id, so the record is not read.
   if (bound.record.scope.kind === 'request' && path.steps.length === 1 && first.name === 'id')
     return { ...bound.operand, span: path.span };
   const excess = overNames(bound.names + path.steps.length, path.span);
-  return excess === undefined ? walked(bound.record, path, place) : place.fault(excess);
+  return excess === undefined ? walked(bound.record, path, place) : place.report(excess);
 }
 
 export function findRelation(collection: CatalogCollection, name: string): CatalogRelation | undefined {
@@ -87,7 +87,7 @@ function oneStep(path: Path, what: string, place: Place): Name | undefined {
   const [name, next] = path.steps;
   if (next === undefined) return name;
   const message = `${what} is not walked; nothing may follow \`${name!.name}\``;
-  place.fault({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
+  place.report({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
   return undefined;
 }
 
@@ -137,7 +137,7 @@ function queryName(path: Path, place: Place): QueryName | undefined {
 function dataField(path: Path, place: Place): RequestOperand | undefined {
   if (place.action !== 'create' && place.action !== 'update') {
     const message = `\`@request.data\` in a rule for ${place.action}; only create and update have a body`;
-    place.fault({ code: 'data_misplaced', message, span: path.span });
+    place.report({ code: 'data_misplaced', message, span: path.span });
     return undefined;
   }
   const name = oneStep(path, '`@request.data`', place);
@@ -187,7 +187,7 @@ function nextOf(path: Path, place: Place): RecordStart | undefined {
   const span = { start: path.span.start, end: path.span.start + '@next'.length };
   const fix = { span, replacement: '@record' };
   const message = `\`@next\` in a rule for ${place.action}; only update and create have a resulting record`;
-  place.fault({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
+  place.report({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
   return undefined;
 }
 
@@ -204,7 +204,7 @@ function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefine
   const name = path.variable!;
   const steps = [name, ...path.steps];
   const excess = overNames(steps.length, path.span);
-  if (excess !== undefined) return place.fault(excess);
+  if (excess !== undefined) return place.report(excess);
   const collection = place.catalog.collections.get(place.collection);
   const isKnown = collection !== undefined && (name.name === 'id' || memberOf(collection, name.name));
   if (!isKnown) return unknownMember(path, place);
@@ -312,7 +312,7 @@ class PathResolver {
   #scalarWalked(step: Name): 'failed' {
     const message = `\`${step.name}\` is a value and has no parts; nothing may follow it`;
     const span = { start: step.span.end, end: this.#path.span.end };
-    this.#place.fault({ code: 'path_not_walked', message, span, fix: { span, replacement: '' } });
+    this.#place.report({ code: 'path_not_walked', message, span, fix: { span, replacement: '' } });
     return 'failed';
   }
 }

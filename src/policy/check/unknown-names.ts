@@ -21,11 +21,11 @@ export function reportUnknownName({ name, where, names, code = 'name_unknown' }:
       .map((each) => `\`${each}\``)
       .join(', ');
     const message = `${where} has no \`${name.name}\`; it has ${some || 'nothing of that kind'}${known.length > 8 ? ', …' : ''}`;
-    return place.fault({ code, message, span: name.span });
+    return place.report({ code, message, span: name.span });
   }
   const fix: Fix = { span: name.span, replacement: near };
   const message = `${where} has no \`${name.name}\`; did you mean \`${near}\`?`;
-  return place.fault({ code, message, span: name.span, suggestion: near, fix });
+  return place.report({ code, message, span: name.span, suggestion: near, fix });
 }
 
 /** Both names of every belongs_to, so that a misspelt `owner_id` gets the suggestion `owner_id`. */
@@ -56,7 +56,7 @@ export function unknownVariable(path: Path, place: Place): undefined {
   const { name, span } = path.variable!;
   const root = ROOT_WORDS.get(name);
   const suggest = (message: string, replacement: string, at: Span = span): undefined =>
-    place.fault({
+    place.report({
       code: 'variable_unknown',
       message,
       span: at,
@@ -72,11 +72,11 @@ export function unknownVariable(path: Path, place: Place): undefined {
   if (field !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${field}\`?`, field);
   if (path.steps.length > 0) {
     const message = `unknown name \`${name}\`; a path begins with \`@record\`, \`@next\`, \`@request\` or the variable of a quantifier`;
-    return place.fault({ code: 'variable_unknown', message, span });
+    return place.report({ code: 'variable_unknown', message, span });
   }
   // With quotes, it would be a constant beside a literal.
-  if (isConstant(place.beside, place)) return place.fault(nothingNamed(path.variable!, place));
-  return place.fault(unquoted(path.variable!));
+  if (isConstant(place.beside, place)) return place.report(nothingNamed(path.variable!, place));
+  return place.report(unquoted(path.variable!));
 }
 
 /** A literal, or a name that may be one without its quotes. */
@@ -125,7 +125,7 @@ export function unknownMember(path: Path, place: Place): undefined {
   const names = [...place.variables.keys(), ...(collection === undefined ? [] : namesOf(collection))];
   const instead = (replacement: string): undefined => {
     const message = `unknown name \`${name}\`; did you mean \`${replacement}\`?`;
-    return place.fault({ code: 'name_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+    return place.report({ code: 'name_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
   };
   if (name === 'now' || name === 'me') return instead(`@${name}`);
   if (place.params !== undefined && Object.hasOwn(place.params, name)) return instead(`$${name}`);
@@ -135,7 +135,7 @@ export function unknownMember(path: Path, place: Place): undefined {
     reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names }, place);
     return;
   }
-  place.fault(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));
+  place.report(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));
 }
 
 function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): CheckIssue {

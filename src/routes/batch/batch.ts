@@ -3,7 +3,7 @@ import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { problemOf } from '../../http/problem-of.ts';
-import { type Fault, Problem } from '../../problem.ts';
+import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Batch } from '../../store/records/batch.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { type Body, route } from '../define-route.ts';
@@ -76,7 +76,7 @@ async function answerTo(operations: readonly Operation[], runner: OperationRunne
 function inOperation(error: unknown, operation: number): unknown {
   if (!(error instanceof Refusal) && !(error instanceof Problem)) return error;
   const base = `/operations/${operation}`;
-  const errors = error.errors.map((fault): Fault => ({ ...fault, pointer: `${base}${fault.pointer ?? ''}` }));
+  const errors = error.errors.map((entry): ErrorDetail => ({ ...entry, pointer: `${base}${entry.pointer ?? ''}` }));
   const { code, message } = error instanceof Refusal ? problemOf(error) : error;
   return new Problem(code, message, { errors, operation, cause: error });
 }

@@ -41,7 +41,7 @@ export class OperationRunner {
         const { data } = operation;
         requireChange(data);
         const access = admission.access(data);
-        const request = { id: idOf(operation), data, faults: [], relations: [], ifVersion: ifVersionOf(operation) };
+        const request = { id: idOf(operation), data, errors: [], relations: [], ifVersion: ifVersionOf(operation) };
         return resultOf(200, await this.#batch.update(access, request));
       }
       case 'delete':

@@ -1,10 +1,10 @@
 /**
- * The operations of a batch, checked in shape before the first runs: every fault at once, each at
+ * The operations of a batch, checked in shape before the first runs: every error at once, each at
  * its place. Not a route.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
-import { addFault, type Fault, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { ServerValues } from '../../store/records/input.ts';
@@ -55,9 +55,9 @@ interface Alias {
 
 class OperationReader {
   readonly #schema: Schema;
-  readonly #faults: Fault[] = [];
+  readonly #errors: ErrorDetail[] = [];
   readonly #aliases = new Map<string, Alias>();
-  #firstFaulty: number | undefined;
+  #firstWithErrors: number | undefined;
   /** The operation that is being read. */
   #index = 0;
 
@@ -73,26 +73,26 @@ class OperationReader {
       this.#index = index;
       return this.#operation(item) ?? [];
     });
-    if (this.#faults.length === 0) return operations;
+    if (this.#errors.length === 0) return operations;
     const detail = 'the body is not `{ "operations": [ … ] }`, or an operation in it is not well formed';
-    throw new Problem('validation_failed', detail, { errors: this.#faults, operation: this.#firstFaulty });
+    throw new Problem('validation_failed', detail, { errors: this.#errors, operation: this.#firstWithErrors });
   }
 
   #itemsOf(body: unknown): readonly unknown[] {
     const detail = `expected a list of 1 to ${MAX_OPERATIONS} operations`;
     if (!isObject(body)) {
-      this.#fault('', 'not_an_object', 'expected an object with the key `operations`');
+      this.#report('', 'not_an_object', 'expected an object with the key `operations`');
       return [];
     }
     for (const key of Object.keys(body)) {
       if (key !== 'operations')
-        this.#fault(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `operations`');
+        this.#report(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `operations`');
     }
     const items = Object.hasOwn(body, 'operations') ? body.operations : undefined;
-    if (items === undefined) this.#fault('/operations', 'required', detail);
-    else if (!Array.isArray(items)) this.#fault('/operations', 'wrong_type', detail);
-    else if (items.length === 0) this.#fault('/operations', 'too_few', detail);
-    else if (items.length > MAX_OPERATIONS) this.#fault('/operations', 'too_many', detail);
+    if (items === undefined) this.#report('/operations', 'required', detail);
+    else if (!Array.isArray(items)) this.#report('/operations', 'wrong_type', detail);
+    else if (items.length === 0) this.#report('/operations', 'too_few', detail);
+    else if (items.length > MAX_OPERATIONS) this.#report('/operations', 'too_many', detail);
     else return items;
     return [];
   }
@@ -105,16 +105,16 @@ class OperationReader {
   #operation(item: unknown): Operation | undefined {
     if (!isObject(item)) {
       const detail = 'expected an object with `op`, `collection` and what the operation needs';
-      return this.#faultHere('', 'not_an_object', detail);
+      return this.#reportHere('', 'not_an_object', detail);
     }
     for (const key of Object.keys(item)) {
-      if (!KEYS.has(key)) this.#faultHere(`/${pointerPart(key)}`, 'unknown_key', UNKNOWN_KEY);
+      if (!KEYS.has(key)) this.#reportHere(`/${pointerPart(key)}`, 'unknown_key', UNKNOWN_KEY);
     }
     const collection = this.#collectionOf(item);
     const { op } = item;
     if (!KINDS.includes(op)) {
       const isMissing = op === undefined;
-      return this.#faultHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
+      return this.#reportHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
     }
     if (op === 'create') return this.#create(item, collection);
     this.#refuse(item, 'as', 'only a create takes a name');
@@ -130,8 +130,8 @@ class OperationReader {
 
   #create(item: Data, collection: string): CreateOperation {
     const kind = this.#schema.collections.get(collection)?.kind;
-    if (kind === 'users') this.#faultHere('/op', 'not_created_here', 'users are created by `POST /api/auth/register`');
-    if (kind === 'files') this.#faultHere('/op', 'not_created_here', 'files are created by `POST /api/files`');
+    if (kind === 'users') this.#reportHere('/op', 'not_created_here', 'users are created by `POST /api/auth/register`');
+    if (kind === 'files') this.#reportHere('/op', 'not_created_here', 'files are created by `POST /api/files`');
     this.#refuse(item, 'id', 'the server makes the id; name the record by `as` to refer to it');
     this.#refuse(item, 'if_match', 'a new record has no version to match');
     const data = this.#dataOf(item, collection);
@@ -141,7 +141,7 @@ class OperationReader {
   #collectionOf({ collection }: Data): string {
     if (typeof collection === 'string') return collection;
     const code = collection === undefined ? 'required' : 'wrong_type';
-    this.#faultHere('/collection', code, 'expected the name of a collection');
+    this.#reportHere('/collection', code, 'expected the name of a collection');
     return '';
   }
 
@@ -149,20 +149,20 @@ class OperationReader {
   #aliasOf(item: Data): string | undefined {
     const { as: name } = item;
     if (!Object.hasOwn(item, 'as')) return undefined;
-    if (typeof name !== 'string') return this.#faultHere('/as', 'wrong_type', 'expected a name');
+    if (typeof name !== 'string') return this.#reportHere('/as', 'wrong_type', 'expected a name');
     const alias = this.#aliases.get(name);
     if (alias === undefined) {
-      return this.#faultHere('/as', 'invalid_value', 'expected a letter or `_`, then letters, digits and `_`');
+      return this.#reportHere('/as', 'invalid_value', 'expected a letter or `_`, then letters, digits and `_`');
     }
     if (alias.index === this.#index) return alias.id;
-    return this.#faultHere('/as', 'duplicate', `operation ${alias.index} has this name already`);
+    return this.#reportHere('/as', 'duplicate', `operation ${alias.index} has this name already`);
   }
 
   #idOf({ id }: Data): string {
     const read = isReference(id) ? (this.#resolved(id, '/id') ?? '') : id;
     if (typeof read === 'string') return read;
     const code = id === undefined ? 'required' : 'wrong_type';
-    this.#faultHere('/id', code, 'expected the id of a record, or `{ "$ref": … }`');
+    this.#reportHere('/id', code, 'expected the id of a record, or `{ "$ref": … }`');
     return '';
   }
 
@@ -170,7 +170,7 @@ class OperationReader {
     const { if_match: ifMatch } = item;
     if (!Object.hasOwn(item, 'if_match')) return undefined;
     if (typeof ifMatch === 'string') return ifMatch;
-    return this.#faultHere(
+    return this.#reportHere(
       '/if_match',
       'wrong_type',
       'expected an ETag in its quotation marks, several of them, or `*`',
@@ -181,7 +181,7 @@ class OperationReader {
     const { data } = item;
     if (isObject(data)) return this.#withoutReferences(data, this.#schema.collections.get(collection));
     const code = data === undefined ? 'required' : 'not_an_object';
-    this.#faultHere('/data', code, 'expected an object with the fields of the record');
+    this.#reportHere('/data', code, 'expected an object with the fields of the record');
     return {};
   }
 
@@ -210,26 +210,26 @@ class OperationReader {
     if (!isReference(value)) return value;
     const { $ref: name } = value;
     if (typeof name !== 'string' || Object.keys(value).length > 1) {
-      return this.#faultHere(pointer, 'wrong_type', 'expected `{ "$ref": "<as of an earlier create>" }`');
+      return this.#reportHere(pointer, 'wrong_type', 'expected `{ "$ref": "<as of an earlier create>" }`');
     }
     const alias = this.#aliases.get(name);
     if (alias !== undefined && alias.index < this.#index) return alias.id;
-    if (alias === undefined) return this.#faultHere(pointer, 'unknown_ref', 'no create of the batch has this name');
+    if (alias === undefined) return this.#reportHere(pointer, 'unknown_ref', 'no create of the batch has this name');
     const which = alias.index === this.#index ? 'this operation itself' : `the later operation ${alias.index}`;
-    return this.#faultHere(pointer, 'unknown_ref', `${which} has this name; a \`$ref\` names an earlier create`);
+    return this.#reportHere(pointer, 'unknown_ref', `${which} has this name; a \`$ref\` names an earlier create`);
   }
 
   #refuse(item: Data, key: string, detail: string): void {
-    if (Object.hasOwn(item, key)) this.#faultHere(`/${key}`, 'unexpected_key', detail);
+    if (Object.hasOwn(item, key)) this.#reportHere(`/${key}`, 'unexpected_key', detail);
   }
 
-  #faultHere(pointer: string, code: string, detail: string): undefined {
-    this.#firstFaulty ??= this.#index;
-    this.#fault(`/operations/${this.#index}${pointer}`, code, detail);
+  #reportHere(pointer: string, code: string, detail: string): undefined {
+    this.#firstWithErrors ??= this.#index;
+    this.#report(`/operations/${this.#index}${pointer}`, code, detail);
   }
 
-  #fault(pointer: string, code: string, detail: string): void {
-    addFault(this.#faults, { pointer, code, detail });
+  #report(pointer: string, code: string, detail: string): void {
+    addError(this.#errors, { pointer, code, detail });
   }
 }
 

@@ -2,7 +2,7 @@
 import type { OperationParameter, OperationScope } from '../../describe/operation.ts';
 import { FITS, type Fit } from '../../files/variants.ts';
 import type { QueryPair } from '../../http/query.ts';
-import { type Fault, Problem } from '../../problem.ts';
+import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model.ts';
 
 export interface Sizes {
@@ -34,16 +34,16 @@ export function sizeParameters({ schema }: OperationScope): readonly OperationPa
 
 /** Undefined: the request is for the original. Throws `invalid_parameter`. */
 export function readSizes(pairs: readonly QueryPair[], { widths, heights }: Uploads['images']): Sizes | undefined {
-  const faults: Fault[] = [];
-  const width = readSize(pairs, { key: 'width', sizes: widths }, faults);
-  const height = readSize(pairs, { key: 'height', sizes: heights }, faults);
+  const errors: ErrorDetail[] = [];
+  const width = readSize(pairs, { key: 'width', sizes: widths }, errors);
+  const height = readSize(pairs, { key: 'height', sizes: heights }, errors);
   const fits = parameterValues(pairs, 'fit');
   const fit = fits.length === 0 ? 'cover' : FITS.find((known) => fits.length === 1 && known === fits[0]);
-  if (fit === undefined) faults.push(sizeFault('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
+  if (fit === undefined) errors.push(sizeError('fit', `\`fit\` must be one of ${FITS.join(', ')}`));
   if (fits.length > 0 && width === undefined && height === undefined)
-    faults.push(sizeFault('fit', '`fit` needs a `width` or a `height`'));
-  const [first] = faults;
-  if (first !== undefined) throw new Problem('invalid_parameter', first.detail, { errors: faults });
+    errors.push(sizeError('fit', '`fit` needs a `width` or a `height`'));
+  const [first] = errors;
+  if (first !== undefined) throw new Problem('invalid_parameter', first.detail, { errors });
   return fit === undefined || (width === undefined && height === undefined) ? undefined : { width, height, fit };
 }
 
@@ -56,12 +56,16 @@ interface Choice {
   readonly sizes: readonly number[];
 }
 
-function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, faults: Fault[]): number | undefined {
+function readSize(pairs: readonly QueryPair[], { key, sizes }: Choice, errors: ErrorDetail[]): number | undefined {
   const values = parameterValues(pairs, key);
   if (values.length === 0) return undefined;
   const size = values.length === 1 ? sizes.find((known) => String(known) === values[0]) : undefined;
-  if (size === undefined) faults.push(sizeFault(key, `\`${key}\` must be one of ${sizes.join(', ')}`));
+  if (size === undefined) errors.push(sizeError(key, `\`${key}\` must be one of ${sizes.join(', ')}`));
   return size;
 }
 
-const sizeFault = (parameter: string, detail: string): Fault => ({ parameter, code: 'invalid_parameter', detail });
+const sizeError = (parameter: string, detail: string): ErrorDetail => ({
+  parameter,
+  code: 'invalid_parameter',
+  detail,
+});

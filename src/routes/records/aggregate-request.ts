@@ -11,7 +11,7 @@ import {
 } from '../../store/records/aggregate.ts';
 import { isObject } from '../../store/records/data.ts';
 import { MOST_SORTS, QueryBody } from './query-body.ts';
-import { QueryFaults } from './query-faults.ts';
+import { QueryErrors } from './query-errors.ts';
 
 const KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
 const LIMIT = { min: 1, max: 1_000, otherwise: 100 };
@@ -23,41 +23,41 @@ const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
 /** Throws `filter_invalid` and `validation_failed`. */
 export function aggregateRequestOf(given: unknown, schema: Schema, collection: Collection): AggregateRequest {
-  const faults = new QueryFaults();
-  if (!isObject(given)) faults.add([], 'not_an_object', 'expected an object');
-  const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, faults });
+  const errors = new QueryErrors();
+  if (!isObject(given)) errors.add([], 'not_an_object', 'expected an object');
+  const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
   body.allow(KEYS);
   const filter = body.filter();
-  const reader = new AggregateReader(body, collection, faults);
+  const reader = new AggregateReader(body, collection, errors);
   const groups = reader.groups();
   const measures = reader.measures(groups);
   const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
   const limit = body.integer('limit', LIMIT);
-  faults.throwAny();
+  errors.throwAny();
   return { filter, groups, measures, sort, limit };
 }
 
 class AggregateReader {
   readonly #body: QueryBody;
   readonly #collection: Collection;
-  readonly #faults: QueryFaults;
+  readonly #errors: QueryErrors;
 
-  constructor(body: QueryBody, collection: Collection, faults: QueryFaults) {
+  constructor(body: QueryBody, collection: Collection, errors: QueryErrors) {
     this.#body = body;
     this.#collection = collection;
-    this.#faults = faults;
+    this.#errors = errors;
   }
 
   groups(): readonly Group[] {
     const names = this.#body.list('group_by');
     if (names.length > MOST_GROUPS) {
-      this.#faults.add(['group_by'], 'too_many', `expected at most ${MOST_GROUPS}`);
+      this.#errors.add(['group_by'], 'too_many', `expected at most ${MOST_GROUPS}`);
       return [];
     }
     return names.flatMap((name, i) => {
       const group = this.#group(name);
-      if (typeof group === 'string') this.#faults.add(['group_by', i], 'unknown_name', group);
-      else if (names.indexOf(name) < i) this.#faults.add(['group_by', i], 'repeated', `\`${name}\` is named twice`);
+      if (typeof group === 'string') this.#errors.add(['group_by', i], 'unknown_name', group);
+      else if (names.indexOf(name) < i) this.#errors.add(['group_by', i], 'repeated', `\`${name}\` is named twice`);
       else return [group];
       return [];
     });
@@ -87,18 +87,18 @@ class AggregateReader {
     if (given === undefined && isGrouped) return [];
     if (!isObject(given) || (!isGrouped && Object.keys(given).length === 0)) {
       const detail = 'expected an object such as `{ "n": "count" }`; it may be left out where there are groups';
-      this.#faults.add(['measures'], given === undefined ? 'required' : 'wrong_type', detail);
+      this.#errors.add(['measures'], given === undefined ? 'required' : 'wrong_type', detail);
       return [];
     }
     const names = Object.keys(given);
     if (names.length > MOST_MEASURES) {
-      this.#faults.add(['measures'], 'too_many', `expected at most ${MOST_MEASURES}`);
+      this.#errors.add(['measures'], 'too_many', `expected at most ${MOST_MEASURES}`);
       return [];
     }
     return names.flatMap((name) => {
       const measure = this.#measure(name, given[name], groups);
       if (typeof measure !== 'string') return [measure];
-      this.#faults.add(['measures', name], 'invalid_measure', measure);
+      this.#errors.add(['measures', name], 'invalid_measure', measure);
       return [];
     });
   }
@@ -124,25 +124,25 @@ class AggregateReader {
 
   sort(names: readonly string[]): AggregateRequest['sort'] {
     const given = this.#body.list('sort');
-    if (given.length > MOST_SORTS) this.#faults.add(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
+    if (given.length > MOST_SORTS) this.#errors.add(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
     const seen = new Set<string>();
     return given.map((text, i) => {
       const descending = text.startsWith('-');
       const name = descending ? text.slice(1) : text;
-      if (!names.includes(name)) this.#faults.add(['sort', i], 'invalid_sort', this.#unsorted(name, names));
-      else if (seen.has(name)) this.#faults.add(['sort', i], 'repeated', `\`${name}\` is sorted by already`);
+      if (!names.includes(name)) this.#errors.add(['sort', i], 'invalid_sort', this.#unsorted(name, names));
+      else if (seen.has(name)) this.#errors.add(['sort', i], 'repeated', `\`${name}\` is sorted by already`);
       seen.add(name);
       return { name, descending };
     });
   }
 
   #unsorted(name: string, names: readonly string[]): string {
-    const near = this.#faults.nearest(name, names);
+    const near = this.#errors.nearest(name, names);
     return `\`${echo(name)}\` is neither a group nor a measure${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   }
 
   #unknown(name: string, names: readonly string[]): string {
-    const near = this.#faults.nearest(name, names);
+    const near = this.#errors.nearest(name, names);
     const expected = `expected a field, a belongs_to, or ${Object.keys(DATE_PARTS).join(', ')} of a datetime`;
     const hint = near === undefined ? expected : `did you mean \`${near}\`?`;
     return `\`${this.#collection.name}\` has no \`${echo(name)}\` to use here; ${hint}`;

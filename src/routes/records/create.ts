@@ -29,9 +29,9 @@ export const createRecord = route({
     const { path } = ctx;
     const admission = admissionOf(ctx);
     const key = idempotencyKeyOf(ctx);
-    const { data, relations, faults } = writeRequestOf(ctx, admission.collection, envelope);
-    if (faults.length > 0) {
-      throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors: faults });
+    const { data, relations, errors } = writeRequestOf(ctx, admission.collection, envelope);
+    if (errors.length > 0) {
+      throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
     }
     const access = admission.access(data);
     const create = async (tx?: Transaction) =>

@@ -2,36 +2,44 @@
 import type { Context } from 'koa';
 import { nearest } from '../../../grammar/suggest.ts';
 import { type QueryPair, queryOf } from '../../http/query.ts';
-import { echo, type Fault, Problem, type ProblemCode } from '../../problem.ts';
+import { type ErrorDetail, echo, Problem, type ProblemCode } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 
 /** Throws `invalid_parameter` and `unknown_expand`. */
 export function expandOf(ctx: Context, collection: Collection): readonly Relation[] {
-  const faults: Fault[] = [];
-  const relations = readExpand(queryOf(ctx), collection, faults);
-  throwFaults(faults);
+  const errors: ErrorDetail[] = [];
+  const relations = readExpand(queryOf(ctx), collection, errors);
+  throwErrors(errors);
   return relations;
 }
 
-export function readExpand(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Relation[] {
+export function readExpand(
+  pairs: readonly QueryPair[],
+  collection: Collection,
+  errors: ErrorDetail[],
+): readonly Relation[] {
   const given = pairs.filter(({ key }) => key === 'expand');
   if (given.length === 0) return [];
   if (given.length > 1) {
     const detail = '`expand` is given more than once; join the names by commas';
-    faults.push({ parameter: 'expand', code: 'invalid_parameter', detail });
+    errors.push({ parameter: 'expand', code: 'invalid_parameter', detail });
     return [];
   }
-  return expandedRelations((given[0]!.value ?? '').split(','), collection, faults);
+  return expandedRelations((given[0]!.value ?? '').split(','), collection, errors);
 }
 
-/** Stops at the first fault, so it looks at one name more than the collection has relations, at most. */
-function expandedRelations(names: readonly string[], collection: Collection, faults: Fault[]): readonly Relation[] {
+/** Stops at the first error, so it looks at one name more than the collection has relations, at most. */
+function expandedRelations(
+  names: readonly string[],
+  collection: Collection,
+  errors: ErrorDetail[],
+): readonly Relation[] {
   const relations = new Set<Relation>();
   for (const name of names) {
     const relation = collection.relations.get(name);
     if (relation === undefined || relations.has(relation)) {
       const detail = relation === undefined ? unknownRelation(name, collection) : `\`expand\` names \`${name}\` twice`;
-      faults.push({ parameter: 'expand', code: 'unknown_expand', detail });
+      errors.push({ parameter: 'expand', code: 'unknown_expand', detail });
       return [];
     }
     relations.add(relation);
@@ -47,8 +55,8 @@ function unknownRelation(name: string, collection: Collection): string {
 }
 
 /** All at once, under the code of the first. */
-export function throwFaults(faults: readonly Fault[]): void {
-  const [first] = faults;
+export function throwErrors(errors: readonly ErrorDetail[]): void {
+  const [first] = errors;
   if (first === undefined) return;
-  throw new Problem(first.code as ProblemCode, first.detail, { errors: faults });
+  throw new Problem(first.code as ProblemCode, first.detail, { errors });
 }

@@ -1,13 +1,17 @@
 /** The filters of a list's query string. Not a route. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { QueryPair } from '../../http/query.ts';
-import { echo, type Fault, MAX_SHOWN_FAULTS, MAX_SUGGESTIONS, UNSHOWN_FAULT } from '../../problem.ts';
+import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, LIST_WORDS } from '../../schema/filter-keys.ts';
 import type { Collection, Field } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/list.ts';
 
-export function readFilters(pairs: readonly QueryPair[], collection: Collection, faults: Fault[]): readonly Filter[] {
+export function readFilters(
+  pairs: readonly QueryPair[],
+  collection: Collection,
+  errors: ErrorDetail[],
+): readonly Filter[] {
   const keys = filterKeysOf(collection);
   const filters: Filter[] = [];
   const seen = new Set<string>();
@@ -19,9 +23,9 @@ export function readFilters(pairs: readonly QueryPair[], collection: Collection,
     const filter =
       filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, value);
     if (filter !== undefined) filters.push(filter);
-    else if (faults.length >= MAX_SHOWN_FAULTS) faults.push(UNSHOWN_FAULT);
-    else if (filterKey === undefined) faults.push(unknownFilter(key, collection, faults.length < MAX_SUGGESTIONS));
-    else faults.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
+    else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
+    else if (filterKey === undefined) errors.push(unknownFilter(key, collection, errors.length < MAX_SUGGESTIONS));
+    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
   }
   return filters;
 }
@@ -51,13 +55,13 @@ function readFieldFilter(field: Field, text: string): Filter | undefined {
   return { kind: 'field', field, value };
 }
 
-const repeatedKey = ({ key }: FilterKey): Fault => ({
+const repeatedKey = ({ key }: FilterKey): ErrorDetail => ({
   parameter: key,
   code: 'filter_duplicate_key',
   detail: `the filter \`${key}\` is given more than once`,
 });
 
-function invalidValue(filterKey: FilterKey): Fault {
+function invalidValue(filterKey: FilterKey): ErrorDetail {
   const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey)}`;
   return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
 }
@@ -70,7 +74,7 @@ function expectedOf(filterKey: FilterKey): string {
     : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
 }
 
-function unknownFilter(key: string, collection: Collection, suggest: boolean): Fault {
+function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
   const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;

@@ -4,10 +4,10 @@
  */
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
-import type { Fault } from '../../problem.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/list.ts';
-import { readExpand, throwFaults } from './expand.ts';
+import { readExpand, throwErrors } from './expand.ts';
 import { readFilters } from './filters.ts';
 
 export interface ListQuery {
@@ -48,22 +48,22 @@ export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].ma
 
 /**
  * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
- * `filter_duplicate_key`: all faults at once, under the code of the first.
+ * `filter_duplicate_key`: all errors at once, under the code of the first.
  */
 export function readListQuery(pairs: readonly QueryPair[], collection: Collection): ListQuery {
-  const faults: Fault[] = [];
-  const limit = readInteger(pairs, LIMIT, faults);
-  const offset = readInteger(pairs, OFFSET, faults);
-  const relations = readExpand(pairs, collection, faults);
-  const filters = readFilters(pairs, collection, faults);
-  throwFaults(faults);
+  const errors: ErrorDetail[] = [];
+  const limit = readInteger(pairs, LIMIT, errors);
+  const offset = readInteger(pairs, OFFSET, errors);
+  const relations = readExpand(pairs, collection, errors);
+  const filters = readFilters(pairs, collection, errors);
+  throwErrors(errors);
   return { limit, offset, relations, filters };
 }
 
 function readInteger(
   pairs: readonly QueryPair[],
   { key, min, max, default: otherwise }: IntegerParameter,
-  faults: Fault[],
+  errors: ErrorDetail[],
 ): number {
   const given = pairs.filter((pair) => pair.key === key);
   if (given.length === 0) return otherwise;
@@ -72,6 +72,6 @@ function readInteger(
   if (given.length === 1 && value >= min && value <= max) return value;
   const detail =
     given.length > 1 ? `\`${key}\` is given more than once` : `\`${key}\` must be an int from ${min} to ${max}`;
-  faults.push({ parameter: key, code: 'invalid_parameter', detail });
+  errors.push({ parameter: key, code: 'invalid_parameter', detail });
   return otherwise;
 }

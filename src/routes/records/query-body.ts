@@ -1,4 +1,4 @@
-/** The body of a query, read key by key: every fault is found, and what is read is checked against the schema. Not a route. */
+/** The body of a query, read key by key: every error is found, and what is read is checked against the schema. Not a route. */
 import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
@@ -7,7 +7,7 @@ import type { Collection, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Members } from '../../store/records/record-shape.ts';
 import type { Sorting } from '../../store/records/sort.ts';
-import type { Pointer, QueryFaults } from './query-faults.ts';
+import type { Pointer, QueryErrors } from './query-errors.ts';
 
 export interface Keyed {
   readonly body: Data;
@@ -27,23 +27,23 @@ export class QueryBody {
   readonly #path: Pointer;
   readonly #schema: Schema;
   readonly #collection: Collection;
-  readonly #faults: QueryFaults;
+  readonly #errors: QueryErrors;
 
-  constructor({ body, path }: Keyed, { schema, collection, faults }: QueryPlace) {
+  constructor({ body, path }: Keyed, { schema, collection, errors }: QueryPlace) {
     this.#body = body;
     this.#path = path;
     this.#schema = schema;
     this.#collection = collection;
-    this.#faults = faults;
+    this.#errors = errors;
   }
 
   allow(keys: readonly string[]): void {
     for (const key of Object.keys(this.#body)) {
       if (keys.includes(key)) continue;
-      const near = this.#faults.nearest(key, keys);
+      const near = this.#errors.nearest(key, keys);
       const hint =
         near === undefined ? `expected ${keys.map((each) => `\`${each}\``).join(', ')}` : `did you mean \`${near}\`?`;
-      this.#fault([key], 'unknown_key', `unknown key; ${hint}`);
+      this.#report([key], 'unknown_key', `unknown key; ${hint}`);
     }
   }
 
@@ -55,9 +55,9 @@ export class QueryBody {
   integer(key: string, { min, max, otherwise }: Range): number {
     const value = this.value(key);
     if (value === undefined) return otherwise;
-    if (typeof value !== 'number') this.#fault([key], 'wrong_type', `expected an int from ${min} to ${max}`);
+    if (typeof value !== 'number') this.#report([key], 'wrong_type', `expected an int from ${min} to ${max}`);
     else if (!Number.isInteger(value) || value < min || value > max)
-      this.#fault([key], 'invalid_value', `expected an int from ${min} to ${max}`);
+      this.#report([key], 'invalid_value', `expected an int from ${min} to ${max}`);
     else return value;
     return otherwise;
   }
@@ -65,7 +65,7 @@ export class QueryBody {
   /** False where the key is not given. */
   flag(key: string): boolean {
     const value = this.value(key);
-    if (value !== undefined && typeof value !== 'boolean') this.#fault([key], 'wrong_type', 'expected a bool');
+    if (value !== undefined && typeof value !== 'boolean') this.#report([key], 'wrong_type', 'expected a bool');
     return value === true;
   }
 
@@ -75,7 +75,7 @@ export class QueryBody {
     const found = allowed.find((each) => each === value);
     if (found !== undefined) return found;
     const code = typeof value === 'string' ? 'invalid_value' : 'wrong_type';
-    this.#fault([key], code, `expected ${allowed.map((each) => `\`${each}\``).join(', ')}`);
+    this.#report([key], code, `expected ${allowed.map((each) => `\`${each}\``).join(', ')}`);
     return allowed[0];
   }
 
@@ -85,14 +85,14 @@ export class QueryBody {
     const params = this.#params();
     const text = this.value('filter');
     if (text !== undefined && typeof text !== 'string')
-      return this.#fault(['filter'], 'wrong_type', 'expected a string');
+      return this.#report(['filter'], 'wrong_type', 'expected a string');
     // Without params, what a filter says of them would be beside the point.
     if (params === undefined) return undefined;
     if (text !== undefined) {
       const place = { catalog: this.#schema, collection: this.#collection.name, params };
       const { filter, issues } = compileFilter(text, place);
-      if (issues.length > 0) return this.#faults.addFilter([...this.#path, 'filter'], issues);
-      for (const { name, message } of filter?.faults ?? []) this.#param(name, message);
+      if (issues.length > 0) return this.#errors.addFilter([...this.#path, 'filter'], issues);
+      for (const { name, message } of filter?.issues ?? []) this.#param(name, message);
       return filter;
     }
     for (const name of Object.keys(params)) this.#param(name, `there is no filter that names \`$${name}\``);
@@ -103,10 +103,10 @@ export class QueryBody {
     const params = this.value('params');
     if (params === undefined) return {};
     if (!isObject(params)) {
-      return this.#fault(['params'], 'wrong_type', 'expected an object');
+      return this.#report(['params'], 'wrong_type', 'expected an object');
     }
     if (Object.keys(params).length > MAX_PARAMS) {
-      return this.#fault(['params'], 'too_many', `expected at most ${MAX_PARAMS}`);
+      return this.#report(['params'], 'too_many', `expected at most ${MAX_PARAMS}`);
     }
     for (const [name, value] of Object.entries(params)) {
       const elements = Array.isArray(value) ? value : [value];
@@ -117,7 +117,7 @@ export class QueryBody {
 
   #param(name: string, message: string): void {
     const path = [...this.#path, 'params', name];
-    if (!this.#faults.has(path)) this.#faults.add(path, 'invalid_param', message);
+    if (!this.#errors.has(path)) this.#errors.add(path, 'invalid_param', message);
   }
 
   // -------------------------------------------------------------- sort and fields
@@ -125,7 +125,7 @@ export class QueryBody {
   sort(): readonly Sorting[] {
     const given = this.list('sort');
     if (given.length > MOST_SORTS) {
-      this.#fault(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
+      this.#report(['sort'], 'too_many', `expected at most ${MOST_SORTS}`);
       return [];
     }
     const sorts: Sorting[] = [];
@@ -134,7 +134,7 @@ export class QueryBody {
       const sorting = this.#sorting(text, i);
       if (sorting === undefined) continue;
       const key = pathKey(sorting);
-      if (seen.has(key)) this.#fault(['sort', i], 'repeated', `\`${text}\` is sorted by already`);
+      if (seen.has(key)) this.#report(['sort', i], 'repeated', `\`${text}\` is sorted by already`);
       seen.add(key);
       sorts.push(sorting);
     }
@@ -144,7 +144,7 @@ export class QueryBody {
   #sorting(text: string, i: number): Sorting | undefined {
     const descending = text.startsWith('-');
     const path = sortPathOf(descending ? text.slice(1) : text, this.#collection.name, this.#schema);
-    return typeof path === 'string' ? this.#fault(['sort', i], 'invalid_sort', path) : { path, descending };
+    return typeof path === 'string' ? this.#report(['sort', i], 'invalid_sort', path) : { path, descending };
   }
 
   members(): Members | undefined {
@@ -152,16 +152,16 @@ export class QueryBody {
     const names = membersOf(this.#collection);
     const members = new Set<string>();
     for (const [i, name] of this.list('fields').entries()) {
-      if (members.has(name)) this.#fault(['fields', i], 'repeated', `\`${echo(name)}\` is named twice`);
+      if (members.has(name)) this.#report(['fields', i], 'repeated', `\`${echo(name)}\` is named twice`);
       else if (names.includes(name)) members.add(name);
-      else this.#fault(['fields', i], 'unknown_name', this.#unknownMember(name, names));
+      else this.#report(['fields', i], 'unknown_name', this.#unknownMember(name, names));
     }
     return members;
   }
 
   #unknownMember(name: string, names: readonly string[]): string {
     if (this.#collection.relations.has(name)) return `\`${name}\` is many records, which \`expand\` shows`;
-    const near = this.#faults.nearest(name, names);
+    const near = this.#errors.nearest(name, names);
     return `\`${this.#collection.name}\` has no \`${echo(name)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   }
 
@@ -170,24 +170,24 @@ export class QueryBody {
     const value = this.value(key);
     if (value === undefined) return [];
     if (!Array.isArray(value)) {
-      this.#fault([key], 'wrong_type', 'expected a list of strings');
+      this.#report([key], 'wrong_type', 'expected a list of strings');
       return [];
     }
     const wrong = value.findIndex((element) => typeof element !== 'string');
     if (wrong < 0) return value as string[];
-    this.#fault([key, wrong], 'wrong_type', 'expected a string');
+    this.#report([key, wrong], 'wrong_type', 'expected a string');
     return [];
   }
 
-  #fault(path: Pointer, code: string, detail: string): undefined {
-    return this.#faults.add([...this.#path, ...path], code, detail);
+  #report(path: Pointer, code: string, detail: string): undefined {
+    return this.#errors.add([...this.#path, ...path], code, detail);
   }
 }
 
 export interface QueryPlace {
   readonly schema: Schema;
   readonly collection: Collection;
-  readonly faults: QueryFaults;
+  readonly errors: QueryErrors;
 }
 
 const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value);

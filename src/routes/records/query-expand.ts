@@ -5,7 +5,7 @@ import { echo } from '../../problem.ts';
 import { isObject } from '../../store/records/data.ts';
 import { type Expand, MOST_EXPANDED } from '../../store/records/expand.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
-import type { Pointer } from './query-faults.ts';
+import type { Pointer } from './query-errors.ts';
 
 const MOST_LEVELS = 3;
 const MOST_RELATIONS = 10;
@@ -17,31 +17,31 @@ export class ExpandReader {
 
   /** `given`: the value of `expand`, at `path`. */
   read(given: unknown, path: Pointer, place: QueryPlace, level = 1): readonly Expand[] {
-    const { faults } = place;
+    const { errors } = place;
     if (given === undefined) return [];
     if (!isObject(given)) {
-      faults.add(path, 'wrong_type', 'expected an object of relations');
+      errors.add(path, 'wrong_type', 'expected an object of relations');
       return [];
     }
     const names = Object.keys(given);
     if (names.length > 0 && level > MOST_LEVELS) {
-      faults.add(path, 'too_deep', `expected at most ${MOST_LEVELS} levels`);
+      errors.add(path, 'too_deep', `expected at most ${MOST_LEVELS} levels`);
       return [];
     }
     this.#relations += names.length;
     if (this.#relations > MOST_RELATIONS) {
-      faults.add(path, 'too_many', `expected at most ${MOST_RELATIONS} relations in all`);
+      errors.add(path, 'too_many', `expected at most ${MOST_RELATIONS} relations in all`);
       return [];
     }
     return names.flatMap((name) => this.#one({ name, value: given[name], path: [...path, name], level }, place) ?? []);
   }
 
   #one({ name, value, path, level }: Named, place: QueryPlace): Expand | undefined {
-    const { collection, faults, schema } = place;
+    const { collection, errors, schema } = place;
     const relation = collection.relations.get(name);
-    if (relation === undefined) return faults.add(path, 'unknown_relation', unknownRelation(name, place));
+    if (relation === undefined) return errors.add(path, 'unknown_relation', unknownRelation(name, place));
     if (value === true) return { relation, expands: [] };
-    if (!isObject(value)) return faults.add(path, 'wrong_type', 'expected `true` or an object');
+    if (!isObject(value)) return errors.add(path, 'wrong_type', 'expected `true` or an object');
     const inner = { ...place, collection: schema.collections.get(relation.collection)! };
     const body = new QueryBody({ body: value, path }, inner);
     body.allow(isToMany(relation) ? OF_MANY : OF_ANY);
@@ -60,8 +60,8 @@ interface Named {
   readonly level: number;
 }
 
-function unknownRelation(name: string, { collection, faults }: QueryPlace): string {
-  const near = faults.nearest(name, collection.relations.keys());
+function unknownRelation(name: string, { collection, errors }: QueryPlace): string {
+  const near = errors.nearest(name, collection.relations.keys());
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
 }

@@ -3,8 +3,8 @@ import type { Collection, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { QueryRequest } from '../../store/records/query.ts';
 import { pathKey, QueryBody } from './query-body.ts';
+import { QueryErrors } from './query-errors.ts';
 import { ExpandReader } from './query-expand.ts';
-import { QueryFaults } from './query-faults.ts';
 
 const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count', 'capabilities'];
 const LIMIT = { min: 1, max: 100, otherwise: 20 };
@@ -12,11 +12,11 @@ const OFFSET = { min: 0, max: 1_000_000, otherwise: 0 };
 
 /** Throws `filter_invalid` and `validation_failed`. */
 export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): QueryRequest {
-  const faults = new QueryFaults();
+  const errors = new QueryErrors();
   const isBody = isObject(given);
-  if (!isBody) faults.add([], 'not_an_object', 'expected an object');
+  if (!isBody) errors.add([], 'not_an_object', 'expected an object');
   const body = isBody ? given : {};
-  const place = { schema, collection, faults };
+  const place = { schema, collection, errors };
   const reader = new QueryBody({ body, path: [] }, place);
   reader.allow(KEYS);
   const filter = reader.filter();
@@ -26,23 +26,23 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
     sort,
     limit: reader.integer('limit', LIMIT),
     offset: reader.integer('offset', OFFSET),
-    cursor: cursorOf(reader, faults),
+    cursor: cursorOf(reader, errors),
     members: reader.members(),
     expands: new ExpandReader().read(reader.value('expand'), ['expand'], place),
     count: reader.oneOf('count', ['none', 'exact', 'estimated']),
     capabilities: reader.flag('capabilities'),
   };
-  faults.throwAny();
+  errors.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
   return { ...request, text: JSON.stringify([body.filter ?? null, inOrder(body.params), order]) };
 }
 
-function cursorOf(reader: QueryBody, faults: QueryFaults): string | undefined {
+function cursorOf(reader: QueryBody, errors: QueryErrors): string | undefined {
   const cursor = reader.value('cursor') ?? undefined;
   if (cursor === undefined) return undefined;
-  if (typeof cursor !== 'string') return faults.add(['cursor'], 'wrong_type', 'expected a string or null');
+  if (typeof cursor !== 'string') return errors.add(['cursor'], 'wrong_type', 'expected a string or null');
   if (reader.value('offset') === undefined) return cursor;
-  return faults.add(['cursor'], 'invalid_value', 'a cursor and an offset; expected one of them');
+  return errors.add(['cursor'], 'invalid_value', 'a cursor and an offset; expected one of them');
 }
 
 /** The order of the keys says nothing. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
-import { addFault, type Fault, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Operation } from '../batch/operations.ts';
@@ -12,34 +12,34 @@ const ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
 
 /** Throws `validation_failed` where the question is not well formed. Without `data`, a write names no field. */
 export function readRehearsal(body: unknown, collection: Collection): Operation {
-  const faults: Fault[] = [];
+  const errors: ErrorDetail[] = [];
   const operation = operationOf(body, collection, (pointer, code, detail) => {
-    addFault(faults, { pointer, code, detail });
+    addError(errors, { pointer, code, detail });
   });
-  if (operation !== undefined && faults.length === 0) return operation;
-  throw new Problem('validation_failed', 'the body is not a question about a write', { errors: faults });
+  if (operation !== undefined && errors.length === 0) return operation;
+  throw new Problem('validation_failed', 'the body is not a question about a write', { errors });
 }
 
-type ReportFault = (pointer: string, code: string, detail: string) => void;
+type ReportError = (pointer: string, code: string, detail: string) => void;
 
-function operationOf(body: unknown, collection: Collection, fault: ReportFault): Operation | undefined {
-  if (!isObject(body)) return void fault('', 'not_an_object', 'expected an object with the key `action`');
+function operationOf(body: unknown, collection: Collection, report: ReportError): Operation | undefined {
+  if (!isObject(body)) return void report('', 'not_an_object', 'expected an object with the key `action`');
   for (const key of Object.keys(body)) {
     if (!KEYS.includes(key))
-      fault(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `action`, `id`, `data`');
+      report(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `action`, `id`, `data`');
   }
   const { action, id, data } = body;
   if (!ACTIONS.includes(action)) {
     const code = action === undefined ? 'required' : 'not_in_enum';
-    return void fault('/action', code, 'expected `create`, `update` or `delete`');
+    return void report('/action', code, 'expected `create`, `update` or `delete`');
   }
   const isCreate = action === 'create';
-  if (isCreate && id !== undefined) fault('/id', 'unexpected_key', 'the server makes the id');
+  if (isCreate && id !== undefined) report('/id', 'unexpected_key', 'the server makes the id');
   if (!isCreate && typeof id !== 'string')
-    fault('/id', id === undefined ? 'required' : 'wrong_type', 'expected the id of a record');
-  if (data !== undefined && action === 'delete') fault('/data', 'unexpected_key', 'a delete takes no data');
+    report('/id', id === undefined ? 'required' : 'wrong_type', 'expected the id of a record');
+  if (data !== undefined && action === 'delete') report('/data', 'unexpected_key', 'a delete takes no data');
   else if (data !== undefined && !isObject(data))
-    fault('/data', 'not_an_object', 'expected an object with the fields of the record');
+    report('/data', 'not_an_object', 'expected an object with the fields of the record');
   const given = isObject(data) ? data : {};
   const { name } = collection;
   if (isCreate) return creationOf(collection, given);

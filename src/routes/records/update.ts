@@ -36,7 +36,7 @@ export const updateRecord = route({
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);
     const request = writeRequestOf(ctx, admission.collection, envelope);
-    if (request.faults.length === 0) requireChange(request.data);
+    if (request.errors.length === 0) requireChange(request.data);
     const access = admission.access(request.data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
     const updated = await app.records.update(access, { ...request, id: idOf(ctx), ifVersion });

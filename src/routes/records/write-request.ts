@@ -6,20 +6,20 @@ import type { Context } from 'koa';
 import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';
 import { pointerPart } from '../../http/body.ts';
-import { type Fault, MAX_SHOWN_FAULTS, Problem, UNSHOWN_FAULT } from '../../problem.ts';
+import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, UNSHOWN_ERROR } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Body } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 
 /**
- * The body of a write. An update reports its faults only to a caller who may change the record, so
+ * The body of a write. An update reports its errors only to a caller who may change the record, so
  * they are not thrown.
  */
 export interface Envelope {
   /** Empty where the body has no usable `data`. */
   readonly data: Data;
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
 }
 
 export interface WriteRequest extends Envelope {
@@ -46,19 +46,19 @@ export function writeRequestOf(ctx: Context, collection: Collection, envelope: E
 function envelopeOf(body: unknown): Envelope {
   if (!isObject(body)) {
     const detail = 'expected an object with the key `data`';
-    return { data: {}, faults: [{ pointer: '', code: 'not_an_object', detail }] };
+    return { data: {}, errors: [{ pointer: '', code: 'not_an_object', detail }] };
   }
-  const faults: Fault[] = Object.keys(body)
+  const errors: ErrorDetail[] = Object.keys(body)
     .filter((key) => key !== 'data')
-    .map((key, i) => (i < MAX_SHOWN_FAULTS ? unknownKey(key) : UNSHOWN_FAULT));
+    .map((key, i) => (i < MAX_SHOWN_ERRORS ? unknownKey(key) : UNSHOWN_ERROR));
   const data = Object.hasOwn(body, 'data') ? body.data : undefined;
-  if (isObject(data)) return { data, faults };
+  if (isObject(data)) return { data, errors };
   const code = data === undefined ? 'required' : 'not_an_object';
   const detail = 'expected an object with the fields of the record';
-  return { data: {}, faults: [...faults, { pointer: '/data', code, detail }] };
+  return { data: {}, errors: [...errors, { pointer: '/data', code, detail }] };
 }
 
-const unknownKey = (key: string): Fault => ({
+const unknownKey = (key: string): ErrorDetail => ({
   pointer: `/${pointerPart(key)}`,
   code: 'unknown_key',
   detail: 'unknown key; the fields of the record belong under `data`',

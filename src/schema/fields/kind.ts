@@ -22,7 +22,7 @@ interface Rejection {
   readonly code: string;
   readonly detail: string;
 }
-export type Read = { readonly value: Scalar; readonly fault?: undefined } | Rejected;
+export type Read = { readonly value: Scalar; readonly error?: undefined } | Rejected;
 
 export interface FieldKind {
   readonly name: ScalarType | 'id';
@@ -56,9 +56,9 @@ export const asInPolicies = ({ sqlType, readText }: ScalarKind): Pick<FieldKind,
 });
 
 export interface Rejected {
-  readonly fault: Rejection;
+  readonly error: Rejection;
 }
-export const reject = (code: string, detail: string): Rejected => ({ fault: { code, detail } });
+export const reject = (code: string, detail: string): Rejected => ({ error: { code, detail } });
 
 export function outsideEnum(value: string | number, { enum: allowed }: Constraints): Rejected | undefined {
   if (allowed === undefined || allowed.includes(value)) return undefined;

@@ -1,5 +1,5 @@
 /**
- * What a folder of the embedded database says of itself, and what its faults mean for the operator.
+ * What a folder of the embedded database says of itself, and what its errors mean for the operator.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /** Translates constraint errors of the database into refusals that name members of the body. */
-import type { Fault } from '../../problem.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
 import { param, raw, sql } from '../../sql.ts';
 import { StoreError, type Violated } from '../database/contract.ts';
@@ -8,19 +8,19 @@ import { invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
 import { pointerTo, type ReferencedId } from './input.ts';
 
-const missing = ({ collection, pointer }: ReferencedId): Fault => ({
+const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
   pointer,
   code: 'not_found',
   detail: `there is no such record in \`${collection}\``,
 });
 
-/** A related record must exist and be readable; the fault does not say which it is not. */
+/** A related record must exist and be readable; the error does not say which it is not. */
 export async function unreadableReferences(
   { store, q, access }: Reading,
   references: readonly ReferencedId[],
-): Promise<readonly Fault[]> {
+): Promise<readonly ErrorDetail[]> {
   const byCollection = Map.groupBy(references, ({ collection }) => collection);
-  const faults = await Promise.all(
+  const errors = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
       const rows = await q.rows(sql`
@@ -32,7 +32,7 @@ export async function unreadableReferences(
       return group.filter(({ id }) => !found.has(id)).map(missing);
     }),
   );
-  return faults.flat();
+  return errors.flat();
 }
 
 /** The refusal for a violated constraint; any other error unchanged. */

@@ -72,8 +72,8 @@ async function creationOf(reading: Reading, { data, relations, given = {} }: Cre
   const permit = access.permit(access.collection.name, 'create');
   const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
-  const faults = [...input.faults, ...(await unreadableReferences(reading, input.references))];
-  if (faults.length > 0) throw invalid(faults);
+  const errors = [...input.errors, ...(await unreadableReferences(reading, input.references))];
+  if (errors.length > 0) throw invalid(errors);
   const id = typeof given.id === 'string' ? given.id : uuidv7();
   return { id, store, access, permit, members, input, relations };
 }

@@ -1,8 +1,8 @@
-/** The `data` of a write, checked against its collection: every fault at once, each at its place. */
+/** The `data` of a write, checked against its collection: every error at once, each at its place. */
 
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { echo, type Fault, MAX_SHOWN_FAULTS, MAX_SUGGESTIONS, UNSHOWN_FAULT } from '../../problem.ts';
+import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
 import type { SqlType } from '../../sql.ts';
@@ -40,7 +40,7 @@ export interface Input {
   readonly links: readonly LinkChange[];
   readonly roles: RolesChange | undefined;
   readonly references: readonly ReferencedId[];
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
 }
 
 const MAX_IDS = 1_000;
@@ -68,7 +68,7 @@ class InputReader implements Input {
   readonly hasOnes: HasOneSetting[] = [];
   readonly links: LinkChange[] = [];
   readonly references: ReferencedId[] = [];
-  readonly faults: Fault[] = [];
+  readonly errors: ErrorDetail[] = [];
   roles: RolesChange | undefined;
   readonly #access: AccessContext;
   readonly #collection: Collection;
@@ -82,8 +82,8 @@ class InputReader implements Input {
     this.#given = given;
   }
 
-  fault(pointer: string, code: string, detail: string): void {
-    this.faults.push({ pointer, code, detail });
+  report(pointer: string, code: string, detail: string): void {
+    this.errors.push({ pointer, code, detail });
   }
 
   readAll(data: Data): void {
@@ -101,7 +101,7 @@ class InputReader implements Input {
     const relation = this.#collection.relations.get(key);
     if (key === 'roles' && this.#collection.kind === 'users') this.#readRoles(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
-      this.fault(pointer, 'read_only', `\`${key}\` is set by the server`);
+      this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
     } else if (field) this.#readField(field, value, pointer);
     else if (relation === undefined) this.#unknown(key);
     else if (relation.kind === 'belongs_to') this.#readReference(relation, value, pointer);
@@ -109,7 +109,7 @@ class InputReader implements Input {
     else if (relation.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
     else {
       const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;
-      this.fault(pointer, 'read_only', detail);
+      this.report(pointer, 'read_only', detail);
     }
   }
 
@@ -120,11 +120,11 @@ class InputReader implements Input {
 
   /** Any number of these fit in a body, so the work for each stays small. */
   #unknown(key: string): void {
-    if (this.faults.length >= MAX_SHOWN_FAULTS) return void this.faults.push(UNSHOWN_FAULT);
-    const near = this.faults.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
+    if (this.errors.length >= MAX_SHOWN_ERRORS) return void this.errors.push(UNSHOWN_ERROR);
+    const near = this.errors.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
     const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
     const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hint}`;
-    this.fault(pointerTo('/data', key), 'unknown_field', detail);
+    this.report(pointerTo('/data', key), 'unknown_field', detail);
   }
 
   #nearest(key: string): string | undefined {
@@ -137,12 +137,12 @@ class InputReader implements Input {
     const kind = FIELD_KINDS[field.type];
     const read = value === null ? undefined : kind.fromJson(value, field);
     if (read === undefined) this.#setNull(field, kind.sqlType, pointer);
-    else if (read.fault) this.fault(pointer, read.fault.code, read.fault.detail);
+    else if (read.error) this.report(pointer, read.error.code, read.error.detail);
     else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
   }
 
   #setNull(member: Field | BelongsTo, type: SqlType, pointer: string): void {
-    if (member.required) this.fault(pointer, 'required', `\`${member.name}\` must have a value`);
+    if (member.required) this.report(pointer, 'required', `\`${member.name}\` must have a value`);
     else this.values.push({ column: member.column, type, value: null });
   }
 
@@ -156,8 +156,8 @@ class InputReader implements Input {
 
   #readId(value: unknown, pointer: string): string | undefined {
     const read = ID_KIND.fromJson(value, {});
-    if (!read.fault) return read.value as string;
-    this.fault(pointer, read.fault.code, read.fault.detail);
+    if (!read.error) return read.value as string;
+    this.report(pointer, read.error.code, read.error.detail);
     return undefined;
   }
 
@@ -188,24 +188,24 @@ class InputReader implements Input {
     });
   }
 
-  /** The object of `set`, `add` and `remove`; undefined after a fault. */
+  /** The object of `set`, `add` and `remove`; undefined after an error. */
   #readOperation(value: unknown, pointer: string): Data | undefined {
     const expected = 'expected an object with `set`, `add` or `remove`';
-    if (!isObject(value)) return void this.fault(pointer, 'wrong_type', expected);
+    if (!isObject(value)) return void this.report(pointer, 'wrong_type', expected);
     const keys = Object.keys(value);
-    if (keys.length === 0) return void this.fault(pointer, 'empty_operation', expected);
+    if (keys.length === 0) return void this.report(pointer, 'empty_operation', expected);
     const unknown = keys.filter((key) => !OPERATIONS.has(key));
     for (const key of unknown) {
-      if (this.faults.length >= MAX_SHOWN_FAULTS) this.faults.push(UNSHOWN_FAULT);
-      else this.fault(pointerTo(pointer, key), 'unknown_operation', expected);
+      if (this.errors.length >= MAX_SHOWN_ERRORS) this.errors.push(UNSHOWN_ERROR);
+      else this.report(pointerTo(pointer, key), 'unknown_operation', expected);
     }
     return unknown.length > 0 ? undefined : value;
   }
 
   #readIds(value: unknown, pointer: string): readonly Placed[] | undefined {
     if (value === undefined) return undefined;
-    if (!Array.isArray(value)) return void this.fault(pointer, 'wrong_type', 'expected a list of ids');
-    if (value.length > MAX_IDS) return void this.fault(pointer, 'too_many', `expected at most ${MAX_IDS} ids`);
+    if (!Array.isArray(value)) return void this.report(pointer, 'wrong_type', 'expected a list of ids');
+    if (value.length > MAX_IDS) return void this.report(pointer, 'too_many', `expected at most ${MAX_IDS} ids`);
     return value.flatMap((item, i) => {
       const id = this.#readId(item, `${pointer}/${i}`);
       return id === undefined ? [] : [{ id, pointer: `${pointer}/${i}` }];
@@ -215,7 +215,7 @@ class InputReader implements Input {
   #readRoles(value: unknown, pointer: string): void {
     const operation = this.#readOperation(value, pointer);
     if (operation === undefined) return;
-    this.roles = readRolesChange(operation, pointer, this.faults);
+    this.roles = readRolesChange(operation, pointer, this.errors);
   }
 
   #fillIn(data: Data): void {
@@ -233,7 +233,7 @@ class InputReader implements Input {
   #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
     if (value !== undefined) this.values.push({ column: member.column, type, value });
     else if (member.required)
-      this.fault(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
+      this.report(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
   }
 
   #defaultOf(value: Default | undefined): Scalar | undefined {

@@ -4,7 +4,7 @@
  */
 import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
-import type { Fault } from '../../problem.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
 import { join, type Sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
@@ -21,11 +21,11 @@ export interface PlannedWrite {
   readonly writing: Writing;
   /** The record as it would be stored, with the ids of its partners and members. */
   readonly written: Row;
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
 }
 
 export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, data: Data): PlannedWrite {
-  const { faults, values, links, hasOnes } = readInput(access, { mode: 'create', data });
+  const { errors, values, links, hasOnes } = readInput(access, { mode: 'create', data });
   const writing: Writing = {
     values: withStamps(id, access.now, values),
     members: links.map(firstMembersOf),
@@ -36,7 +36,7 @@ export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, d
     if (kind === 'has_one') before[name] = null;
     if (kind === 'many_to_many') before[name] = [];
   }
-  return { writing, faults, written: { ...proposedRow(access, writing.values), ...changedBy(before, writing) } };
+  return { writing, errors, written: { ...proposedRow(access, writing.values), ...changedBy(before, writing) } };
 }
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
@@ -52,7 +52,7 @@ export async function plannedUpdate(reading: Reading, stored: Row, data: Data): 
     ...changedBy(held, writing),
     updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
   };
-  return { writing, faults: input.faults, written };
+  return { writing, errors: input.errors, written };
 }
 
 function columnsOf({ fields, relations }: Collection, { values }: Writing): Row {

@@ -17,7 +17,7 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
-  const gone = await referenceFaults(() =>
+  const gone = await referenceErrors(() =>
     store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request)),
   );
   const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
@@ -34,14 +34,14 @@ export function removeWithin(
   access: AccessContext,
   { tx, ...request }: RemoveRequest & { readonly tx: Transaction },
 ): Promise<RecordsByCollection> {
-  return referenceFaults(() => removeIn({ store, q: tx, access }, tx, request));
+  return referenceErrors(() => removeIn({ store, q: tx, access }, tx, request));
 }
 
 export const idsOf = (records: RecordsByCollection, collection: string): readonly string[] => [
   ...(records.get(collection) ?? []),
 ];
 
-async function referenceFaults<T>(work: () => Promise<T>): Promise<T> {
+async function referenceErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Row } from '../../policy/types.ts';
-import type { Fault } from '../../problem.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import type { Schema } from '../../schema/model.ts';
 import { param, sql, uuid } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
@@ -22,31 +22,31 @@ export interface RolesChange {
 export function readRolesChange(
   operation: Readonly<Record<string, unknown>>,
   pointer: string,
-  faults: Fault[],
+  errors: ErrorDetail[],
 ): RolesChange {
   const list = (key: string): readonly string[] | undefined => {
     const value = operation[key];
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
-    faults.push({ pointer: `${pointer}/${key}`, code: 'wrong_type', detail: 'expected a list of role names' });
+    errors.push({ pointer: `${pointer}/${key}`, code: 'wrong_type', detail: 'expected a list of role names' });
     return [];
   };
   return { set: list('set'), add: list('add') ?? [], remove: list('remove') ?? [], pointer };
 }
 
 /**
- * Faults for names that are not roles of the schema. A role that was dropped from the schema can
+ * Errors for names that are not roles of the schema. A role that was dropped from the schema can
  * still be removed.
  */
-export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly Fault[] {
-  const faults = (names: readonly string[], key: string) =>
+export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly ErrorDetail[] {
+  const errors = (names: readonly string[], key: string) =>
     names.flatMap((name, i) => {
       if (schema.roles.has(name)) return [];
       const near = nearest(name, schema.roles.keys());
       const detail = `there is no role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
       return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
     });
-  return [...faults(set ?? [], 'set'), ...faults(add, 'add')];
+  return [...errors(set ?? [], 'set'), ...errors(add, 'add')];
 }
 
 /** Whether the body of an update of a user assigns roles. */

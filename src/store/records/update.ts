@@ -2,7 +2,7 @@
  * Updates a record in one transaction, on the locked row. The rules decide on the result before it
  * is written.
  */
-import type { Fault } from '../../problem.ts';
+import type { ErrorDetail } from '../../problem.ts';
 import type { Relation } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
@@ -27,10 +27,10 @@ export interface UpdateRequest {
   readonly id: string;
   readonly data: Data;
   /**
-   * Faults found earlier. They are reported, with the store's own, only to a caller who may update
+   * Errors found earlier. They are reported, with the store's own, only to a caller who may update
    * the record.
    */
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ErrorDetail[];
   readonly relations: readonly Relation[];
   /** The versions of the record that the caller accepts; undefined: any. */
   readonly ifVersion?: readonly string[] | undefined;
@@ -71,13 +71,13 @@ async function changeOf(reading: Reading, request: UpdateRequest): Promise<Chang
   const input = readInput(access, { mode: 'update', data: request.data });
   // These need only the request and related records, so the row is not locked yet; they are
   // reported after the rules.
-  const faults = [
-    ...request.faults,
-    ...input.faults,
+  const errors = [
+    ...request.errors,
+    ...input.errors,
     ...(await unreadableReferences(reading, input.references)),
     ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
   ];
-  return { ...request, members, input, faults, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
+  return { ...request, members, input, errors, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
 }
 
 interface Change extends UpdateRequest {
@@ -100,8 +100,8 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   };
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
   if (guarded.impossibleMembers.length > 0) throw refused(guarded.impossibleMembers);
-  // A fault would reveal that the record exists.
-  if (change.faults.length > 0) throw isReadable || guarded.isOpen ? invalid(change.faults) : notFound();
+  // A error would reveal that the record exists.
+  if (change.errors.length > 0) throw isReadable || guarded.isOpen ? invalid(change.errors) : notFound();
   const writing = await writingOf(reading, id, input);
   const isWritten = isRolesAlone
     ? await updateWhere(reading.store, tx, {

@@ -1,15 +1,15 @@
-/** Records of a file into a collection: all or none, with every fault at its line. */
+/** Records of a file into a collection: all or none, with every error at its line. */
 import type { Collection, Schema } from '../../schema/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import type { Database, Transaction } from '../database/contract.ts';
-import { type ImportFault, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
+import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 import { Staging } from './staging.ts';
 
 const RECORD_BATCH = 500;
 /** What a resumable import commits at once. */
 const CHUNK = 5_000;
 /** More are counted, not kept. */
-const MOST_FAULTS = 1_000;
+const MOST_ERRORS = 1_000;
 
 export interface ImportRequest {
   readonly schema: Schema;
@@ -33,14 +33,14 @@ export interface Imported {
   readonly skipped: number;
 }
 
-/** Nothing of the transaction was written. At most 1,000 faults, by line; `total` counts all. */
+/** Nothing of the transaction was written. At most 1,000 errors, by line; `total` counts all. */
 export class ImportRejected extends Error {
-  readonly faults: readonly ImportFault[];
+  readonly errors: readonly ImportError[];
   readonly total: number;
-  constructor(faults: readonly ImportFault[], total: number) {
-    super(`${total} faults`);
+  constructor(errors: readonly ImportError[], total: number) {
+    super(`${total} errors`);
     this.name = 'ImportRejected';
-    this.faults = faults.toSorted((a, b) => a.line - b.line).slice(0, MOST_FAULTS);
+    this.errors = errors.toSorted((a, b) => a.line - b.line).slice(0, MOST_ERRORS);
     this.total = total;
   }
 }
@@ -144,7 +144,7 @@ class Run {
   readonly #reader: RecordReader;
   readonly #staging: Staging;
   readonly #request: ImportRequest;
-  readonly #faults: ImportFault[] = [];
+  readonly #errors: ImportError[] = [];
   #dropped = 0;
   #batch: StagedRecord[] = [];
   #count: number;
@@ -157,9 +157,9 @@ class Run {
   }
 
   async take(record: SourceRecord): Promise<void> {
-    const staged = this.#reader.read(record, this.#faults);
-    this.#dropped += this.#faults.splice(MOST_FAULTS).length;
-    // A record with a fault stays out, but the others are still held against each other.
+    const staged = this.#reader.read(record, this.#errors);
+    this.#dropped += this.#errors.splice(MOST_ERRORS).length;
+    // A record with an error stays out, but the others are still held against each other.
     if (staged !== undefined) this.#batch.push(staged);
     this.#count++;
     if (this.#batch.length >= RECORD_BATCH) await this.#flush();
@@ -175,8 +175,8 @@ class Run {
     await this.#flush();
     this.#request.onProgress?.(this.#count);
     const found = await this.#staging.check();
-    const faults = [...this.#faults, ...found];
-    if (faults.length > 0) throw new ImportRejected(faults, faults.length + this.#dropped);
+    const errors = [...this.#errors, ...found];
+    if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
     return this.#staging.write(this.#request.now);
   }
 }

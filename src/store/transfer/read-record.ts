@@ -1,4 +1,4 @@
-/** A record of a file, checked against its collection: every fault at once, each at its line. */
+/** A record of a file, checked against its collection: every error at once, each at its line. */
 import { v7 as uuidv7 } from 'uuid';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -9,13 +9,13 @@ import { manyToManyOf, type StoredMember, storedMembersOf } from './members.ts';
 /** A record as its file has it. `line` is the physical line that it begins on, from 1. */
 export interface SourceRecord {
   readonly line: number;
-  /** Not given where the line cannot be read: `fault` says why. */
+  /** Not given where the line cannot be read: `error` says why. */
   readonly members?: ReadonlyMap<string, unknown>;
-  readonly fault?: string;
+  readonly error?: string;
   /** Values are the text of CSV cells; null is null. */
   readonly isText: boolean;
 }
-export interface ImportFault {
+export interface ImportError {
   readonly line: number;
   readonly message: string;
 }
@@ -50,11 +50,11 @@ export class RecordReader {
     this.#lists = new Set(manyToManyOf(collection).map(({ name }) => name));
   }
 
-  read({ line, members, fault, isText }: SourceRecord, faults: ImportFault[]): StagedRecord | undefined {
-    const report = (message: string): void => void faults.push({ line, message });
-    const before = faults.length;
+  read({ line, members, error, isText }: SourceRecord, errors: ImportError[]): StagedRecord | undefined {
+    const report = (message: string): void => void errors.push({ line, message });
+    const before = errors.length;
     if (members === undefined) {
-      report(fault ?? 'expected a record');
+      report(error ?? 'expected a record');
       return undefined;
     }
     const values = new Map<string, Scalar | null>();
@@ -76,12 +76,12 @@ export class RecordReader {
     for (const member of this.members) {
       // An empty cell of a column that must have a value is one that its author left to the default.
       const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null);
-      if (isLeftOut && faults.length === before) values.set(member.name, this.#defaultOf(member));
+      if (isLeftOut && errors.length === before) values.set(member.name, this.#defaultOf(member));
     }
     for (const { name, required } of this.members) {
-      if (required && values.get(name) === null && faults.length === before) report(`\`${name}\` must have a value`);
+      if (required && values.get(name) === null && errors.length === before) report(`\`${name}\` must have a value`);
     }
-    if (faults.length > before) return undefined;
+    if (errors.length > before) return undefined;
     return { line, id: values.get('id') as string, values, given, links, roles };
   }
 
@@ -95,8 +95,8 @@ export class RecordReader {
     if (ids === undefined) report(`\`${name}\`: expected a list of ids, found ${shown(value)}`);
     return (ids ?? []).flatMap((id) => {
       const read = ID_KIND.fromJson(id, {});
-      if (!read.fault) return [read.value as string];
-      report(`\`${name}\`: ${read.fault.detail}, found ${shown(id)}`);
+      if (!read.error) return [read.value as string];
+      report(`\`${name}\`: ${read.error.detail}, found ${shown(id)}`);
       return [];
     });
   }
@@ -128,8 +128,8 @@ function readValue(member: StoredMember, { value, isText, report }: GivenValue):
   if (value === null || value === undefined) return null;
   const json = isText ? member.fromText(value as string) : value;
   const read = member.read(json === undefined ? value : json);
-  if (!read.fault) return member.name === 'email' ? String(read.value).toLowerCase() : read.value;
-  report(`\`${member.name}\`: ${read.fault.detail}, found ${shown(value)}`);
+  if (!read.error) return member.name === 'email' ? String(read.value).toLowerCase() : read.value;
+  report(`\`${member.name}\`: ${read.error.detail}, found ${shown(value)}`);
   return null;
 }
 

@@ -10,7 +10,7 @@ import type { Transaction } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { tableOf } from '../records/record-shape.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
-import type { ImportFault, StagedRecord } from './read-record.ts';
+import type { ImportError, StagedRecord } from './read-record.ts';
 
 const STAGE = raw('"bylaw_import"');
 const LINKS = raw('"bylaw_import_links"');
@@ -115,28 +115,28 @@ export class Staging {
   }
 
   /** Finds the records that are there already, then everything that the database would refuse. */
-  async check(): Promise<readonly ImportFault[]> {
+  async check(): Promise<readonly ImportError[]> {
     await this.#tx.run(sql`ANALYZE ${STAGE}`);
-    const faults = [
+    const errors = [
       await this.#match(),
       await this.#checkUnique(),
       await this.#checkReferences(),
       await this.#checkLinks(),
       await this.#checkConstraints(),
     ];
-    return faults.flat();
+    return errors.flat();
   }
 
-  async #match(): Promise<readonly ImportFault[]> {
+  async #match(): Promise<readonly ImportError[]> {
     const upsert = this.#upsert;
     const table = tableOf(this.#collection);
     if (upsert === undefined) return [];
     const column = ident(upsert.column);
-    const absent = await this.#faults(
+    const absent = await this.#errors(
       sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
       () => `\`${upsert.name}\` must have a value: records are found by it`,
     );
-    const other = await this.#faults(
+    const other = await this.#errors(
       sql`
       SELECT s._line, t.id::text
         FROM ${STAGE} AS s
@@ -158,23 +158,23 @@ export class Staging {
     return [...absent, ...other];
   }
 
-  async #checkUnique(): Promise<readonly ImportFault[]> {
+  async #checkUnique(): Promise<readonly ImportError[]> {
     const table = tableOf(this.#collection);
-    const faults: ImportFault[] = [];
+    const errors: ImportError[] = [];
     // Of another record, which this import does not change.
     const keepsItsValue = sql`
                t.id <> s.id
            AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id)`;
     for (const { name, column } of this.#members.filter(({ isUnique }) => isUnique)) {
       const value = ident(column);
-      const twice = await this.#faults(
+      const twice = await this.#errors(
         sql`
         SELECT _line, _first::text
           FROM (SELECT _line, min(_line) OVER (PARTITION BY ${value}) AS _first FROM ${STAGE} WHERE ${value} IS NOT NULL) AS s
          WHERE _line > _first`,
         (line) => `\`${name}\` must be unique; line ${line} has the same value`,
       );
-      const taken = await this.#faults(
+      const taken = await this.#errors(
         sql`
         SELECT s._line, t.id::text
           FROM ${STAGE} AS s
@@ -185,31 +185,31 @@ export class Staging {
             ? 'a record with this id exists'
             : `\`${name}\` must be unique; the record ${id} has this value`,
       );
-      faults.push(...twice, ...taken);
+      errors.push(...twice, ...taken);
     }
-    return faults;
+    return errors;
   }
 
-  async #checkReferences(): Promise<readonly ImportFault[]> {
-    const faults: ImportFault[] = [];
+  async #checkReferences(): Promise<readonly ImportError[]> {
+    const errors: ImportError[] = [];
     for (const { name, column, references } of this.#members) {
       if (references === undefined) continue;
       const value = sql`s.${ident(column)}`;
-      faults.push(
-        ...(await this.#faults(
+      errors.push(
+        ...(await this.#errors(
           sql`SELECT s._line, ${value}::text FROM ${STAGE} AS s WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
           (id) => `\`${name}\`: there is no record ${id} in \`${references}\``,
         )),
       );
     }
-    return faults;
+    return errors;
   }
 
-  async #checkLinks(): Promise<readonly ImportFault[]> {
-    const faults: ImportFault[] = [];
+  async #checkLinks(): Promise<readonly ImportError[]> {
+    const errors: ImportError[] = [];
     for (const { name, collection } of manyToManyOf(this.#collection)) {
-      faults.push(
-        ...(await this.#faults(
+      errors.push(
+        ...(await this.#errors(
           sql`
           SELECT l.line, l.target::text
             FROM ${LINKS} AS l
@@ -218,11 +218,11 @@ export class Staging {
         )),
       );
     }
-    return faults;
+    return errors;
   }
 
   /** Those that the owner of an adopted table has given it; the service makes none. */
-  async #checkConstraints(): Promise<readonly ImportFault[]> {
+  async #checkConstraints(): Promise<readonly ImportError[]> {
     const columns = this.#members.map(({ column }) => column);
     const constraints = await this.#tx.rows(sql`
       SELECT k.conname, pg_get_expr(k.conbin, k.conrelid)
@@ -234,15 +234,15 @@ export class Staging {
                  FROM pg_attribute a
                 WHERE a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey) AND a.attname <> ALL(${param('text[]', columns)}))
        ORDER BY k.conname`);
-    const faults: ImportFault[] = [];
+    const errors: ImportError[] = [];
     for (const [name, condition] of constraints) {
       // As the database wrote it into its catalogue; its names are those of the columns.
       const broken = sql`SELECT _line, NULL FROM (${this.#outcome()}) AS r WHERE NOT (${raw(condition!)})`;
-      faults.push(
-        ...(await this.#faults(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
+      errors.push(
+        ...(await this.#errors(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
       );
     }
-    return faults;
+    return errors;
   }
 
   /** The rows as they would be stored, each with its line. */
@@ -264,7 +264,7 @@ export class Staging {
     return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE r.id = ${id}))`;
   }
 
-  async #faults(query: Sql, message: (cell: string) => string): Promise<readonly ImportFault[]> {
+  async #errors(query: Sql, message: (cell: string) => string): Promise<readonly ImportError[]> {
     const rows = await this.#tx.rows(query);
     return rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') }));
   }

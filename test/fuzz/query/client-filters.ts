@@ -131,7 +131,7 @@ export function fitted({ text, params: names }: ClientFilter, fitting: Fitting):
   for (let i = 0; i < PARAM_TRIES; i++) {
     const { filter } = compiler.compileFilter(text, place);
     if (filter === undefined && names.length === 0) return undefined;
-    const faults = filter?.faults ?? names.map((name) => ({ name }));
+    const faults = filter?.issues ?? names.map((name) => ({ name }));
     if (filter !== undefined && faults.length === 0) {
       const { checked } = compiler.examine(text, { ...place, action: 'list' });
       return { text, filter, checked: checked!, params: { ...params } };

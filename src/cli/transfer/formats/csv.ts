@@ -26,31 +26,31 @@ type Cell = string | null;
 interface CsvRow {
   readonly line: number;
   readonly cells: readonly Cell[];
-  readonly fault?: string;
+  readonly error?: string;
 }
 
 export async function* csvReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
   let names: readonly string[] | undefined;
-  for await (const { line, cells, fault } of rowsOf(chunks)) {
-    if (fault !== undefined) yield { line, isText: true, fault };
+  for await (const { line, cells, error } of rowsOf(chunks)) {
+    if (error !== undefined) yield { line, isText: true, error };
     else if (names === undefined) {
       names = cells.map((cell) => cell ?? '');
-      const faulty = faultOfHeader(names);
-      if (faulty !== undefined) {
-        yield { line, isText: true, fault: faulty };
+      const wrong = errorOfHeader(names);
+      if (wrong !== undefined) {
+        yield { line, isText: true, error: wrong };
         return;
       }
     } else if (cells.length === 1 && cells[0] === null && names.length > 1) {
       // A blank line.
     } else if (cells.length !== names.length) {
-      yield { line, isText: true, fault: `expected ${names.length} cells, found ${cells.length}` };
+      yield { line, isText: true, error: `expected ${names.length} cells, found ${cells.length}` };
     } else {
       yield { line, isText: true, members: new Map(names.map((name, i) => [name, cells[i]!])) };
     }
   }
 }
 
-function faultOfHeader(names: readonly string[]): string | undefined {
+function errorOfHeader(names: readonly string[]): string | undefined {
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) return `the header names \`${twice}\` twice`;
   return names.includes('') ? 'the header has a cell without a name' : undefined;
@@ -70,7 +70,7 @@ class CsvScanner {
   /** Where in a cell: outside quotes, inside, or behind a quote that may be the first of two. */
   #state: 'plain' | 'quoted' | 'quote' = 'plain';
   #wasQuoted = false;
-  #fault: string | undefined;
+  #error: string | undefined;
   #isFirst = true;
 
   *push(chunk: string): Generator<CsvRow> {
@@ -86,8 +86,8 @@ class CsvScanner {
   }
 
   *end(): Generator<CsvRow> {
-    if (this.#state === 'quoted') this.#fault = 'a quoted cell does not end: expected `"`';
-    if (this.#fault !== undefined || this.#cells.length > 0 || this.#cell !== '' || this.#wasQuoted)
+    if (this.#state === 'quoted') this.#error = 'a quoted cell does not end: expected `"`';
+    if (this.#error !== undefined || this.#cells.length > 0 || this.#cell !== '' || this.#wasQuoted)
       yield this.#endRow();
   }
 
@@ -110,7 +110,7 @@ class CsvScanner {
     } else if (char === '\r') {
       // Before a line feed; a lone one would be part of no text that we wrote.
     } else {
-      if (this.#wasQuoted) this.#fault = 'expected a comma behind a quoted cell';
+      if (this.#wasQuoted) this.#error = 'expected a comma behind a quoted cell';
       this.#cell += char;
     }
   }
@@ -124,9 +124,9 @@ class CsvScanner {
 
   #endRow(): CsvRow {
     this.#endCell();
-    const row = { line: this.#rowLine, cells: this.#cells, fault: this.#fault };
+    const row = { line: this.#rowLine, cells: this.#cells, error: this.#error };
     this.#cells = [];
-    this.#fault = undefined;
+    this.#error = undefined;
     return row;
   }
 }

@@ -37,8 +37,8 @@ class ListScanner {
 
   *end(): Generator<SourceRecord> {
     if (this.#state === 'after') return;
-    const fault = this.#state === 'before' ? 'expected a JSON list: `[`' : 'the list does not end: expected `]`';
-    yield { line: this.#line, isText: false, fault };
+    const error = this.#state === 'before' ? 'expected a JSON list: `[`' : 'the list does not end: expected `]`';
+    yield { line: this.#line, isText: false, error };
   }
 
   *#take(char: string): Generator<SourceRecord> {
@@ -48,7 +48,7 @@ class ListScanner {
       if (this.#state === 'before' && char === '[') this.#state = 'inside';
       else if (this.#state === 'before') {
         this.#state = 'after';
-        yield { line: this.#line, isText: false, fault: 'expected a JSON list: `[`' };
+        yield { line: this.#line, isText: false, error: 'expected a JSON list: `[`' };
       }
       return;
     }
@@ -72,7 +72,7 @@ class ListScanner {
   *#endElement(char: string): Generator<SourceRecord> {
     if (this.#element !== '') yield recordOfJson(this.#element, this.#elementLine);
     else if (char === ',' || this.#needsElement)
-      yield { line: this.#line, isText: false, fault: 'expected a record before this' };
+      yield { line: this.#line, isText: false, error: 'expected a record before this' };
     this.#element = '';
     this.#needsElement = char === ',';
     if (char === ']') this.#state = 'after';

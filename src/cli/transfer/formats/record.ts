@@ -16,9 +16,9 @@ export function recordOfJson(text: string, line: number): SourceRecord {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { line, isText: false, fault: `cannot be read as JSON: ${reasonOf(error)}` };
+    return { line, isText: false, error: `cannot be read as JSON: ${reasonOf(error)}` };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { line, isText: false, fault: 'expected a JSON object' };
+    return { line, isText: false, error: 'expected a JSON object' };
   return { line, isText: false, members: new Map(Object.entries(value)) };
 }

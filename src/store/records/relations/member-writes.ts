@@ -35,6 +35,6 @@ type Pointed = Pick<GuardedMember, 'pointer'>;
 
 export function forbiddenMembers(members: readonly Pointed[]): Refusal {
   const detail = 'you may not set this here; leave it out';
-  const faults = members.map(({ pointer }) => ({ pointer, code: 'forbidden', detail }));
-  return new Refusal('forbidden', 'the policies deny this', faults);
+  const errors = members.map(({ pointer }) => ({ pointer, code: 'forbidden', detail }));
+  return new Refusal('forbidden', 'the policies deny this', errors);
 }

@@ -1,28 +1,28 @@
-/** What is wrong with the body of a query: faults of filters are of one kind, all others of another. Not a route. */
+/** What is wrong with the body of a query: errors of filters are of one kind, all others of another. Not a route. */
 import { nearest } from '../../../grammar/suggest.ts';
 import { pointerPart } from '../../http/body.ts';
 import type { CompiledFilter } from '../../policy/filter.ts';
-import { addFault, type Fault, MAX_SUGGESTIONS, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, MAX_SUGGESTIONS, Problem } from '../../problem.ts';
 
 type Issues = CompiledFilter['issues'];
 export type Pointer = readonly (string | number)[];
 
 const pointerOf = (path: Pointer): string => path.map((part) => `/${pointerPart(String(part))}`).join('');
 
-export class QueryFaults {
-  readonly #filters: Fault[] = [];
-  readonly #others: Fault[] = [];
+export class QueryErrors {
+  readonly #filters: ErrorDetail[] = [];
+  readonly #others: ErrorDetail[] = [];
   readonly #pointers = new Set<string>();
 
   add(path: Pointer, code: string, detail: string): undefined {
     const pointer = pointerOf(path);
     this.#pointers.add(pointer);
-    addFault(this.#others, { pointer, code, detail });
+    addError(this.#others, { pointer, code, detail });
   }
 
   addFilter(path: Pointer, issues: Issues): undefined {
     const pointer = pointerOf(path);
-    this.#filters.push(...issues.map((issue) => filterFault(pointer, issue)));
+    this.#filters.push(...issues.map((issue) => filterError(pointer, issue)));
   }
 
   has(path: Pointer): boolean {
@@ -43,9 +43,9 @@ export class QueryFaults {
   }
 }
 
-function filterFault(pointer: string, { code, message, span, fix }: Issues[number]): Fault {
-  const fault = { pointer, code, detail: message, offset: span.start, length: span.end - span.start };
-  if (fix === undefined) return fault;
+function filterError(pointer: string, { code, message, span, fix }: Issues[number]): ErrorDetail {
+  const error = { pointer, code, detail: message, offset: span.start, length: span.end - span.start };
+  if (fix === undefined) return error;
   const { start, end } = fix.span;
-  return { ...fault, fix: { offset: start, length: end - start, replacement: fix.replacement } };
+  return { ...error, fix: { offset: start, length: end - start, replacement: fix.replacement } };
 }
