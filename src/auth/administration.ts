@@ -50,7 +50,7 @@ export class Administration {
       await this.addUser({ email, password, roles: ['admin', ...schema.register.roles] });
       return true;
     } catch (error) {
-      // Another node was faster.
+      // Another node has added it.
       if (error instanceof Problem && error.code === 'email_taken') return false;
       throw error;
     }

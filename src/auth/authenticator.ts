@@ -1,7 +1,7 @@
 /**
  * From a credential to a caller. A session's state is remembered for under a second, and dropped
  * when a node announces that it changed. While announcements cannot be received it is remembered
- * for a fraction of that: a lost notification never lets anybody in for longer than a second.
+ * for a fraction of that: a lost notification never admits a caller for longer than a second.
  */
 import { Problem } from '../problem.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
@@ -103,7 +103,7 @@ export class Authenticator {
     return this.#announce(`session:${id}`);
   }
 
-  /** After a change of roles or fields, or of whether the user may come in at all. */
+  /** After a change of a user's roles, fields or `disabled`. */
   userChanged(id: string): Promise<void> {
     return this.#announce(`user:${id}`);
   }

@@ -1,7 +1,7 @@
 /**
  * Rate limits: which attempts count, for whom. All nodes count together, in the shared database.
  * Password checks count only failures, and count each before reporting it: no matter how many run
- * at once, no more than the limit learn anything.
+ * at once, at most as many as the limit learn whether a password is right.
  */
 import { createHash } from 'node:crypto';
 import { isStorable } from '../policy/values.ts';

@@ -90,7 +90,7 @@ class Primary {
 
   #onExit(reason: string, lived: number): void {
     const { stderr } = this.#fleet.io;
-    // Killed from outside, or stopped by an error: only the latter would happen again.
+    // Killed from outside, or stopped by an error: only an error is likely to recur.
     if (!this.#wasReady && reason.startsWith('exit')) {
       stderr.write(`bylaw serve: a worker exited at its start (${reason})\n`);
       this.#stop(1);

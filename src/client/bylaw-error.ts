@@ -56,7 +56,7 @@ export class BylawError extends Error {
 }
 
 /**
- * An answer that is not 2xx → the error. A body that is no problem document (a proxy's page) still
+ * An answer that is not 2xx → the error. A body that is not a problem document (a proxy's page) still
  * gives a status.
  */
 export async function errorOf(response: Response): Promise<BylawError> {

@@ -52,7 +52,7 @@ const etags = new WeakMap<object, string>();
 /** The ETag that a record was read with, if it came with one (records of lists do not). */
 export const etagOf = (record: object): string | undefined => etags.get(record);
 
-/** What every page tells, however its pages are counted. */
+/** What every page holds, of a list and of a query. */
 interface AnyPage<T> {
   readonly data: readonly T[];
   readonly page: { readonly has_more: boolean };

@@ -67,7 +67,7 @@ class Graph implements Related {
     return row;
   }
 
-  /** Nobody meets this row on a way: what comes back to the record finds the stored one. */
+  /** No path reaches this row: a path that returns to the record reaches the stored one. */
   addNext(name: string, record: object, stored: GraphRow): GraphRow {
     return this.#read({ name, record, path: '', otherwiseId: stored.id });
   }
@@ -141,7 +141,7 @@ class Graph implements Related {
     return row;
   }
 
-  /** A record without an id is nobody else's: it gets one that no other record of this graph has. */
+  /** A record without an id gets one that no other record of this graph has. */
   #newId(): string {
     return `00000000-0000-4000-8000-${(++this.#made).toString(16).padStart(12, '0')}`;
   }

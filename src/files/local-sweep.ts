@@ -17,7 +17,7 @@ export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
   for (const name of await entriesOf(join(root, INCOMING))) {
     const place = join(root, INCOMING, name);
     if (!(await isOlder(place, sweep.grace))) continue;
-    // Nobody was told that they are stored.
+    // No upload of them was acknowledged.
     await unlessMissing(unlink(place));
     taken++;
   }

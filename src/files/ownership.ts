@@ -22,7 +22,7 @@ export class Ownership {
     this.#storage = storage;
   }
 
-  /** True for a storage that nobody has claimed. */
+  /** True for a storage without a claim. */
   async holds(): Promise<boolean> {
     const mark = await this.#storage.mark();
     if (mark === undefined) return true;

@@ -87,13 +87,13 @@ const asksForPage = (ctx: Context): boolean => /\btext\/html\b/i.test(ctx.get('A
 // ---------------------------------------------------------------- caching
 
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
-/** Where build tools put nothing but what they name by its content. */
+/** Folders in which build tools name every file by its content. */
 const BUILT = new Set(['assets', 'immutable', '_next']);
 
 /**
  * Whether a build tool named the file by its content: by 8 hexadecimal digits or more (webpack,
  * esbuild), or in its own folder by 8 characters of base64url (Vite). Names that merely look like
- * it would be kept for a year: in doubt, they are not.
+ * it would be kept for a year: when in doubt, a name is not treated as one.
  */
 export function isHashed(segments: readonly string[]): boolean {
   const last = lastWordOf(segments.at(-1)!);

@@ -34,8 +34,7 @@ export interface Route {
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
   /**
-   * Takes the paths that no other route has anything to do with: those whose first segment is in
-   * none of their paths.
+   * Takes the paths whose first segment begins no path of another route.
    */
   readonly isFallback?: true;
   readonly handle: (ctx: Context, app: App) => Promise<void> | void;

@@ -82,7 +82,7 @@ export interface RolePlace {
   readonly report: Report;
 }
 
-/** `false` if the role is not declared, which is reported. The empty name was reported before. */
+/** `false` if the role is not declared, which is reported. The shape has reported an empty name. */
 export function knownRole(name: string, { path, roles, report }: RolePlace): boolean {
   if (roles.has(name)) return true;
   if (name === '') return false;

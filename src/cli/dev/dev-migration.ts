@@ -92,7 +92,7 @@ export class DevMigration {
     // While it reads, the terminal sends no signal for Ctrl-C.
     terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     try {
-      // What was typed before the question is no answer to it.
+      // What was typed before the question does not answer it.
       await sleep(TYPED_AHEAD_MS, undefined, { signal });
       terminal.write(null, { ctrl: true, name: 'u' });
       const answer = await terminal.question(`\n${reasonsOf(migration)}\nDo it nevertheless? [y/N] `, { signal });

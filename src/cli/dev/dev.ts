@@ -1,4 +1,4 @@
-/** `bylaw dev`: `serve` for whoever writes the schema. It follows the schema file, and shows what happens. */
+/** `bylaw dev`: `serve` for the author of the schema. It follows the schema file and shows requests, mails and errors. */
 import { resolve } from 'node:path';
 import type { Mail } from '../../auth/auth.ts';
 import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../config.ts';

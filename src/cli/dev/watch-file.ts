@@ -1,4 +1,4 @@
-/** Tells of changes of one file, however it is saved: in place, or by a rename over it. */
+/** Reports changes of one file, however it is saved: in place, or by a rename over it. */
 import { watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 

@@ -67,7 +67,7 @@ class OperationReader {
 
   read(body: unknown): readonly Operation[] {
     const items = this.#itemsOf(body);
-    // First all names, so that a reference to a later operation is told from one to nothing.
+    // Reads all names first, to distinguish a reference to a later operation from one to nothing.
     for (const [index, item] of items.entries()) this.#declare(item, index);
     const operations = items.flatMap((item, index) => {
       this.#index = index;
@@ -205,7 +205,7 @@ class OperationReader {
     return Object.fromEntries(lists);
   }
 
-  /** What is not a `$ref` as it is. */
+  /** Returns anything but a `$ref` unchanged. */
   #resolved(value: unknown, pointer: string): unknown {
     if (!isReference(value)) return value;
     const { $ref: name } = value;

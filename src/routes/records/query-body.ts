@@ -86,7 +86,7 @@ export class QueryBody {
     const text = this.value('filter');
     if (text !== undefined && typeof text !== 'string')
       return this.#report(['filter'], 'wrong_type', 'expected a string');
-    // Without params, what a filter says of them would be beside the point.
+    // Where params are wrong, errors about their use in the filter would mislead.
     if (params === undefined) return undefined;
     if (text !== undefined) {
       const place = { catalog: this.#schema, collection: this.#collection.name, params };
@@ -165,7 +165,7 @@ export class QueryBody {
     return `\`${this.#collection.name}\` has no \`${echo(name)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   }
 
-  /** Of strings; what is not one is reported and left out. */
+  /** A list of strings. Other elements are reported and left out. */
   list(key: string): readonly string[] {
     const value = this.value(key);
     if (value === undefined) return [];

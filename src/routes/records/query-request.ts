@@ -45,6 +45,6 @@ function cursorOf(reader: QueryBody, errors: QueryErrors): string | undefined {
   return errors.add(['cursor'], 'invalid_value', 'a cursor and an offset; expected one of them');
 }
 
-/** The order of the keys says nothing. */
+/** The order of keys does not matter. */
 const inOrder = (params: unknown): readonly unknown[] =>
   Object.entries((params ?? {}) as Data).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -136,7 +136,7 @@ type AnyClient = Pick<pg.ClientBase, 'query'>;
 export const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
 export const socketOf = (client: AnyClient): Socket => driverOf(client).connection.stream;
 
-/** For one that does not answer: it is not told, since it would not listen. */
+/** For a server that does not answer: closes the socket without a farewell. */
 export const destroyConnection = (client: Pick<pg.ClientBase, 'query'>): void => socketOf(client).destroy();
 
 /**

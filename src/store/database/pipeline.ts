@@ -243,7 +243,7 @@ export class Pipeline {
 
 type Overflow = NonNullable<PipelineOptions['overflow']>;
 
-/** Whatever becomes of it on a line is of no interest any more. */
+/** Its outcome on any line no longer matters. */
 function hand(asked: Asked, overflow: Overflow): void {
   asked.isDone = true;
   overflow(asked.statement).then((rows) => asked.resolve({ rows, count: rows.length }), asked.reject);

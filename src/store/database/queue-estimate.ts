@@ -1,7 +1,7 @@
 /** Estimates how long a queue takes, from how long the last of those that left it were served. */
 import { QueueFull } from './contract.ts';
 
-/** Milliseconds. Whoever would wait longer is better told to come back. */
+/** Milliseconds. A caller that would wait longer is rejected, and may try again. */
 export const MAX_WAIT_MS = 5_000;
 const WEIGHT = 0.1;
 

@@ -71,7 +71,7 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
     await this.#pipeline.close();
   }
 
-  /** On a connection that it has for itself. */
+  /** On a connection of its own. */
   async #alone(statement: Sql, limitMs: number | undefined): Promise<readonly Cells[]> {
     const limit = Math.min(limitMs ?? this.#options.timeLimit, this.#options.timeLimit);
     const lease = await this.#options.slowPool.lease(limit + GRACE_MS);

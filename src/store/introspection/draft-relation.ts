@@ -84,7 +84,7 @@ export const foreignKeysOf = (table: ExistingTable): readonly ReferencingKey[] =
       unique: isUnique(table, column),
     }));
 
-/** Adds the has_many or has_one of each reference to the table, where a name is free. */
+/** Adds the has_many or has_one of each reference to the table, under a name that is free. */
 export function withReverse(draft: DraftTable, references: readonly ReferencingKey[]): DraftTable {
   const reserved = draft.name === 'users' ? [...Object.keys(USER_COLUMNS), 'password'] : [];
   const members = [...draft.fields, ...draft.relations].flatMap(({ name }) => [name, `${name}_id`]);

@@ -1,4 +1,4 @@
-/** How many records a query matches. An estimate must not tell of hidden rows, so it is the planner's only where nothing can be hidden. */
+/** How many records a query matches. An estimate must not reveal hidden rows, so it is the planner's only where nothing can be hidden. */
 import { type Sql, sql, typedLiteral } from '../../sql.ts';
 import type { Queryable, Reader } from '../database/contract.ts';
 import { planOf } from '../database/planner.ts';

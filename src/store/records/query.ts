@@ -72,7 +72,7 @@ function withCan(text: string, capabilities: CapabilityColumns, cells: Cells): s
 /** The statement of a page, and what it counts. */
 class QueryStatement {
   readonly keyset: Keyset;
-  /** The caller may list every record, and the filter hangs on nothing that may be hidden. */
+  /** The caller may list every record, and the filter depends on nothing that may be hidden. */
   readonly isOpen: boolean;
   /** `FROM … WHERE …` */
   readonly source: Sql;

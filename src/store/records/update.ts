@@ -100,7 +100,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   };
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
   if (guarded.impossibleMembers.length > 0) throw refused(guarded.impossibleMembers);
-  // A error would reveal that the record exists.
+  // An error would reveal that the record exists.
   if (change.errors.length > 0) throw isReadable || guarded.isOpen ? invalid(change.errors) : notFound();
   const writing = await writingOf(reading, id, input);
   const isWritten = isRolesAlone

@@ -10,7 +10,7 @@ export interface RecordWriter {
   record(json: string, index: number): string;
   readonly tail: (count: number) => string;
 }
-/** JSON text of one record → the record, or why it is none. */
+/** JSON text of one record → the record, or why it is not one. */
 export function recordOfJson(text: string, line: number): SourceRecord {
   let value: unknown;
   try {
