@@ -5,6 +5,7 @@ import { examine } from '../../src/policy/check/checker.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, outcomes } from '../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../src/policy/types.ts';
 import { interpret } from '../oracle/interpret.ts';
+import { longTest } from '../support/long-test.ts';
 import { SAMPLE } from './sample-catalog.ts';
 
 function checkedOf(text: string): Checked {
@@ -130,7 +131,7 @@ function truth(checked: Checked, { record, labels, query }: Case) {
 }
 
 describe('against the plain interpreter', () => {
-  it('never calls a rule redundant that is not', () => {
+  longTest('never calls a rule redundant that is not', () => {
     let shown = 0;
     fc.assert(
       fc.property(policies, policies, (one, other) => {
@@ -152,7 +153,7 @@ describe('against the plain interpreter', () => {
     expect(shown).toBeGreaterThan(400);
   });
 
-  it('never forgets an outcome', () => {
+  longTest('never forgets an outcome', () => {
     fc.assert(
       fc.property(policies, (text) => {
         const checked = checkedOf(text);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { longTest } from '../support/long-test.ts';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
@@ -430,14 +431,18 @@ describeOnBoth(
       }, 30_000);
     });
 
-    test('answers as the same requests one by one, whatever they are', async () => {
-      const random = new Random(11);
-      const people = [await service.user(), await service.user()];
-      const clients = { single: people[0]!.client, batch: people[1]!.client };
-      const whole: boolean[] = [];
-      for (let round = 0; round < 16; round++) whole.push(await compare(random, round, clients));
-      expect([whole.includes(true), whole.includes(false)]).toEqual([true, true]);
-    }, 60_000);
+    longTest(
+      'answers as the same requests one by one, whatever they are',
+      async () => {
+        const random = new Random(11);
+        const people = [await service.user(), await service.user()];
+        const clients = { single: people[0]!.client, batch: people[1]!.client };
+        const whole: boolean[] = [];
+        for (let round = 0; round < 16; round++) whole.push(await compare(random, round, clients));
+        expect([whole.includes(true), whole.includes(false)]).toEqual([true, true]);
+      },
+      60_000,
+    );
   },
   { schema: SCHEMA },
 );

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
+import { longTest } from '../support/long-test.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
@@ -264,14 +265,18 @@ describeOnBoth(
         expect(outcomeOf(foreign)).toEqual([403, 'cross_origin']);
       });
 
-      test('agrees with the request itself, whatever it is', async () => {
-        const random = new Random(5);
-        const world = new Agreement(random, [ann, bob, hr]);
-        await world.begin();
-        for (let i = 0; i < 250; i++) await world.next();
-        expect(world.allowed).toBeGreaterThan(40);
-        expect(new Set(world.refused).size).toBeGreaterThan(3);
-      }, 60_000);
+      longTest(
+        'agrees with the request itself, whatever it is',
+        async () => {
+          const random = new Random(5);
+          const world = new Agreement(random, [ann, bob, hr]);
+          await world.begin();
+          for (let i = 0; i < 250; i++) await world.next();
+          expect(world.allowed).toBeGreaterThan(40);
+          expect(new Set(world.refused).size).toBeGreaterThan(3);
+        },
+        60_000,
+      );
     });
   },
   { schema: SCHEMA },

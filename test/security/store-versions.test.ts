@@ -5,6 +5,7 @@ import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { applyMigration } from '../../src/store/migrations/migration.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../store/world.ts';
+import { longTest } from '../support/long-test.ts';
 import { insertRecord } from '../support/system-records.ts';
 
 const OPEN = '{ list: true, read: true, create: true, update: true, delete: true }';
@@ -218,7 +219,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     expect(version).not.toContain(row![1]!);
   });
 
-  it('differ between databases for one and the same record', async () => {
+  longTest('differ between databases for one and the same record', async () => {
     const twin = await openKind(kind);
     try {
       const elsewhere = await World.open(twin, SCHEMA);
