@@ -31,10 +31,10 @@ export class Sight {
     return { ...exists, key: held, ...(guard && { guard }) };
   }
 
-  /** The chain ends before a record that is hidden, and at one whose next step is. */
+  /** The chain ends before a record that is hidden, and at one whose next step is: that record itself is in it. */
   #seenAbove(exists: Exists, { collection, via }: AncestorRelation): Exists {
     const isSeen = !this.mayHide({ from: collection, relation: via });
-    return isSeen ? exists : { ...exists, guard: { collection, via: via.name } };
+    return isSeen ? exists : { ...exists, guard: { collection } };
   }
 
   /** The column of a row of `from`, absent where the caller may not read it. Undefined: the caller may read it nowhere. */
