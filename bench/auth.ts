@@ -162,7 +162,7 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
     const lists = () =>
       load({
         url,
-        path: () => '/api/items?status=published',
+        request: () => ({ path: '/api/items?status=published' }),
         headers: { authorization: `Bearer ${token}` },
         connections: 16,
         seconds,

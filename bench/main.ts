@@ -1,4 +1,4 @@
-/** `npm run bench -- [names] [--seconds 10] [--seed 1]`: without a name, all of them. README.md says what each figure means. */
+/** `npm run bench -- [names] [--seconds 10] [--rounds 5] [--seed 1]`: without a name, all of them. README.md says what each figure means. */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Bench } from './support/bench.ts';
@@ -9,6 +9,14 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   residual: () => import('./residual.ts'),
   where: () => import('./where.ts'),
   list: () => import('./list.ts'),
+  read: () => import('./read.ts'),
+  create: () => import('./create.ts'),
+  patch: () => import('./patch.ts'),
+  delete: () => import('./delete.ts'),
+  mixed: () => import('./mixed.ts'),
+  workers: () => import('./workers.ts'),
+  embedded: () => import('./embedded.ts'),
+  scale: () => import('./scale.ts'),
   query: () => import('./query.ts'),
   batch: () => import('./batch.ts'),
   auth: () => import('./auth.ts'),
@@ -18,7 +26,11 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '10' }, seed: { type: 'string', default: '1' } },
+  options: {
+    seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '5' },
+    seed: { type: 'string', default: '1' },
+  },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(FILES);
 const unknown = names.filter((name) => !Object.hasOwn(FILES, name));
@@ -30,5 +42,6 @@ console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 
 for (const name of names) {
   const { default: bench } = await FILES[name]!();
   console.log(`\n${name}: ${bench.question}`);
-  await bench.run({ seconds: Number(values.seconds), seed: Number(values.seed) });
+  const [seconds, rounds, seed] = [values.seconds, values.rounds, values.seed].map(Number) as [number, number, number];
+  await bench.run({ seconds, rounds, seed });
 }

@@ -1,17 +1,27 @@
 /** From `bylaw serve` to the line that says it is ready, on PostgreSQL with local files, as it is published: compiled. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench } from './support/bench.ts';
-import { verdict } from './support/measure.ts';
+import { record } from './support/figures.ts';
+import { median, verdict } from './support/measure.ts';
+import { residentMiB } from './support/processor-time.ts';
 
-const BUILT = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
+const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const BUILT = fileOf('../dist/src/main.js');
 const ROUNDS = 9;
 const SCHEMA = 'collections: { notes: { fields: { text: string }, access: { list: true } } }\n';
+
+interface Started {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
 
 async function run(): Promise<void> {
   if (!existsSync(BUILT)) throw new Error('run `npm run build` first');
@@ -21,44 +31,64 @@ async function run(): Promise<void> {
   try {
     await writeFile(join(folder, 'bylaw.yaml'), SCHEMA);
     const url = await isolatedUrl(postgres.url);
-    const args = ['--schema', join(folder, 'bylaw.yaml'), '--data', folder, '--database-url', url, '--port', '0'];
-    // The first makes the tables, and reads the disk.
-    await start(args, {});
-    const cache = { NODE_COMPILE_CACHE: join(folder, 'compiled') };
-    await start(args, cache);
-    const plain = await medianOf(() => start(args, {}));
-    const cached = await medianOf(() => start(args, cache));
-    console.log(`with NODE_COMPILE_CACHE ${cached.toFixed(0)} ms`);
-    verdict('start', plain, { limit: 1_000, unit: 'ms' });
+    const flags = ['--schema', join(folder, 'bylaw.yaml'), '--data', folder, '--database-url', url, '--port', '0'];
+    const byHand = [url, 'token', '00000000-0000-4000-8000-000000000000'];
+    const serve = [BUILT, 'serve', ...flags];
+    await compare([
+      { name: 'bylaw', args: serve },
+      { name: 'bylaw with a compile cache', args: serve, env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } },
+      { name: 'bylaw with two workers', args: [...serve, '--workers', '2'] },
+      { name: 'usual', args: [fileOf('./servers/handwritten.ts'), ...byHand] },
+      { name: 'best', args: [fileOf('./servers/best.ts'), ...byHand] },
+    ]);
   } finally {
     await rm(folder, { recursive: true, force: true });
     await postgres.stop();
   }
 }
 
-async function medianOf(measure: () => Promise<number>): Promise<number> {
-  const times: number[] = [];
-  for (let i = 0; i < ROUNDS; i++) times.push(await measure());
-  return times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!;
+interface Start {
+  readonly ms: number;
+  readonly mib: number;
 }
 
-/** Milliseconds until it says that it listens. */
-async function start(args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
+async function compare(servers: readonly Started[]): Promise<void> {
+  const starts = servers.map((): Start[] => []);
+  // The first makes the tables, and reads the disk.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [i, server] of servers.entries()) {
+      const started = await start(server);
+      if (round > 0) starts[i]!.push(started);
+    }
+  }
+  const of = (key: keyof Start) => starts.map((all) => Math.round(median(all.map((each) => each[key]))));
+  const [ms, mib] = [of('ms'), of('mib')];
+  for (const [i, { name }] of servers.entries())
+    console.log(`  ${name.padEnd(28)} ${ms[i]} ms   ${mib[i]} MiB resident a second later`);
+  const bars = { bench: 'start', kind: 'bars', labels: servers.map(({ name }) => name), notes: [] } as const;
+  record({ ...bars, title: 'from the start to the first answer', unit: 'ms', series: [{ name: 'start', values: ms }] });
+  record({ ...bars, title: 'memory after the start', unit: 'MiB', series: [{ name: 'resident', values: mib }] });
+  verdict('start', ms[0]!, { limit: 600, unit: 'ms' });
+}
+
+/** Until it says that it listens. */
+async function start({ args, env }: Started): Promise<Start> {
   const began = performance.now();
-  const child = spawn(process.execPath, [BUILT, 'serve', ...args], {
+  const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await Promise.race([
-    new Promise((resolve) => child.stdout.once('data', resolve)),
-    ended.then(() => Promise.reject(new Error('the service ended'))),
-  ]);
-  const took = performance.now() - began;
+  await Promise.race([said(child), ended.then(() => Promise.reject(new Error('the server ended')))]);
+  const ms = performance.now() - began;
+  await sleep(1_000);
+  const mib = residentMiB(child.pid!);
   child.kill('SIGTERM');
   await ended;
-  return took;
+  return { ms, mib };
 }
 
-const bench: Bench = { name: 'start', question: 'how long until the service listens?', run };
+const said = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.stdout!.once('data', resolve));
+
+const bench: Bench = { name: 'start', question: 'how long until the service listens, and in what memory?', run };
 export default bench;

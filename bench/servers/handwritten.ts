@@ -1,39 +1,78 @@
 /**
- * What a person would write by hand for the list of bench/list.ts: node:http, pg with a named statement, the policy in the SQL, JSON.stringify.
- * Its authentication is the cheapest there is, a look-up of the token in a Map. Arguments: DATABASE_URL TOKEN USER_ID. Prints its address.
+ * The usual way to write such a server by hand: node:http, a pool of pg with named statements, the rules in the SQL, one guarded statement a
+ * write, JSON.stringify. Arguments: DATABASE_URL TOKEN USER_ID. Prints its address.
  */
-import { createServer } from 'node:http';
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { answer, askedBy, COLUMNS, type Handlers, listen, RULES, WRITABLE } from './documents.ts';
 
 const [url, token, userId] = process.argv.slice(2) as [string, string, string];
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const pool = new pg.Pool({ connectionString: url, max: 10 });
 const callers = new Map([[token, userId]]);
-const TEXT = `SELECT id, created_at, updated_at, title, status, score, rating, pinned, due_at, owner_id AS owner FROM items
-  WHERE status = $1 AND (pinned OR owner_id = $2) ORDER BY id LIMIT $3 OFFSET $4`;
+const SHOWN = COLUMNS.map((name) => (name.endsWith('_id') ? `t.${name} AS ${name.slice(0, -3)}` : `t.${name}`)).join(
+  ', ',
+);
 
-const server = createServer(async (request, response) => {
-  const caller = callers.get((request.headers.authorization ?? '').slice(7));
-  if (caller === undefined) {
-    response.writeHead(401).end();
-    return;
-  }
-  const query = new URL(request.url ?? '/', 'http://localhost').searchParams;
-  const limit = Number(query.get('limit') ?? 20);
-  const offset = Number(query.get('offset') ?? 0);
-  try {
-    const { rows } = await pool.query({
-      name: 'items',
-      text: TEXT,
-      values: [query.get('status'), caller, limit + 1, offset],
+const ask = (name: string, text: string, values: readonly unknown[]) =>
+  pool.query({ name, text, values: values as unknown[] });
+
+const handlers: Handlers = {
+  async list({ table, caller }, { limit, offset, status, count }) {
+    const where = `${RULES[table]!.view} AND ($2::text IS NULL OR t.status = $2)`;
+    const filtered = status === null ? RULES[table]!.view : where.replace('$2::text IS NULL OR ', '');
+    const values = status === null ? [caller] : [caller, status];
+    const n = values.length;
+    const page = ask(
+      `list ${table} ${n}`,
+      `SELECT ${SHOWN} FROM ${table} t WHERE ${filtered} ORDER BY t.id LIMIT $${n + 1} OFFSET $${n + 2}`,
+      [...values, limit + 1, offset],
+    );
+    const total = count
+      ? ask(`count ${table} ${n}`, `SELECT count(*) AS total FROM ${table} t WHERE ${filtered}`, values)
+      : undefined;
+    const { rows } = await page;
+    const found = (await total)?.rows[0].total;
+    return JSON.stringify({
+      data: rows.slice(0, limit),
+      page: { limit, offset, has_more: rows.length > limit, total: found },
     });
-    const body = JSON.stringify({ data: rows.slice(0, limit), page: { limit, offset, has_more: rows.length > limit } });
-    response
-      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
-      .end(body);
-  } catch {
-    response.writeHead(500, { 'content-length': 0 }).end();
-  }
-});
-server.listen(0, '127.0.0.1', () =>
-  console.log(`listening on http://127.0.0.1:${(server.address() as { port: number }).port}`),
+  },
+  async read({ table, caller }, id) {
+    const text = `SELECT ${SHOWN} FROM ${table} t WHERE t.id = $2 AND ${RULES[table]!.view}`;
+    const { rows } = await ask(`read ${table}`, text, [caller, id]);
+    return rows.length === 0 ? undefined : JSON.stringify({ data: rows[0] });
+  },
+  async create({ table, caller }, data) {
+    const names = Object.keys(data).filter((name) => name !== 'team');
+    const text = `INSERT INTO ${table} AS t (owner_id, team_id, id, status, pinned, ${names.join(', ')})
+      SELECT $1, $2, $3, 'draft', false, ${names.map((name, i) => `$${i + 4}::${WRITABLE[name as keyof typeof WRITABLE]}`).join(', ')}
+       WHERE ${RULES[table]!.create} RETURNING ${SHOWN}`;
+    const values = [caller, data.team ?? null, randomUUID(), ...names.map((name) => data[name])];
+    const { rows } = await ask(`create ${table} ${names}`, text, values);
+    return rows.length === 0 ? undefined : JSON.stringify({ data: rows[0] });
+  },
+  async patch({ table, caller }, id, data) {
+    const names = Object.keys(data);
+    const set = names.map((name, i) => `${name} = $${i + 3}`).join(', ');
+    const text = `UPDATE ${table} t SET ${set}, updated_at = now(), _version = _version + 1
+      WHERE t.id = $2 AND ${RULES[table]!.change} RETURNING ${SHOWN}`;
+    const { rows } = await ask(`patch ${table} ${names}`, text, [caller, id, ...names.map((name) => data[name])]);
+    return rows.length === 0 ? undefined : JSON.stringify({ data: rows[0] });
+  },
+  async remove({ table, caller }, id) {
+    const text = `DELETE FROM ${table} t WHERE t.id = $2 AND ${RULES[table]!.change}`;
+    const { rowCount } = await ask(`delete ${table}`, text, [caller, id]);
+    return rowCount === 1;
+  },
+};
+
+listen((request, response) =>
+  answer(handlers, { asked: askedBy(request, callers), request }, (status, body) => {
+    if (body === undefined) response.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end();
+    else {
+      const length = Buffer.byteLength(body);
+      response.writeHead(status, { 'content-type': 'application/json', 'content-length': length }).end(body);
+    }
+  }),
 );

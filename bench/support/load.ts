@@ -1,11 +1,12 @@
 /**
- * Keeps `connections` keep-alive sockets busy for `seconds` with GET requests and measures each answer. Raw sockets, because a full HTTP client would cost
- * more than the servers under test; answers must carry Content-Length.
+ * Keeps `connections` keep-alive sockets busy for `seconds` and measures each answer. Raw sockets, because a full HTTP client would cost
+ * more than the servers under test; answers with a body must carry Content-Length.
  */
 import { connect } from 'node:net';
 
 export interface LoadResult {
   readonly requestsPerSecond: number;
+  readonly seconds: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
@@ -13,10 +14,19 @@ export interface LoadResult {
   readonly statuses: ReadonlyMap<number, number>;
 }
 
+export interface LoadRequest {
+  /** Default: GET. */
+  readonly method?: string;
+  /** With the query. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+}
+
 export interface LoadOptions {
   readonly url: string;
-  /** The path and query of the n-th request. */
-  readonly path: (n: number) => string;
+  /** The n-th request. */
+  readonly request: (n: number) => LoadRequest;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
@@ -27,7 +37,13 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   const head = Object.entries({ host: `${hostname}:${port}`, ...options.headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   );
-  const tail = ` HTTP/1.1\r\n${head.join('')}\r\n`;
+  const tail = ` HTTP/1.1\r\n${head.join('')}`;
+  const messageOf = ({ method = 'GET', path, body }: LoadRequest): string => {
+    if (body === undefined) return `${method} ${path}${tail}\r\n`;
+    const json = JSON.stringify(body);
+    const length = Buffer.byteLength(json);
+    return `${method} ${path}${tail}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n${json}`;
+  };
   const latencies: number[] = [];
   const statuses = new Map<number, number>();
   const started = performance.now();
@@ -41,7 +57,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
       let held = Buffer.alloc(0);
       const send = () => {
         at = performance.now();
-        socket.write(`GET ${options.path(sent++)}${tail}`);
+        socket.write(messageOf(options.request(sent++)));
       };
       socket.on('connect', send);
       socket.on('error', reject);
@@ -65,7 +81,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   latencies.sort((a, b) => a - b);
   const at = (share: number) =>
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? Number.NaN;
-  return { requestsPerSecond: latencies.length / elapsed, p50: at(0.5), p99: at(0.99), statuses };
+  return { seconds: elapsed, requestsPerSecond: latencies.length / elapsed, p50: at(0.5), p99: at(0.99), statuses };
 }
 
 /** The status and whole length of the first answer in `bytes`, once all of it is there. */
@@ -73,8 +89,10 @@ function readAnswer(bytes: Buffer): { readonly status: number; readonly length: 
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const head = bytes.toString('latin1', 0, end);
+  const status = Number(head.slice(9, 12));
+  if (status === 204) return { status, length: end + 4 };
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
   if (length === undefined) throw new Error(`an answer without Content-Length cannot be measured:\n${head}`);
   const whole = end + 4 + Number(length);
-  return bytes.length < whole ? undefined : { status: Number(head.slice(9, 12)), length: whole };
+  return bytes.length < whole ? undefined : { status, length: whole };
 }

@@ -27,12 +27,16 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 export interface ServeOptions {
   readonly schema: string;
-  readonly databaseUrl: string;
+  /** Default: the embedded database. */
+  readonly databaseUrl?: string;
   readonly data: string;
+  readonly workers?: number;
 }
 
-/** `bylaw serve` on PostgreSQL, without limits. */
-export function startBylaw({ schema, databaseUrl, data }: ServeOptions): Promise<Server> {
-  const flags = ['--schema', schema, '--database-url', databaseUrl, '--data', data, '--port', '0'];
-  return startServer(MAIN, ['serve', ...flags], { BYLAW_RATE_LIMIT: 'off' });
+/** `bylaw serve`, without limits. */
+export function startBylaw({ schema, databaseUrl, data, workers = 1 }: ServeOptions): Promise<Server> {
+  const flags = ['--schema', schema, '--data', data, '--port', '0'];
+  const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
+  const env = { BYLAW_RATE_LIMIT: 'off', BYLAW_WORKERS: String(workers) };
+  return startServer(MAIN, ['serve', ...flags, ...database], env);
 }

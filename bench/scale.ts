@@ -1,0 +1,41 @@
+/** Whether lists take longer where there are more rows. */
+import type { Bench, BenchOptions } from './support/bench.ts';
+import { fewMatch, ownOrPublished, ownOrTeam } from './support/courses.ts';
+import { record } from './support/figures.ts';
+import { verdict } from './support/measure.ts';
+import { type Course, type Lap, medianOf } from './support/race.ts';
+import { raceAll } from './support/race-all.ts';
+
+const SIZES = [1_000, 100_000, 1_000_000];
+const COURSES = [ownOrPublished, ownOrTeam, fewMatch];
+
+async function run(options: BenchOptions): Promise<void> {
+  const bySize: (readonly (readonly Lap[])[])[] = [];
+  for (const rows of SIZES) {
+    const courses = COURSES.map(
+      (course): Course => ({
+        ...course,
+        bench: 'scale',
+        title: `${course.title}; ${rows.toLocaleString('en')} rows`,
+        targets: [],
+      }),
+    );
+    bySize.push(await raceAll(courses, { ...options, world: { rows } }));
+  }
+  for (const [i, { title }] of COURSES.entries())
+    compare(
+      title,
+      bySize.map((laps) => laps[i]!),
+    );
+}
+
+function compare(title: string, laps: readonly (readonly Lap[])[]): void {
+  const names = laps[0]!.map(({ contender }) => contender.name);
+  const series = names.map((name, i) => ({ name, values: laps.map((lap) => medianOf(lap[i]!, 'requestsPerSecond')) }));
+  record({ bench: 'scale', title, unit: 'requests/s', kind: 'lines', labels: SIZES.map(String), series, notes: [] });
+  const [smallest, , largest] = series[0]!.values;
+  verdict(`${title}: time at 1,000,000 rows ÷ that at 1,000`, smallest! / largest!, { limit: 1.1, unit: '×' });
+}
+
+const bench: Bench = { name: 'scale', question: 'lists a second of 1,000, 100,000 and 1,000,000 documents', run };
+export default bench;

@@ -1,0 +1,228 @@
+/**
+ * Servers in turn, in short rounds: what disturbs the machine disturbs all of them. A ratio is the median of the paired rounds; a target is
+ * missed only where the better quarter of the rounds misses it too, so that noise alone misses nothing.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { call } from '../movies/client.ts';
+import type { Contender, DocumentsWorld } from './documents-world.ts';
+import { record } from './figures.ts';
+import { type LoadRequest, type LoadResult, load } from './load.ts';
+import { median } from './measure.ts';
+import { processorTime } from './processor-time.ts';
+
+const CONNECTIONS = 64;
+
+export interface Course {
+  readonly bench: string;
+  readonly title: string;
+  /** The nth request of a round. */
+  readonly request: (n: number) => LoadRequest;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** Before each turn. */
+  readonly prepare?: (seconds: number) => Promise<void>;
+  /** A request that every server must answer alike, for the server with this number. */
+  readonly sample?: (server: number) => LoadRequest;
+  /** Members in which the answers to samples may differ. */
+  readonly differs?: readonly string[];
+  /** A request that every server must reject. */
+  readonly rejected?: LoadRequest;
+  /** Others that keep the servers busy at the same time. */
+  readonly beside?: {
+    readonly request: LoadRequest;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly connections: number;
+  };
+  /** Of bylaw. */
+  readonly targets: readonly Target[];
+}
+
+type Target =
+  | { readonly of: 'usual' | 'best'; readonly atLeast: number }
+  | { readonly p99: 'over p50' | 'ms'; readonly atMost: number }
+  | { readonly serverUs: number };
+
+export interface RaceOptions {
+  /** For all servers and rounds together. */
+  readonly seconds: number;
+  readonly rounds: number;
+}
+
+interface Turn extends LoadResult {
+  /** Microseconds of processor time a request. */
+  readonly serverUs: number;
+  readonly databaseUs: number;
+}
+export interface Lap {
+  readonly course: Course;
+  readonly contender: Contender;
+  readonly turns: readonly Turn[];
+}
+
+export async function race(world: DocumentsWorld, course: Course, options: RaceOptions): Promise<readonly Lap[]> {
+  await mustAnswerAlike(world, course);
+  const { contenders } = world;
+  const seconds = options.seconds / options.rounds / contenders.length;
+  const turns = contenders.map((): Turn[] => []);
+  // Round 0 warms up, for long enough that the compiler of JavaScript has settled.
+  for (let round = 0; round <= options.rounds; round++) {
+    for (const at of contenders.keys()) {
+      // Each begins in turn.
+      const i = (at + round) % contenders.length;
+      const turn = await runOnce(world, course, {
+        contender: contenders[i]!,
+        seconds: round === 0 ? Math.max(WARM_UP_SECONDS, seconds) : seconds,
+      });
+      if (round > 0) turns[i]!.push(turn);
+    }
+  }
+  const laps = contenders.map((contender, i) => ({ course, contender, turns: turns[i]! }));
+  report(course, laps);
+  return laps;
+}
+
+const WARM_UP_SECONDS = 2;
+
+async function runOnce(
+  world: DocumentsWorld,
+  course: Course,
+  { contender, seconds }: { readonly contender: Contender; readonly seconds: number },
+): Promise<Turn> {
+  await course.prepare?.(seconds);
+  const pids = [contender.pid, world.databasePid];
+  const before = pids.map(timeOf);
+  const common = { url: contender.url, seconds };
+  const headers = { authorization: `Bearer ${world.token}`, ...course.headers };
+  const others = course.beside;
+  const [result] = await Promise.all([
+    load({ ...common, request: course.request, headers, connections: CONNECTIONS }),
+    others &&
+      load({
+        ...common,
+        request: () => others.request,
+        headers: { ...headers, ...others.headers },
+        connections: others.connections,
+      }),
+  ]);
+  if (result.statuses.size !== 1 || !result.statuses.has(course.status))
+    throw new Error(`${contender.name} answered ${JSON.stringify([...result.statuses])}`);
+  const requests = result.requestsPerSecond * result.seconds;
+  const [serverUs, databaseUs] = pids.map((pid, i) => (timeOf(pid) - before[i]!) / requests);
+  return { ...result, serverUs: serverUs!, databaseUs: databaseUs! };
+}
+
+const timeOf = (pid: number | undefined): number => (pid === undefined ? Number.NaN : processorTime(pid));
+
+// ---------------------------------------------------------------- the same answers
+
+async function mustAnswerAlike({ contenders, token }: DocumentsWorld, course: Course): Promise<void> {
+  const { sample = () => course.request(3), differs = [], rejected } = course;
+  const answers = await Promise.all(contenders.map(({ url }, i) => ask(url, token, sample(i))));
+  const comparable = answers.map(({ status, body }) => ({ status, body: comparableOf(body, new Set(differs)) }));
+  if (!comparable.every((answer) => isDeepStrictEqual(answer, comparable[0]))) {
+    throw new Error(
+      `the servers answer differently, so there is nothing to compare: ${JSON.stringify(comparable, null, 1)}`,
+    );
+  }
+  if (answers[0]!.status !== course.status) throw new Error(`the answer is ${JSON.stringify(answers[0])}`);
+  if (rejected === undefined) return;
+  for (const { url, name } of contenders) {
+    const { status } = await ask(url, token, rejected);
+    if (status !== 403 && status !== 404) throw new Error(`${name} allows what it must reject`);
+  }
+}
+
+const ask = (url: string, token: string, { method, path, body }: LoadRequest) =>
+  call(url + path, { method, token, body });
+
+/** Instants are compared to the millisecond, which is all that the types of the usual server hold. */
+function comparableOf(value: unknown, without: ReadonlySet<string>): unknown {
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return Math.floor(Date.parse(value));
+  if (Array.isArray(value)) return value.map((item) => comparableOf(item, without));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).filter(([name]) => !without.has(name));
+  return Object.fromEntries(members.map(([name, item]) => [name, comparableOf(item, without)]).sort());
+}
+
+// ---------------------------------------------------------------- the figures
+
+type Measure = 'requestsPerSecond' | 'p50' | 'p99' | 'serverUs' | 'databaseUs';
+export const medianOf = ({ turns }: Lap, measure: Measure): number => median(turns.map((turn) => turn[measure]));
+
+/** The requests/s of one lap in those of the other, of each pair of rounds, ascending. */
+const ratiosOf = (lap: Lap, other: Lap): readonly number[] =>
+  lap.turns.map((turn, i) => turn.requestsPerSecond / other.turns[i]!.requestsPerSecond).sort((a, b) => a - b);
+
+function report(course: Course, laps: readonly Lap[]): void {
+  console.log(`\n  ${course.title}`);
+  for (const lap of laps) console.log(lineOf(lap, laps));
+  const notes = course.targets.map((target) => judge(course.title, target, laps));
+  const bars = { bench: course.bench, kind: 'bars', labels: laps.map(({ contender }) => contender.name) } as const;
+  const series = (name: string, measure: Measure) => ({
+    name,
+    values: laps.map((lap) => round(medianOf(lap, measure))),
+  });
+  record({
+    ...bars,
+    title: course.title,
+    unit: 'requests/s',
+    series: [series('requests/s', 'requestsPerSecond')],
+    notes,
+  });
+  record({
+    ...bars,
+    title: `${course.title}: answer times`,
+    unit: 'ms',
+    series: [series('p50', 'p50'), series('p99', 'p99')],
+    notes: [],
+  });
+  const us = [series('server', 'serverUs'), series('database', 'databaseUs')];
+  if (us.flatMap(({ values }) => values).every(Number.isFinite))
+    record({ ...bars, title: `${course.title}: processor time a request`, unit: 'µs', series: us, notes: [] });
+}
+
+const round = (value: number): number => Number(value.toPrecision(4));
+
+function lineOf(lap: Lap, laps: readonly Lap[]): string {
+  const rates = lap.turns.map(({ requestsPerSecond }) => requestsPerSecond);
+  const range = `[${Math.min(...rates).toFixed(0)}–${Math.max(...rates).toFixed(0)}]`;
+  const time = (measure: Measure, digits: number) => medianOf(lap, measure).toFixed(digits).padStart(6);
+  const versus = laps
+    .filter((other) => other !== lap)
+    .map((other) => `${median(ratiosOf(lap, other)).toFixed(2)} × ${other.contender.name}`);
+  return (
+    `  ${lap.contender.name.padEnd(6)} ${time('requestsPerSecond', 0)} requests/s ${range.padEnd(15)}  p50 ${time('p50', 1)} ms  p99 ${time('p99', 1)} ms` +
+    `  ${time('serverUs', 0)} + ${time('databaseUs', 0)} µs   ${versus.join('  ')}`
+  );
+}
+
+/** `held`, `unsure` where rounds disagree, or `MISSED`, which sets the exit code. */
+function judge(title: string, target: Target, laps: readonly Lap[]): string {
+  const [label, values, limit, isAtLeast] = questionOf(target, laps);
+  const quarter = (share: number) => values[Math.min(values.length - 1, Math.floor(values.length * share))]!;
+  const middle = quarter(0.5);
+  const best = isAtLeast ? quarter(0.75) : quarter(0.25);
+  const holds = (value: number) => (isAtLeast ? value >= limit : value <= limit);
+  const verdict = holds(middle) ? 'held  ' : holds(best) ? 'unsure' : 'MISSED';
+  if (verdict === 'MISSED') process.exitCode = 1;
+  const line = `${verdict} ${title}: ${label} ${middle.toFixed(2)} (${isAtLeast ? 'at least' : 'at most'} ${limit})`;
+  console.log(`  ${line}`);
+  return line;
+}
+
+type Question = readonly [label: string, values: readonly number[], limit: number, isAtLeast: boolean];
+
+function questionOf(target: Target, laps: readonly Lap[]): Question {
+  const [bylaw] = laps;
+  if ('of' in target) {
+    const other = laps.find(({ contender }) => contender.name === target.of)!;
+    return [`requests/s ÷ those of the ${target.of} server`, ratiosOf(bylaw!, other), target.atLeast, true];
+  }
+  if ('serverUs' in target) {
+    const us = bylaw!.turns.map(({ serverUs }) => serverUs).sort((a, b) => a - b);
+    return ['µs of processor time a request', us, target.serverUs, false];
+  }
+  const isRatio = target.p99 === 'over p50';
+  const values = bylaw!.turns.map(({ p50, p99 }) => (isRatio ? p99 / p50 : p99)).sort((a, b) => a - b);
+  return [isRatio ? 'p99 ÷ p50' : 'p99 in ms', values, target.atMost, false];
+}
