@@ -5,9 +5,8 @@
  *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
 
-import { parse } from '../../grammar/parser.ts';
-import { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
-import { check } from './check/checker.ts';
+import { PolicyError } from '../../grammar/policy-error.ts';
+import { examine } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';
@@ -40,19 +39,13 @@ export interface CheckedPolicy {
 
 /** Throws PolicyError with every error of the text. */
 export function compile(text: string, place: CatalogPlace, options?: CompileOptions): Policy {
-  // Parse
-  const { expr, issues: syntax } = parse(text);
-  if (expr === undefined) throw new PolicyError(text, syntax);
-
-  // Check: names and types
-  const { checked, issues: semantic } = check(expr, { ...place, text });
-  const errors = [...syntax, ...semantic].filter(isError);
+  // Parse and check: syntax, names and types
+  const { checked, issues } = examine(text, place);
+  const errors = issues.filter(({ severity }) => severity === 'error');
   if (checked === undefined || errors.length > 0) throw new PolicyError(text, errors);
 
   return compileChecked({ checked, text, catalog: place.catalog, action: place.action }, options);
 }
-
-const isError = ({ severity }: PolicyIssue): boolean => severity === 'error';
 
 /** The rest of the pipeline, for a tree that is checked already. */
 export function compileChecked(policy: CheckedPolicy, options: CompileOptions = {}): Policy {

@@ -131,6 +131,8 @@ describe('texts and schemas', () => {
     expect((error(() => compile('@record.ownr = 1', place)) as PolicyError).issues[0]).toMatchObject({
       code: 'name_unknown',
     });
+    const all = error(() => compile('@record.ownr = 1 and @record.status = 2 &&', place)) as PolicyError;
+    expect(all.issues.map(({ code }) => code)).toEqual(['name_unknown', 'type_mismatch', 'operand_expected']);
     expect(
       error(() => compile('true', { ...place, schema: 'collections: { a: { fields: { x: strng } } }' })),
     ).toBeInstanceOf(SchemaError);

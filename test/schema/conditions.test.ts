@@ -90,7 +90,7 @@ describe('named conditions', () => {
     ]);
   });
 
-  it('show both places where an expanded body is at error', () => {
+  it('show both places where an expanded body has an error', () => {
     const rule = 'is_member(@record.parent.parent.parent.parent.parent.team)';
     const [issue] = parseSchema(file(GOOD, rule)).issues;
     expect(issue!.message).toBe(
