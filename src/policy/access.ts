@@ -64,6 +64,12 @@ export class Permit {
   get update(): UpdatePermit {
     return new UpdatePermit(this);
   }
+
+  /** What is left of it for stored records of which the facts are true: the values of fields, belongs_tos and `id`, by name. */
+  given(facts: Row): Permit {
+    if (this.verdict !== 'depends') return this;
+    return make(unionLeft(this.rules, (rule) => ({ ...rule, residual: rule.residual.given(facts) })));
+  }
 }
 
 /**
@@ -116,13 +122,19 @@ export class UpdatePermit {
 }
 
 export function decide({ rules, request }: AccessRules & { readonly request: PolicyRequest }): Permit {
+  return make(unionLeft(rules, (rule) => ({ residual: rule.specialise(request), namesNext: rule.namesNext })));
+}
+
+/** The rules that are open, or the one that is satisfied; those after it are not looked at. */
+function unionLeft<T>(rules: readonly T[], leftOf: (rule: T) => PermitRule): readonly PermitRule[] {
   const left: PermitRule[] = [];
-  for (const rule of rules) {
-    const residual = rule.specialise(request);
-    if (residual.verdict === 'allow') return make([{ residual, namesNext: rule.namesNext }]);
-    if (residual.verdict === 'depends') left.push({ residual, namesNext: rule.namesNext });
+  for (const each of rules) {
+    const rule = leftOf(each);
+    const { residual } = rule;
+    if (residual.verdict === 'allow') return [rule];
+    if (residual.verdict === 'depends') left.push(rule);
   }
-  return make(left);
+  return left;
 }
 
 function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {

@@ -8,10 +8,12 @@ import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import type { Sql } from '../sql.ts';
 import { examine } from './check/checker.ts';
-import { STORED_ROOTS } from './condition.ts';
+import { type ColumnRef, type Condition, isTo, RECORD, STORED_ROOTS } from './condition.ts';
+import type { Facts } from './decidable-leaves.ts';
 import { whereOf } from './emit/where.ts';
 import { lower } from './lower/lower.ts';
-import { bind, type Plan, planOf, settleNow } from './lower/specialise.ts';
+import { type Binding, bind, type Plan, planOf, settleNow } from './lower/specialise.ts';
+import { isMember, OPERATORS, type Operator } from './operators.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
@@ -79,15 +81,59 @@ export class Filter {
   }
 
   /** The condition on the row that is named `alias`. */
-  where(alias: string, { auth, now }: FilterRequest, visibility: Visibility): Sql {
+  where(alias: string, request: FilterRequest, visibility: Visibility): Sql {
+    return this.asked(request, visibility).where(alias);
+  }
+
+  /** By this caller, now. */
+  asked({ auth, now }: FilterRequest, visibility: Visibility): AskedFilter {
     const binding = bind(this.#plan, { auth, query: {}, params: this.#params, now });
     const { states, decided } = binding;
     const signature = { states, decided };
     const cond = lower(this.#plan.tree, { catalog: this.#catalog, signature, roots: STORED_ROOTS, visibility });
     settleNow(this.#plan, binding);
-    return whereOf(cond, { alias, inUnion: false, visibility }).fill(binding.values);
+    return new AskedFilter(cond, binding, visibility);
   }
 }
+
+/** A filter of one request. */
+export class AskedFilter {
+  readonly #cond: Condition;
+  readonly #values: Binding['values'];
+  readonly #visibility: Visibility;
+
+  constructor(cond: Condition, { values }: Binding, visibility: Visibility) {
+    this.#cond = cond;
+    this.#values = values;
+    this.#visibility = visibility;
+  }
+
+  where(alias: string): Sql {
+    return whereOf(this.#cond, { alias, inUnion: false, visibility: this.#visibility }).fill(this.#values);
+  }
+
+  /** What is true of every record that it finds. A member that is hidden in some records gives none. */
+  get facts(): Facts {
+    const items = this.#cond.kind === 'and' ? this.#cond.items : [this.#cond];
+    return Object.fromEntries(items.flatMap((item) => this.#factOf(item)));
+  }
+
+  #factOf(item: Condition): readonly (readonly [name: string, value: unknown])[] {
+    if (item.kind === 'null') return isKnown(item.column) && !item.negated ? [[item.column.name, null]] : [];
+    if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return [];
+    const { left, right } = item;
+    if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return [];
+    // An id beside a string is compared as text.
+    if (isTo(left.type) !== isTo(right.type)) return [];
+    const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
+    // No int is a number with a fraction, so the filter finds nothing.
+    return left.type === 'int' && !Number.isSafeInteger(value) ? [] : [[left.name, value]];
+  }
+}
+
+const isEquality = (operator: Operator): boolean => operator.family === 'equality' && isMember(operator);
+
+const isKnown = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
 
 function fits(value: unknown, type: ValueType, list: boolean): boolean {
   if (value === null) return true;

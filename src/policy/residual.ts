@@ -6,6 +6,8 @@
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Condition } from './condition.ts';
+import { DecidableLeaves, type Facts } from './decidable-leaves.ts';
+import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
 import { type Printing, type Where, whereOf } from './emit/where.ts';
@@ -17,6 +19,9 @@ import type { Needs, Residual } from './types.ts';
  * shape pays a few µs of lowering each time.
  */
 const KNOWN_SHAPES = 1024;
+
+/** What facts have left of one shape: exact filters are few, and a new one costs some µs. */
+const KNOWN_REMAINDERS = 16;
 
 type BindingSignature = Binding['signature'];
 
@@ -102,6 +107,9 @@ export class ResidualShape {
   readonly #makeWritten: () => ResidualShape;
   #written: ResidualShape | undefined;
   #needs: ShapeNeeds | undefined;
+  #leaves: DecidableLeaves | undefined;
+  /** By how the leaves turned out. */
+  readonly #remainders = new Map<string, ResidualShape>();
 
   constructor({ cond, plan, predicate, needsNext, written }: ShapeParts) {
     this.cond = cond;
@@ -127,6 +135,32 @@ export class ResidualShape {
   get needs(): ShapeNeeds {
     this.#needs ??= shapeNeedsOf(this.cond);
     return this.#needs;
+  }
+
+  /** What the facts leave of it; undefined where they decide nothing. */
+  given(facts: Facts, values: readonly unknown[]): ResidualShape | undefined {
+    this.#leaves ??= new DecidableLeaves(this.cond);
+    const outcomes = this.#leaves.outcomes(facts, values);
+    if (outcomes === undefined) return undefined;
+    let known = this.#remainders.get(outcomes);
+    if (known === undefined) {
+      if (this.#remainders.size >= KNOWN_REMAINDERS) this.#remainders.clear();
+      known = this.#remainder(this.#leaves.left(this.cond, outcomes));
+      this.#remainders.set(outcomes, known);
+    }
+    return known;
+  }
+
+  #remainder(cond: Condition): ResidualShape {
+    const predicate: Predicate = (values) => closures(cond)(values);
+    // The facts are about the stored record.
+    return new ResidualShape({
+      cond,
+      plan: this.plan,
+      predicate,
+      needsNext: this.needsNext,
+      written: () => this.written,
+    });
   }
 
   where(printing: Printing): Where {
@@ -163,6 +197,10 @@ class BoundResidual implements Residual {
 
   get written(): Residual {
     return this.#shape.written.with(this.#binding);
+  }
+
+  given(facts: Facts): Residual {
+    return this.#shape.given(facts, this.#values())?.with(this.#binding) ?? this;
   }
 
   where(alias: string, next?: string): Sql {
@@ -219,6 +257,10 @@ class ConstantResidual implements Residual {
   }
 
   get written(): Residual {
+    return this;
+  }
+
+  given(): Residual {
     return this;
   }
 

@@ -356,6 +356,11 @@ export interface Residual {
    * not name `@next`.
    */
   readonly written: Residual;
+  /**
+   * What is left for stored records of which the facts are true: values of fields, belongs_tos and `id`, by name; null is absent.
+   * Equal to this residual for those records, and for no others.
+   */
+  given(facts: Row): Residual;
 }
 export interface Policy {
   /** The whole rule as one expression. */

@@ -51,9 +51,10 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
   const { name } = access.collection;
   const { filter, groups, measures, limit } = request;
   const visibility = visibilityOf(access);
-  const permit = access.permit(name, 'list');
+  const asked = filter?.asked(access, visibility);
+  const permit = access.permit(name, 'list').given(asked?.facts ?? {});
   const conditions = [
-    ...(filter === undefined ? [] : [filter.where('t', access, visibility)]),
+    ...(asked === undefined ? [] : [asked.where('t')]),
     ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),
   ];
   const seen = new SeenColumns(name, visibility);

@@ -36,4 +36,10 @@ export async function countOf(q: Rows, { kind, source, isOpen, planner }: Counti
   return { total: Math.max(rows, MOST_COUNTED + 1), totalIsEstimate: true };
 }
 
+/** Where nothing can match. */
+export function nothingCounted(kind: CountKind): Counted {
+  if (kind === 'none') return {};
+  return { total: 0, ...(kind === 'estimated' && { totalIsEstimate: false }) };
+}
+
 const counted = async (q: Rows, statement: Sql): Promise<number> => Number((await q.rows(statement))[0]![0]);

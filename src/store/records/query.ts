@@ -7,7 +7,7 @@ import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import type { AccessContext, Store } from './access-context.ts';
 import { CapabilityColumns } from './capabilities.ts';
-import { type Counted, type CountKind, countOf } from './count.ts';
+import { type Counted, type CountKind, countOf, nothingCounted } from './count.ts';
 import type { CursorScope } from './cursor.ts';
 import { limitedOf } from './deadline.ts';
 import { type Expand, toJson, withExpanded } from './expand.ts';
@@ -48,6 +48,7 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const position = request.cursor === undefined ? undefined : cursors.read(request.cursor, scope);
   const q = limitedOf(store, access);
   const asked = new QueryStatement(store, access, request);
+  if (asked.isEmpty) return { json: '[]', nextCursor: undefined, ...nothingCounted(request.count) };
   const [rows, counted] = await Promise.all([
     q.rows(asked.page(position)),
     countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.readerFor(access) }),
@@ -74,6 +75,8 @@ class QueryStatement {
   readonly keyset: Keyset;
   /** The caller may list every record, and the filter depends on nothing that may be hidden. */
   readonly isOpen: boolean;
+  /** The filter leaves nothing that the caller may list. */
+  readonly isEmpty: boolean;
   /** `FROM … WHERE …` */
   readonly source: Sql;
   readonly capabilities: CapabilityColumns | undefined;
@@ -86,8 +89,10 @@ class QueryStatement {
     const { name } = access.collection;
     const visibility = new ObservedVisibility(visibilityOf(access));
     const permit = access.permit(name, 'list');
-    const filter = request.filter?.where('t', access, visibility);
+    const asked = request.filter?.asked(access, visibility);
+    const filter = asked?.where('t');
     const isSeen = visibility.isOpen;
+    const left = permit.given(asked?.facts ?? {});
     const row = { store, visibility, collection: name, alias: 't' };
     const members = withExpanded(request.members, request.expands);
     this.#request = request;
@@ -96,7 +101,8 @@ class QueryStatement {
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
     const columns = recordColumns(store, access, { collection: name, alias: 't', members });
     this.#columns = this.capabilities === undefined ? columns : join([columns, this.capabilities.of('t')], ', ');
-    this.#conditions = [...(filter ? [filter] : []), ...(permit.verdict === 'allow' ? [] : [permit.where('t')])];
+    this.#conditions = [...(filter ? [filter] : []), ...(left.verdict === 'allow' ? [] : [left.where('t')])];
+    this.isEmpty = left.verdict === 'deny';
     this.isOpen = permit.verdict === 'allow' && isSeen;
     this.source = sql`FROM ${this.#from}${whereOf(this.#conditions)}`;
   }

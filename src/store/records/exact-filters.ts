@@ -1,0 +1,91 @@
+/** The exact filters of a list: the conditions that they are, and what they say of the records that they find. */
+import type { Row } from '../../policy/types.ts';
+import type { Scalar } from '../../policy/values.ts';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model.ts';
+import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { type AccessContext, readable, readableReference, type Store } from './access-context.ts';
+
+/** Each value already has the type of its field. */
+export type Filter =
+  | { readonly kind: 'field'; readonly field: Field; readonly value: Scalar }
+  | { readonly kind: 'id'; readonly value: string }
+  | { readonly kind: 'belongs_to'; readonly relation: BelongsTo; readonly id: string }
+  | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
+  | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
+
+/** What is true of every record that the filters find. A member that is hidden in some records gives none. */
+export const factsOf = (access: AccessContext, filters: readonly Filter[]): Row =>
+  Object.fromEntries(filters.flatMap((filter) => factOf(access, filter)));
+
+function factOf(access: AccessContext, filter: Filter): readonly (readonly [name: string, value: Scalar])[] {
+  switch (filter.kind) {
+    case 'id':
+      return [['id', filter.value]];
+    case 'field':
+      return isOpen(access, filter.field) ? [[filter.field.name, filter.value]] : [];
+    case 'belongs_to':
+      return isOpen(access, filter.relation) ? [[filter.relation.name, filter.id]] : [];
+    case 'has_one':
+    case 'any':
+      return [];
+  }
+}
+
+function isOpen({ collection, member }: AccessContext, { name }: Field | BelongsTo): boolean {
+  const own = member(collection.name, name, 'read');
+  return own === undefined || own.verdict === 'allow';
+}
+
+export function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
+  switch (filter.kind) {
+    case 'field':
+      return masked(
+        access,
+        filter.field,
+        sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`,
+      );
+    case 'id':
+      return sql`t.id = ${uuid(filter.value)}`;
+    case 'belongs_to':
+      return masked(access, filter.relation, sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`);
+    case 'has_one':
+      return referencedBy(store, access, filter);
+    case 'any':
+      return filter.relation.kind === 'has_many'
+        ? referencedBy(store, access, { relation: filter.relation, id: filter.id })
+        : linkedTo(store, access, { relation: filter.relation, id: filter.id });
+  }
+}
+
+/** A value that the caller may not read matches nothing. */
+function masked({ collection, member }: AccessContext, { name }: Field | BelongsTo, condition: Sql): Sql {
+  const own = member(collection.name, name, 'read');
+  return own === undefined || own.verdict === 'allow' ? condition : sql`${condition} AND ${own.where('t')}`;
+}
+
+interface ListTarget<R> {
+  readonly relation: R;
+  readonly id: string;
+}
+
+/** One look-up of the target's row, however large the listed table is. */
+function referencedBy(store: Store, access: AccessContext, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+  const { collection, viaColumn } = relation;
+  return sql`t.id = (
+    SELECT f.${ident(viaColumn)}
+      FROM ${store.from(collection, raw('f'))}
+     WHERE f.id = ${uuid(id)}
+       AND ${readableReference(access, relation, 'f')})`;
+}
+
+function linkedTo(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
+  const { collection, linkTable, sourceColumn, targetColumn } = relation;
+  return sql`EXISTS (
+    SELECT 1
+      FROM ${ident(linkTable)} AS l
+      JOIN ${store.from(collection, raw('f'))} ON f.id = l.${ident(targetColumn)}
+     WHERE l.${ident(sourceColumn)} = t.id
+       AND l.${ident(targetColumn)} = ${uuid(id)}
+       AND ${readable(access, collection, 'f')})`;
+}
