@@ -10,7 +10,8 @@ import { DecidableLeaves, type Facts } from './decidable-leaves.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
-import { type Printing, type Where, whereOf } from './emit/where.ts';
+import type { Where } from './emit/value-places.ts';
+import { type Printing, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';
 

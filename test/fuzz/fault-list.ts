@@ -585,10 +585,10 @@ export const FAULTS: readonly Fault[] = [
     'own !== own ? row : own === undefined || true ? row : sql',
   ),
   fault(
-    'src/store/records/list.ts',
+    'src/store/records/exact-filters.ts',
     'a filter finds what a mask hides',
-    /own === undefined \|\| own\.verdict/,
-    'true || own === undefined || own!.verdict',
+    /own === undefined \|\| own\.verdict === 'allow' \? condition/,
+    "true || own!.verdict === 'allow' ? condition",
   ),
   fault(
     MEMBER_WRITES,

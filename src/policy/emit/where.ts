@@ -4,8 +4,7 @@
  * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { empty, ident, join, Param, param, raw, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
-import { successorOf } from '../collation.ts';
+import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -18,27 +17,13 @@ import {
   RECORD,
   type Source,
   type Test,
-  type Value,
 } from '../condition.ts';
-import { likePattern } from '../fold.ts';
 import { OPERATORS } from '../operators.ts';
-import { scalarOf } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from './hoisting.ts';
-
-/** A hole in a printed condition, filled from the values of a request. */
-class Hole {
-  readonly read: (values: readonly unknown[]) => unknown;
-  constructor(read: Hole['read']) {
-    this.read = read;
-  }
-}
-
-export interface Where {
-  fill(values: readonly unknown[]): Sql;
-}
+import { fillable, patternPlace, placeholder, successorPlace, type Where } from './value-places.ts';
 
 export interface Printing {
   /** The name of the record's row in the statement. */
@@ -53,22 +38,17 @@ export interface Printing {
 
 export function whereOf(cond: Condition, { alias, next, inUnion, visibility }: Printing): Where {
   const printed = new Printer({ alias, next, visibility }).print(cond, inUnion);
-  const { chunks, params } = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
-  return {
-    fill: (values) =>
-      new Sql(
-        chunks,
-        params.map((place) => filled(place, values)),
-      ),
-  };
-}
-
-function filled(place: Param, values: readonly unknown[]): Param {
-  return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
+  return fillable(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
 /** The place of the last ancestor that counts. */
 const LAST = raw(String(MOST_ANCESTORS));
+
+/** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */
+interface Keys {
+  readonly column: Sql;
+  readonly keys: Sql;
+}
 
 /** How the columns of a bound row are named. */
 type Naming = (column: string) => Sql;
@@ -116,12 +96,27 @@ class Printer {
     if (relation.kind === 'ancestors') {
       // From below, no record is found by a chain that goes on beyond the last that counts.
       const isBelow = isHoistable(cond) && !cond.beyond && !this.#isOfRequest(cond);
-      return isBelow ? this.#below(cond, relation) : this.#above(cond, relation);
+      return isBelow ? this.#anyOf(this.#below(cond, relation)) : this.#above(cond, relation);
+    }
+    const keyList = keyListOf(cond);
+    if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
+    if (!underOr) return this.#semiJoin(cond);
+    return isHoistable(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
+  }
+
+  /** The same rows as a list of keys; undefined where it is not printed so. */
+  keysOf(cond: Exists): Keys | undefined {
+    const { relation } = cond;
+    if (relation.kind === 'ancestors') {
+      return isHoistable(cond) && !cond.beyond ? this.#below(cond, relation) : undefined;
     }
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#keyList(cond, keyList);
-    if (!underOr) return this.#semiJoin(cond);
-    return isHoistable(cond) ? this.#hoisted(cond) : this.#semiJoin(cond, this.#fence(cond));
+    return isHoistable(cond) ? this.#hoisted(cond) : undefined;
+  }
+
+  #anyOf({ column, keys }: Keys): Sql {
+    return sql`${column} = ANY(ARRAY(${keys}))`;
   }
 
   #part(item: Condition, underOr: boolean): Sql {
@@ -158,10 +153,10 @@ class Printer {
    * Under an `or` no semi-join can be planned; the keys, found once, let an index serve this branch
    * as the others.
    */
-  #hoisted(exists: Exists): Sql {
+  #hoisted(exists: Exists): Keys {
     const { from, link } = this.#rowsOf(exists);
     const where = join(this.#conditions(exists), ' AND ');
-    return sql`${this.#key(exists)} = ANY(ARRAY(SELECT ${link} FROM ${from} WHERE ${where}))`;
+    return { column: this.#key(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 
   // -------------------------------------------------------------- ancestors
@@ -183,7 +178,7 @@ class Printer {
   }
 
   /** The ids of the records below those that meet the condition, found once: then an index serves the row outside. */
-  #below(exists: Exists, { via }: AncestorRelation): Sql {
+  #below(exists: Exists, { via }: AncestorRelation): Keys {
     const key = this.#key(exists);
     const row = `${this.#alias}_${++this.#rows}`;
     const [below, under] = [ident(`${row}.below`), ident(`${row}.under`)];
@@ -197,7 +192,7 @@ class Printer {
     const { isSeen, up } = this.#step(exists, via, `${row}.under`);
     const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${join([sql`${up} = ${below}."id"`, ...isSeen], ' AND ')}`;
     const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE "place" < ${LAST})`;
-    return sql`${key} = ANY(ARRAY(${all} SELECT "id" FROM ${below}))`;
+    return { column: key, keys: sql`${all} SELECT "id" FROM ${below}` };
   }
 
   /** A row of a chain: what lets the caller see it, and the id of the one above it. */
@@ -258,13 +253,14 @@ class Printer {
    * The rows that reference a record of the request, matched with an outer column: one list of keys,
    * which an index on that column serves.
    */
-  #keyList(exists: Exists, { own, outer, rest }: KeyList): Sql {
+  #keyList(exists: Exists, { own, outer, rest }: KeyList): Keys {
     const { from, link } = this.#rowsOf(exists);
     const around = this.#nearest;
     this.#nearest = exists.source.id;
     const conditions = [sql`${link} = ${this.#key(exists)}`, ...rest.map((item) => this.#part(item, false))];
     this.#nearest = around;
-    return sql`${this.#column(outer)} = ANY(ARRAY(SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}))`;
+    const keys = sql`SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}`;
+    return { column: this.#column(outer), keys };
   }
 
   #conditions({ condition, source, guard }: Exists, underOr = false): readonly Sql[] {
@@ -349,52 +345,4 @@ class Printer {
     invariant(rule !== undefined, 'a masked member has a rule');
     return sql`CASE WHEN ${rule.where(this.#aliases.get(source.id)!)} THEN ${naming(column)} END`;
   }
-}
-
-// ---------------------------------------------------------------- values
-
-/**
- * Values of the policy are part of the text, so that generic plans know them too; values of a
- * request are parameters.
- */
-function placeholder(value: Value, list: boolean): Sql {
-  const element = scalarOf(value.type).sqlType;
-  const type = list ? (`${element}[]` as SqlType) : element;
-  return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
-}
-
-function patternPlace(operand: ConditionOperand): Sql {
-  invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
-  if (operand.kind === 'literal') return typedLiteral('text', likePattern(operand.value as string));
-  const { slot } = operand;
-  return sql`${param('text', new Hole((values) => likePattern(values[slot] as string)))}`;
-}
-
-function successorPlace(operand: ConditionOperand): Sql | undefined {
-  if (operand.kind === 'column' || operand.kind === 'count') return undefined;
-  if (operand.kind === 'literal') {
-    const successor = successorOf(operand.value as string);
-    return successor === undefined ? undefined : typedLiteral('text', successor);
-  }
-  const { slot, hasNoSuccessor } = operand;
-  return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;
-}
-
-// Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.
-const BEYOND = 2 ** 53;
-const clamped = (value: number): number => Math.max(-BEYOND, Math.min(BEYOND, value));
-
-const ADAPT: Readonly<Record<'floor' | 'ceil' | 'whole', (value: number) => number>> = {
-  floor: (value) => clamped(Math.floor(value)),
-  ceil: (value) => clamped(Math.ceil(value)),
-  whole: (value) => (Number.isSafeInteger(value) ? value : BEYOND),
-};
-
-function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
-  if (adapt === undefined) return (values) => values[slot];
-  const change = ADAPT[adapt];
-  return (values) => {
-    const value = values[slot] as number | readonly number[];
-    return typeof value === 'number' ? change(value) : value.map(change);
-  };
 }

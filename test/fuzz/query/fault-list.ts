@@ -97,7 +97,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     QUERY,
     'a query finds what the list rule hides',
-    /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
+    /left\.verdict === 'allow' \? \[\] : \[left\.where\('t'\)\]/,
     '[]',
   ),
   fault(QUERY, 'a full page promises a next one', /rows\.length > limit \?/, 'rows.length >= limit ?'),

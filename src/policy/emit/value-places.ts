@@ -1,0 +1,80 @@
+/**
+ * The values in printed conditions: those of the policy are part of the text, those of a request fill holes in it, once per
+ * request.
+ */
+import { invariant } from '../../invariant.ts';
+import { Param, param, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import { successorOf } from '../collation.ts';
+import type { ConditionOperand, Value } from '../condition.ts';
+import { likePattern } from '../fold.ts';
+import { scalarOf } from '../scalar-types.ts';
+
+/** A hole in a printed condition, filled from the values of a request. */
+class Hole {
+  readonly read: (values: readonly unknown[]) => unknown;
+  constructor(read: Hole['read']) {
+    this.read = read;
+  }
+}
+
+export interface Where {
+  fill(values: readonly unknown[]): Sql;
+}
+
+export const fillable = ({ chunks, params }: Sql): Where => ({
+  fill: (values) =>
+    new Sql(
+      chunks,
+      params.map((place) => filled(place, values)),
+    ),
+});
+
+function filled(place: Param, values: readonly unknown[]): Param {
+  return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
+}
+
+/**
+ * Values of the policy are part of the text, so that generic plans know them too; values of a
+ * request are parameters.
+ */
+export function placeholder(value: Value, list: boolean): Sql {
+  const element = scalarOf(value.type).sqlType;
+  const type = list ? (`${element}[]` as SqlType) : element;
+  return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+}
+
+export function patternPlace(operand: ConditionOperand): Sql {
+  invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
+  if (operand.kind === 'literal') return typedLiteral('text', likePattern(operand.value as string));
+  const { slot } = operand;
+  return sql`${param('text', new Hole((values) => likePattern(values[slot] as string)))}`;
+}
+
+export function successorPlace(operand: ConditionOperand): Sql | undefined {
+  if (operand.kind === 'column' || operand.kind === 'count') return undefined;
+  if (operand.kind === 'literal') {
+    const successor = successorOf(operand.value as string);
+    return successor === undefined ? undefined : typedLiteral('text', successor);
+  }
+  const { slot, hasNoSuccessor } = operand;
+  return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;
+}
+
+// Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.
+const BEYOND = 2 ** 53;
+const clamped = (value: number): number => Math.max(-BEYOND, Math.min(BEYOND, value));
+
+const ADAPT: Readonly<Record<'floor' | 'ceil' | 'whole', (value: number) => number>> = {
+  floor: (value) => clamped(Math.floor(value)),
+  ceil: (value) => clamped(Math.ceil(value)),
+  whole: (value) => (Number.isSafeInteger(value) ? value : BEYOND),
+};
+
+function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
+  if (adapt === undefined) return (values) => values[slot];
+  const change = ADAPT[adapt];
+  return (values) => {
+    const value = values[slot] as number | readonly number[];
+    return typeof value === 'number' ? change(value) : value.map(change);
+  };
+}
