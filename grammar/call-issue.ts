@@ -42,7 +42,7 @@ export function unknownFunction({ tokens }: UnexpectedToken, at: number): Given 
     return withFix({ code, message, span }, { span, replacement: value });
   }
   const span = t.spanOf(name);
-  const right = QUANTIFIERS.get(written) ?? nearest(name.image, ['any', 'all', 'none']);
+  const right = QUANTIFIERS.get(written) ?? nearest(name.image, t.QUANTIFIERS);
   const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }

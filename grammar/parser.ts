@@ -1,5 +1,5 @@
 /** Text → tree. Total: any text gives a tree or issues, and never throws. */
-import { EmbeddedActionsParser, EOF, type IToken, type ParserMethod } from 'chevrotain';
+import { EmbeddedActionsParser, EOF, type IToken, type ParserMethod, type TokenType } from 'chevrotain';
 import { overLength, overLimit } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import {
@@ -283,6 +283,14 @@ export function parse(text: string, dialect: Dialect = 'policy'): Parsed {
   if (tree === undefined || issues.length > 0)
     return { ...(tree && { tree }), issues: issues.sort(byPlace).slice(0, MOST_ISSUES), broken };
   return { expr: tree, tree, issues, broken };
+}
+
+/** Whether a token of the type may follow the tokens, which may be the beginning of a policy. */
+export function fitsAfter(tokens: readonly IToken[], tokenType: TokenType): boolean {
+  const next = { tokenType, tokenTypeIdx: tokenType.tokenTypeIdx!, image: 'x', startOffset: 0 } as IToken;
+  parser.read([...tokens, next], { dialect: 'policy', issues: [], broken: new Set() });
+  const stopped = parser.errors[0]?.token;
+  return stopped === undefined || stopped.tokenType === EOF;
 }
 
 /** After this many syntax errors the search stops. */

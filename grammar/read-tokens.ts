@@ -191,7 +191,9 @@ function incomplete({ root, span }: Path): TokenIssue {
   return { code: 'path_incomplete', message: `${message}, such as \`${right}\``, span, suggestion: right, fix };
 }
 
-const ROOT_TEXTS = ['@record', '@next', '@now', '@request.auth', '@request.query', '@request.data'];
+/** What a path of a policy begins with. */
+export const PATH_ROOTS: readonly string[] = [...ROOTS.keys(), ...[...SOURCES.keys()].map((key) => `@request.${key}`)];
+const ROOT_TEXTS: readonly string[] = PATH_ROOTS.toSpliced(ROOTS.size, 0, '@now');
 
 function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
   const [first, second] = names as readonly [Name, Name?];
@@ -319,7 +321,7 @@ export function readNumeral(token: IToken, report: TokenReport): Numeral {
 
 // ---------------------------------------------------------------- instants
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
+export const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 type Unit = keyof typeof SECONDS;
 /** A thousand years: adding it to a current datetime stays within the supported years. */
 const LONGEST = 365_250 * SECONDS.d;

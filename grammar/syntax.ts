@@ -3,7 +3,7 @@
  * exclusive. Chains of `and` / `or` are flat: `a and b and c` has three items; parentheses make a
  * nested node only where the kind differs or were written.
  */
-import type { CompareOp } from './tokens.ts';
+import type { CompareOp, QUANTIFIERS } from './tokens.ts';
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -46,7 +46,7 @@ export interface IsNull {
   readonly operand: Operand;
   readonly span: Span;
 }
-export type Quantifier = 'any' | 'all' | 'none';
+export type Quantifier = (typeof QUANTIFIERS)[number];
 export interface Quantified {
   readonly kind: 'quantified';
   readonly quantifier: Quantifier;

@@ -30,6 +30,8 @@ const COMPARISONS = {
 export type CompareOp = keyof typeof COMPARISONS;
 export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 
+export const QUANTIFIERS = ['any', 'all', 'none'] as const;
+
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
 export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: 'comments' });
 /** Tokens that are never valid: kept out of the parser's input, and reported one by one. */
@@ -54,7 +56,7 @@ export const Or = createToken({ name: 'Or', pattern: pattern(`${words('or')}|\\|
 export const Not = createToken({ name: 'Not', pattern: pattern(`${words('not')}|!`), label: 'not' });
 export const Quantifier = createToken({
   name: 'Quantifier',
-  pattern: pattern(words('(?:any|all|none)')),
+  pattern: pattern(words(`(?:${QUANTIFIERS.join('|')})`)),
   label: 'a quantifier',
 });
 export const As = createToken({ name: 'As', pattern: pattern(words('as')), label: 'as' });
@@ -169,6 +171,19 @@ export const TOKENS: readonly TokenType[] = [
   OpenText,
   Stray,
 ];
+
+/** What may be written for the tokens that are neither names nor values. `null` is in no valid policy. */
+export const SPELLINGS: ReadonlyMap<TokenType, readonly string[]> = new Map<TokenType, readonly string[]>([
+  [Comparison, COMPARE_OPS],
+  [Quantifier, QUANTIFIERS],
+  [Truth, ['true', 'false']],
+  ...[IsNull, IsNotNull, And, Or, Not, As, By, Now, Count, Ancestors, Plus, Minus]
+    .concat(Open, Close, OpenList, CloseList, Comma)
+    .map((type) => [type, [type.LABEL!]] as const),
+]);
+
+/** Operators of several words. */
+export const PHRASES: readonly string[] = [...SPELLINGS.values()].flat().filter((text) => text.includes(' '));
 
 /** Reserved words, which can name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(

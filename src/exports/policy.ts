@@ -7,15 +7,18 @@
 import { parse } from '../../grammar/parser.ts';
 import { lineAndColumn, PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 import { print } from '../../grammar/printer.ts';
+import { type Completion, completions } from '../policy/analyse/completions.ts';
 import { examine } from '../policy/check/checker.ts';
 import { type CatalogPlace, compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
-import { readSchemaCatalog } from '../schema/load.ts';
+import { filterKeysOf } from '../schema/filter-keys.ts';
+import { readSchemaCatalog, type SchemaCatalog } from '../schema/load.ts';
 import { recordGraph } from './record-graph.ts';
 import { SchemaError } from './schema-error.ts';
 
 export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
+export type { Completion, CompletionKind } from '../policy/analyse/completions.ts';
 export type { Action } from '../policy/types.ts';
 export type { SchemaIssue } from '../schema/issue.ts';
 export { SchemaError } from './schema-error.ts';
@@ -200,6 +203,22 @@ export function check(text: string, { schema, collection, action }: PolicyPlace)
   return issues.map((issue) => ({ ...issue, ...lineAndColumn(text, issue.span.start) }));
 }
 
+/**
+ * What may stand at `offset` (in UTF-16 units) of a text that is being written, whatever follows it:
+ * names, operators that fit the types, values of enums, words. The whole word at the offset counts
+ * as not written yet, so the caller chooses by its beginning. Throws SchemaError and TypeError as
+ * `compile` does.
+ */
+export function complete(
+  text: string,
+  offset: number,
+  { schema, collection, action }: PolicyPlace,
+): readonly Completion[] {
+  const catalog = catalogFor(schema, collection);
+  const queryKeys = action === 'list' ? filterKeysOf(catalog.collections.get(collection)!).keys() : [];
+  return completions(text, offset, { catalog, collection, action, queryKeys });
+}
+
 /** The canonical form, without comments. Throws PolicyError where the text cannot be parsed. */
 export function format(text: string): string {
   const { expr, issues } = parse(text);
@@ -208,9 +227,9 @@ export function format(text: string): string {
 }
 
 /** Process-wide: a memo of the catalogs by the caller's schema object, released with it. */
-const catalogs = new WeakMap<object, Catalog>();
+const catalogs = new WeakMap<object, SchemaCatalog>();
 
-function catalogFor(schema: SchemaSource, collection: string): Catalog {
+function catalogFor(schema: SchemaSource, collection: string): SchemaCatalog {
   const catalog = typeof schema === 'string' ? readSchema(schema) : (catalogs.get(schema) ?? rememberSchema(schema));
   if (catalog.collections.has(collection)) return catalog;
   throw new TypeError(
@@ -218,13 +237,13 @@ function catalogFor(schema: SchemaSource, collection: string): Catalog {
   );
 }
 
-function rememberSchema(schema: object): Catalog {
+function rememberSchema(schema: object): SchemaCatalog {
   const catalog = readSchema(JSON.stringify(schema));
   catalogs.set(schema, catalog);
   return catalog;
 }
 
-function readSchema(text: string): Catalog {
+function readSchema(text: string): SchemaCatalog {
   const { catalog, issues } = readSchemaCatalog(text);
   if (catalog === undefined) throw new SchemaError(issues.filter(({ severity }) => severity === 'error'));
   return catalog;

@@ -268,7 +268,18 @@ export interface CheckContext {
   readonly parameters?: readonly Parameter[];
   /** Of the filter of a query, in which names are members of the record: the params that came with it. */
   readonly params?: Params;
+  /** Told of each unknown name, with the names that exist in its place. */
+  onUnknown?(name: string, known: KnownNames): void;
 }
+/** A name that exists at a place. */
+export interface KnownName {
+  /** In words: `string`, `one of \`teams\``. */
+  readonly type: string;
+  readonly kind: 'field' | 'relation' | 'variable' | 'parameter';
+  /** The collection whose names may follow a dot. */
+  readonly walksTo?: string;
+}
+export type KnownNames = ReadonlyMap<string, KnownName>;
 export type Params = Readonly<Record<string, unknown>>;
 
 // ---------------------------------------------------------------- values at run time

@@ -3,7 +3,7 @@
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';
-import { declareCollections } from './collections.ts';
+import { type Bare, declareCollections } from './collections.ts';
 import { readConditions } from './conditions.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
@@ -71,6 +71,11 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
 }
 
+/** What policies may know of a schema, whose own policies are not read yet. */
+export interface SchemaCatalog extends Catalog {
+  readonly collections: ReadonlyMap<string, Bare>;
+}
+
 /**
  * The names that policies may use, without looking at the policies. `catalog` is given where no
  * issue is an error.
@@ -78,7 +83,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
 export function readSchemaCatalog(
   text: string,
   file = 'bylaw.yaml',
-): { readonly catalog?: Catalog; readonly issues: readonly SchemaIssue[] } {
+): { readonly catalog?: SchemaCatalog; readonly issues: readonly SchemaIssue[] } {
   const source = new SchemaSource(text, file);
   const catalog = readDeclarations(source)?.catalog;
   const issues = inOrder(source.issues);
@@ -95,7 +100,7 @@ function readDeclarations(source: SchemaSource) {
   const roles = readRoles(shape, report);
   const collections = declareCollections(shape, { report, broken });
   const conditions = readConditions(shape, { source, catalog: { collections, roles } });
-  const catalog: Catalog = { collections, roles, conditions: conditions.conditions };
+  const catalog: SchemaCatalog = { collections, roles, conditions: conditions.conditions };
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };
 }
 

@@ -1,6 +1,16 @@
 /** `bylaw/policy`: what the package promises to those who use policies without the service. */
 import { describe, expect, test as it } from 'vitest';
-import { check, compile, format, PolicyError, SchemaError, specialise, test, where } from '../../src/exports/policy.ts';
+import {
+  check,
+  compile,
+  complete,
+  format,
+  PolicyError,
+  SchemaError,
+  specialise,
+  test,
+  where,
+} from '../../src/exports/policy.ts';
 
 const schema = `
 roles: [member, admin]
@@ -139,5 +149,19 @@ describe('texts and schemas', () => {
     expect(() => compile('true', { ...place, collection: 'docs' })).toThrow(
       'unknown collection "docs"; there are teams',
     );
+  });
+});
+
+describe('complete', () => {
+  it('offers the keys of a list, and any that the text names', () => {
+    const text = '@record.status = @request.query.';
+    const keysFor = (action: 'list' | 'read'): readonly string[] =>
+      complete(text, text.length, { ...place, action }).map((each) => each.text);
+    expect(keysFor('list')).toEqual(expect.arrayContaining(['id', 'status', 'owner', 'owner_id', 'tags_any']));
+    expect(keysFor('read')).toEqual([]);
+  });
+  it('throws for a schema with errors and for an unknown collection, as compile does', () => {
+    expect(() => complete('', 0, { ...place, collection: 'nowhere' })).toThrow(TypeError);
+    expect(() => complete('', 0, { ...place, schema: 'collections: 1' })).toThrow(SchemaError);
   });
 });

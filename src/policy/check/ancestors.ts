@@ -4,7 +4,7 @@ import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts'
 import type { CheckIssue, Named, Place, RecordStart, ToMany } from './place.ts';
 import { recordStart } from './record-start.ts';
 import { findRelation, resolve } from './resolve.ts';
-import { reportUnknownName } from './unknown-names.ts';
+import { relationNames, reportUnknownName } from './unknown-names.ts';
 
 export function ancestorsOf(ancestors: Ancestors, place: Place): ToMany | undefined {
   const { path, span } = ancestors;
@@ -47,12 +47,17 @@ function followed({ by }: Ancestors, { at }: RecordStart, place: Place): Belongs
   const found = findRelation(collection, by.name);
   const isRight = leadsBack(collection);
   if (found !== undefined && isRight(found)) return found;
-  const names = [...collection.relations.values()].filter(isRight).map(({ name }) => name);
+  const relations = [...collection.relations.values()].filter(isRight);
+  const names = relations.map(({ name }) => name);
   if (names.length === 0) {
     const message = `\`${at}\` has no belongs_to of \`${at}\`, so its records have no ancestors`;
     return place.report({ code: 'ancestors_relation', message, span: by.span });
   }
-  if (found === undefined) return reportUnknownName({ name: by, where: `\`${at}\` as its own parent`, names }, place);
+  if (found === undefined)
+    return reportUnknownName(
+      { name: by, where: `\`${at}\` as its own parent`, names: relationNames(relations), of: collection },
+      place,
+    );
   const message = `\`${by.name}\` does not lead from \`${at}\` to \`${at}\`; expected \`${names.join('`, `')}\``;
   const [only, ...others] = names as [string, ...string[]];
   const fix = others.length > 0 ? {} : { suggestion: only, fix: { span: by.span, replacement: only } };

@@ -4,13 +4,16 @@ import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
 import type { CheckIssue, Place } from './place.ts';
 import { findRelation } from './resolve.ts';
+import { membersNamed, relationNames } from './unknown-names.ts';
 
 const CHANGED = 'changed';
 const CHANGED_ONLY = 'changed_only';
 /** A caller's write never sets these. */
 const STAMPS: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
 
-export const isChange = ({ name }: Call): boolean => name.name === CHANGED || name.name === CHANGED_ONLY;
+/** The calls that are not conditions of the schema. */
+export const CHANGES: readonly string[] = [CHANGED, CHANGED_ONLY];
+export const isChange = ({ name }: Call): boolean => CHANGES.includes(name.name);
 
 export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
   const { name, args, span } = call;
@@ -31,6 +34,9 @@ export function checkChange(call: Call, place: Place): CheckedChanged | undefine
 }
 
 const memberName = (member: Member): string => (member.kind === 'field' ? member.field.name : member.relation.name);
+
+const spellings = (member: Member): readonly string[] =>
+  member.kind === 'field' ? [member.field.name] : relationNames([member.relation]);
 
 function changeableMembers({ fields, relations }: CatalogCollection): readonly Member[] {
   const members: Member[] = [...fields.values()]
@@ -63,6 +69,7 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
   const relation = findRelation(collection, name);
   if (relation?.kind === 'has_many') return refuse(`the records of \`${name}\` are written by themselves`);
   if (relation !== undefined) return { kind: 'relation', relation };
+  place.onUnknown?.(name, membersNamed(changeableMembers(collection).flatMap(spellings), collection));
   return place.report(unknownMember(step, collection));
 }
 

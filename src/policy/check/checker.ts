@@ -53,7 +53,8 @@ export function examine(text: string, context: Omit<CheckContext, 'text'>): Chec
 const helpfulFixes = (issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] =>
   withProvenFixes(issues, context.text, (fixed) => examineOnce(fixed, context).issues);
 
-function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
+/** As `examine`, without trying what the fixes do. */
+export function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { expr, tree, broken, issues } = parse(text, context.params === undefined ? 'policy' : 'filter');
   if (tree === undefined) return { issues };
   const result = checkTree(tree, { ...context, text }, broken);
@@ -125,9 +126,10 @@ class Checker {
   }
 
   #place(variables: Variables): Place {
-    const { catalog, collection, action, params } = this.#context;
+    const { catalog, collection, action, params, onUnknown } = this.#context;
     const isBody = this.#context.parameters !== undefined;
-    return { catalog, collection, action, variables, isBody, params, report: (issue) => this.#report(issue) };
+    const report = (issue: CheckIssue): undefined => this.#report(issue);
+    return { catalog, collection, action, variables, isBody, params, onUnknown, report };
   }
 
   /** An error in an expanded body is reported at the call, with the part of the body that causes it. */

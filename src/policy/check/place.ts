@@ -1,7 +1,7 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Operand, Span } from '../../../grammar/syntax.ts';
-import type { Action, Catalog, CheckedOperand, Params, Scope, ToManyPath, ToOneStep } from '../types.ts';
+import type { Action, Catalog, CheckContext, CheckedOperand, Params, Scope, ToManyPath, ToOneStep } from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
 export type Bound = BoundVariable | BoundParameter;
@@ -44,6 +44,7 @@ export interface Place {
   /** In a filter. */
   readonly params?: Params | undefined;
   report(issue: CheckIssue): undefined;
+  onUnknown?: CheckContext['onUnknown'];
 }
 export type CheckIssue = Omit<PolicyIssue, 'severity'>;
 

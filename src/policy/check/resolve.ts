@@ -125,7 +125,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
     return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
-  reportUnknownName({ name, where: '`@request.auth`', names }, place);
+  reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
   return undefined;
 }
 
@@ -154,6 +154,7 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
       name,
       where: `the data of \`${collection.name}\``,
       names: [...collection.fields.keys(), ...relationNames(owned)],
+      of: collection,
     },
     place,
   );
@@ -257,7 +258,10 @@ class PathResolver {
     if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#scalarWalked(step);
     const relation = findRelation(collection, step.name);
     if (relation === undefined) {
-      reportUnknownName({ name: step, where: `\`${collection.name}\``, names: namesOf(collection) }, this.#place);
+      reportUnknownName(
+        { name: step, where: `\`${collection.name}\``, names: namesOf(collection), of: collection },
+        this.#place,
+      );
       return 'failed';
     }
     if (isToMany(relation)) return this.#toMany(relation, index);

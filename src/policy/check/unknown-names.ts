@@ -2,18 +2,22 @@
 import type { Fix } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Operand, Path, Span } from '../../../grammar/syntax.ts';
-import type { CatalogCollection, CatalogRelation } from '../types.ts';
+import { describeType } from '../scalar-types.ts';
+import { type CatalogCollection, type CatalogRelation, isToMany, type KnownName, type KnownNames } from '../types.ts';
 import type { CheckIssue, Place } from './place.ts';
 
 interface Unknown {
   readonly name: Name;
   readonly where: string;
   readonly names: Iterable<string>;
+  /** The collection that has the names. */
+  readonly of?: CatalogCollection | undefined;
   readonly code?: string;
 }
 
-export function reportUnknownName({ name, where, names, code = 'name_unknown' }: Unknown, place: Place): undefined {
+export function reportUnknownName({ name, where, names, of, code = 'name_unknown' }: Unknown, place: Place): undefined {
   const known = [...names];
+  place.onUnknown?.(name.name, membersNamed(known, of));
   const near = nearest(name.name, known);
   if (near === undefined) {
     const some = known
@@ -41,6 +45,30 @@ export const namesOf = (collection: CatalogCollection): string[] => [
   ...relationNames(collection.relations.values()),
 ];
 
+export const membersNamed = (names: Iterable<string>, of: CatalogCollection | undefined): KnownNames =>
+  new Map([...names].map((name) => [name, memberNamed(name, of)]));
+
+function memberNamed(name: string, of: CatalogCollection | undefined): KnownName {
+  const field = of?.fields.get(name);
+  if (field !== undefined) return { kind: 'field', type: `${field.type}${field.required ? '' : ' or null'}` };
+  const relation = of?.relations.get(name) ?? of?.relations.get(name.replace(/_id$/, ''));
+  if (of === undefined || relation === undefined)
+    return { kind: 'field', type: of && name === 'id' ? describeType({ id: of.name }) : 'list' };
+  const { collection } = relation;
+  if (isToMany(relation)) return { kind: 'relation', type: `many of \`${collection}\`` };
+  return { kind: 'relation', type: `one of \`${collection}\``, walksTo: collection };
+}
+
+function variablesOf(place: Place): KnownNames {
+  const known = [...place.variables].map(([name, bound]): readonly [string, KnownName] => {
+    const walksTo = bound.kind === 'variable' ? bound.collection : bound.record?.at;
+    if (walksTo === undefined && bound.kind === 'parameter')
+      return [name, { kind: 'parameter', type: describeType(bound.operand.type) }];
+    return [name, { kind: bound.kind, type: `one of \`${walksTo}\``, ...(walksTo !== undefined && { walksTo }) }];
+  });
+  return new Map(known);
+}
+
 const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
   ['record', '@record'],
   ['next', '@next'],
@@ -54,6 +82,7 @@ const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
 /** A bare word is a variable, a field without `@record.`, a root without `@`, or a string without quotes. */
 export function unknownVariable(path: Path, place: Place): undefined {
   const { name, span } = path.variable!;
+  place.onUnknown?.(name, variablesOf(place));
   const root = ROOT_WORDS.get(name);
   const suggest = (message: string, replacement: string, at: Span = span): undefined =>
     place.report({
@@ -122,7 +151,9 @@ function nothingNamed({ name, span }: Name, place: Place): CheckIssue {
 export function unknownMember(path: Path, place: Place): undefined {
   const { name, span } = path.variable!;
   const collection = place.catalog.collections.get(place.collection);
-  const names = [...place.variables.keys(), ...(collection === undefined ? [] : namesOf(collection))];
+  const members = collection === undefined ? [] : namesOf(collection);
+  const names = [...place.variables.keys(), ...members];
+  place.onUnknown?.(name, new Map([...variablesOf(place), ...membersNamed(members, collection)]));
   const instead = (replacement: string): undefined => {
     const message = `unknown name \`${name}\`; did you mean \`${replacement}\`?`;
     return place.report({ code: 'name_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
@@ -132,7 +163,7 @@ export function unknownMember(path: Path, place: Place): undefined {
   const near = nearest(name, names);
   if (near !== undefined) return instead(near);
   if (path.steps.length > 0) {
-    reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names }, place);
+    reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names, of: collection }, place);
     return;
   }
   place.report(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));

@@ -1,6 +1,7 @@
 /** Errors of a call: a condition that nobody declared, or too few or too many arguments. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call } from '../../../grammar/syntax.ts';
+import { QUANTIFIERS } from '../../../grammar/tokens.ts';
 import type { ValueType } from '../scalar-types.ts';
 import type { NamedCondition } from '../types.ts';
 import type { CheckIssue } from './place.ts';
@@ -10,7 +11,7 @@ export function unknownCondition(call: Call, known: readonly string[], text: str
   const { name } = call;
   const quantifier = quantifierFor(call, text);
   if (quantifier !== undefined) return quantifier;
-  const near = nearest(name.name, [...known, 'any', 'all', 'none']);
+  const near = nearest(name.name, [...known, ...QUANTIFIERS]);
   const names = known
     .slice(0, 8)
     .map((each) => `\`${each}\``)

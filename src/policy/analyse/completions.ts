@@ -1,0 +1,392 @@
+/**
+ * What may stand at a place of a policy. The names are those that the checker knows there, the words
+ * those of the grammar and of the table of operators; each is tried in its clause, so only what the
+ * checker accepts is offered.
+ */
+import { type Cursor, cursorsAt } from '../../../grammar/cursor.ts';
+import { ME } from '../../../grammar/filter-roots.ts';
+import { LIMITS } from '../../../grammar/limits.ts';
+import { PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
+import type { Span } from '../../../grammar/syntax.ts';
+import { COMPARE_OPS, QUANTIFIERS } from '../../../grammar/tokens.ts';
+import { CHANGES } from '../check/changed.ts';
+import { examineOnce } from '../check/checker.ts';
+import { HOLDS, OPERATORS } from '../operators.ts';
+import type { CatalogCollection, CheckContext, Checked, CheckedCompare, KnownName, KnownNames } from '../types.ts';
+import { isList, partsOf } from '../visit.ts';
+import { chainOf, parentsIn, type Start, shortestPath, toManyOf } from './relation-paths.ts';
+
+export type CompletionKind =
+  | KnownName['kind']
+  | 'root'
+  | 'operator'
+  | 'word'
+  | 'function'
+  | 'condition'
+  | 'key'
+  | 'value';
+
+export interface Completion {
+  /** Ends in `.` or `(` where something has to follow. */
+  readonly text: string;
+  readonly kind: CompletionKind;
+  /** What it replaces: offsets in UTF-16 units, `end` exclusive. */
+  readonly span: Span;
+  /** In words: `string or null`, `many of \`tags\``. */
+  readonly type?: string;
+  /** Of an operator. */
+  readonly doc?: string;
+}
+
+export interface CompletionPlace extends Omit<CheckContext, 'text' | 'onUnknown'> {
+  /** Query parameters that requests can have. Those that the text names are added. */
+  readonly queryKeys?: Iterable<string>;
+}
+
+/**
+ * `offset`: in UTF-16 units; only the text before it counts. Total: where the text is wrong, there
+ * are fewer completions.
+ */
+export function completions(text: string, offset: number, place: CompletionPlace): readonly Completion[] {
+  const { queryKeys = [], ...context } = place;
+  const keys = new Set([...queryKeys, ...keysIn(text.slice(0, offset))]);
+  return cursorsAt(text, offset).flatMap((cursor) => new Completer(cursor, context, keys).all());
+}
+
+/** Without one at the end, which is not finished. */
+const keysIn = (text: string): readonly string[] =>
+  [...text.matchAll(/@request\.query\.([A-Za-z_][A-Za-z0-9_]*)/g)].flatMap(({ 0: path, 1: key, index }) =>
+    key === undefined || index + path.length === text.length ? [] : [key],
+  );
+
+/** Longer than any name of a schema, and than any name that gets a suggestion. */
+const UNKNOWN = '_'.repeat(65);
+/** What a probe binds and gives; no text may mind that it uses the same name. */
+const PROBE = 'probe_';
+const QUERY = '@request.query.';
+const NONE: KnownNames = new Map();
+
+interface Tried {
+  readonly isAccepted: boolean;
+  readonly checked?: Checked | undefined;
+}
+
+/** The completions at one cursor. */
+class Completer {
+  readonly #cursor: Cursor;
+  readonly #context: Omit<CheckContext, 'text' | 'onUnknown'>;
+  readonly #keys: ReadonlySet<string>;
+  /** The clause before the token at the cursor, and before the names of its path. */
+  readonly #clause: string;
+  /** A value of the request, which is read as what it meets. */
+  readonly #value: string;
+
+  constructor(
+    cursor: Cursor,
+    { params, ...context }: Omit<CheckContext, 'text' | 'onUnknown'>,
+    keys: ReadonlySet<string>,
+  ) {
+    this.#cursor = cursor;
+    this.#context = { ...context, ...(params && { params: { ...params, [PROBE]: null } }) };
+    this.#keys = keys;
+    this.#clause = cursor.clause.slice(0, cursor.clause.length - cursor.walked.length);
+    this.#value = params === undefined ? QUERY + PROBE : `$${PROBE}`;
+  }
+
+  all(): readonly Completion[] {
+    const { walked, naming, takes } = this.#cursor;
+    if (naming === 'variable') return takes.has('Word') ? [this.#item(this.#freeName(), 'variable')] : [];
+    if (naming === 'relation') return [...this.#members('', this.#endings())];
+    if (walked !== '')
+      return takes.has('AtPath') || takes.has('Word') ? [...this.#roots(), ...this.#membersAt(walked)] : [];
+    return [...this.#values(), ...this.#paths(), ...this.#calls(), ...this.#words()];
+  }
+
+  // -------------------------------------------------------------- trying
+
+  #try(clause: string, onUnknown?: CheckContext['onUnknown']): Tried {
+    const { outer, closing } = this.#cursor;
+    const { checked, issues } = examineOnce(outer + clause + closing, {
+      ...this.#context,
+      ...(onUnknown && { onUnknown }),
+    });
+    // An error of what is around the clause says nothing about it.
+    const isAccepted = issues.every(({ severity, span }) => severity !== 'error' || span.end <= outer.length);
+    return { isAccepted, checked };
+  }
+
+  #accepts(text: string, tails: readonly string[]): boolean {
+    return tails.some((tail) => this.#try(this.#clause + text + tail).isAccepted);
+  }
+
+  /** The names that exist where `text` ends in an unknown one. */
+  #known(text: string, tails: readonly string[]): KnownNames {
+    let found = NONE;
+    for (const tail of tails) {
+      this.#try(this.#clause + text + tail, (name, known) => {
+        if (name === UNKNOWN) found = known;
+      });
+      if (found.size > 0) break;
+    }
+    return found;
+  }
+
+  #item(text: string, kind: CompletionKind, rest: Pick<Completion, 'type' | 'doc'> = {}): Completion {
+    return { text, kind, span: this.#cursor.span, ...rest };
+  }
+
+  /** Nothing of the clause is written yet. */
+  get #isStart(): boolean {
+    return this.#clause === '';
+  }
+
+  // -------------------------------------------------------------- what ends a clause
+
+  /** After an operand. */
+  get #operandTails(): readonly string[] {
+    const { frame } = this.#cursor;
+    if (frame === 'range') return this.#rangeTails;
+    if (frame === 'ancestors') return this.#parentTails(' by ');
+    if (frame === 'condition' && this.#isStart) return [` = ${this.#value}`, ` ${HOLDS} ${this.#value}`];
+    return this.#endings();
+  }
+
+  /** After all that the brackets ask for, or the argument at the cursor. */
+  #endings(): readonly string[] {
+    switch (this.#cursor.frame) {
+      case 'condition':
+        return [''];
+      case 'list':
+        return [']'];
+      case 'call':
+        return [this.#argumentsAfter()];
+      case 'range':
+        return this.#cursor.isCount ? [COUNTED] : [];
+      case 'ancestors':
+        return this.#rangeTails.map((tail) => `)${tail}`);
+    }
+  }
+
+  get #closingRange(): string {
+    return this.#cursor.isCount ? COUNTED : ')';
+  }
+
+  /** After what a quantifier or `count` ranges over. */
+  get #rangeTails(): readonly string[] {
+    const bound = ` as ${PROBE}, true${this.#closingRange}`;
+    return this.#cursor.isCount ? [COUNTED, bound] : [bound];
+  }
+
+  /** After the first of some ancestors, for every relation that leads back to its own collection. */
+  #parentTails(by: string): readonly string[] {
+    if (this.#cursor.frame !== 'ancestors') return [];
+    const names = [...parentsIn(this.#context.catalog.collections.values())];
+    return names.flatMap((name) => this.#endings().map((end) => by + name + end));
+  }
+
+  /** The rest of a call whose argument is at the cursor. */
+  #argumentsAfter(): string {
+    const { name, args } = this.#cursor.call!;
+    const parameters = this.#context.catalog.conditions?.get(name)?.parameters.length ?? 0;
+    return `${`, ${this.#value}`.repeat(Math.max(0, parameters - args - 1))})`;
+  }
+
+  // -------------------------------------------------------------- paths
+
+  #paths(): readonly Completion[] {
+    const { takes } = this.#cursor;
+    const isFilter = this.#context.params !== undefined;
+    const names = takes.has('Word') ? [...this.#members('', this.#operandTails)] : [];
+    const params = takes.has('Param') && isFilter ? this.#params() : [];
+    if (!takes.has('AtPath')) return [...names, ...params];
+    if (isFilter)
+      return [...names, ...params, ...(this.#accepts(ME, this.#operandTails) ? [this.#item(ME, 'root')] : [])];
+    return [...names, ...this.#roots()];
+  }
+
+  #params(): readonly Completion[] {
+    const names = Object.keys(this.#context.params ?? {}).filter((name) => name !== PROBE);
+    return names
+      .map((name) => `$${name}`)
+      .filter((name) => this.#accepts(name, this.#operandTails))
+      .map((name) => this.#item(name, 'parameter'));
+  }
+
+  /** Those with a member that may stand here. */
+  #roots(): readonly Completion[] {
+    const { walked } = this.#cursor;
+    if (this.#context.params !== undefined) return [];
+    const roots = PATH_ROOTS.filter((root) => root.startsWith(walked) && root.length > walked.length);
+    const open = roots.filter((root) =>
+      `${root}.` === QUERY
+        ? this.#accepts(QUERY + PROBE, this.#operandTails)
+        : !this.#membersAt(`${root}.`).next().done,
+    );
+    return open.map((root) => this.#item(`${root.slice(walked.length)}.`, 'root'));
+  }
+
+  *#membersAt(path: string): Generator<Completion> {
+    const tails = this.#operandTails;
+    if (path === QUERY) {
+      for (const key of this.#keys) if (this.#accepts(path + key, tails)) yield this.#item(key, 'key');
+    } else yield* this.#members(path, tails);
+  }
+
+  *#members(path: string, tails: readonly string[]): Generator<Completion> {
+    const known = this.#known(path + UNKNOWN, tails);
+    const mayContinue =
+      !path.startsWith('@request.') && path.split('.').length - (path.startsWith('@') ? 1 : 0) < LIMITS.names;
+    for (const [name, { kind, type, walksTo }] of known) {
+      if (this.#accepts(path + name, tails)) yield this.#item(name, kind, { type });
+      else if (walksTo !== undefined && mayContinue && this.#cursor.naming === 'path')
+        yield this.#item(`${name}.`, kind, { type });
+    }
+  }
+
+  // -------------------------------------------------------------- values
+
+  #values(): readonly Completion[] {
+    const { takes } = this.#cursor;
+    const durations = takes.has('Duration') ? Object.keys(SECONDS).map((unit) => `1${unit}`) : [];
+    const values = (takes.has('Text') ? this.#valuesBeside() : []).map((value) => JSON.stringify(value));
+    return [...durations, ...values.filter((value) => this.#accepts(value, this.#endings()))].map((text) =>
+      this.#item(text, 'value'),
+    );
+  }
+
+  /** The values of the enum on the other side, or the roles. */
+  #valuesBeside(): readonly (string | number)[] {
+    const { frame, outer, holder } = this.#cursor;
+    const before = frame === 'list' ? holder! : this.#clause;
+    if (before === '' || (frame !== 'list' && frame !== 'condition')) return [];
+    const { checked } = this.#try(before + this.#value);
+    const end = outer.length + before.length + this.#value.length;
+    const compare = checked && compareThat(checked, ({ right }) => right.span.end === end);
+    const other = compare?.left;
+    if (other === undefined) return [];
+    if (isList(other)) return [...this.#context.catalog.roles.keys()];
+    return (other.kind === 'column' && other.column.kind === 'field' && other.column.field.enum) || [];
+  }
+
+  // -------------------------------------------------------------- calls
+
+  #calls(): readonly Completion[] {
+    if (!this.#cursor.takes.has('CallName')) return [];
+    const conditions = [...(this.#context.catalog.conditions?.values() ?? [])].flatMap(({ name, parameters }) => {
+      const args = parameters.map(() => this.#value).join(', ');
+      if (!this.#accepts(`${name}(${args})`, [''])) return [];
+      const list = parameters.map(
+        (each) => `${each.name}: ${typeof each.type === 'object' ? each.type.id : each.type}`,
+      );
+      return [this.#item(`${name}(`, 'condition', { type: `(${list.join(', ')})` })];
+    });
+    const changes = CHANGES.filter((name) => this.#known(`${name}(@record.${UNKNOWN})`, ['']).size > 0);
+    return [...conditions, ...changes.map((name) => this.#item(`${name}(`, 'function'))];
+  }
+
+  /** Shown by a relation that is within reach. */
+  #function(word: string): readonly Completion[] {
+    const { frame } = this.#cursor;
+    const isRange = frame === 'range';
+    const example =
+      word === 'ancestors' ? isRange && this.#reach(chainOf(this.#context.catalog)) : this.#reach(toManyOf);
+    if (typeof example !== 'string') return [];
+    const isQuantifier = QUANTIFIERS.some((each) => each === word);
+    if (!isQuantifier && !this.#accepts(`${word}(${example})`, this.#operandTails)) return [];
+    return [this.#item(`${word}(`, 'function', word === 'count' ? { type: 'int' } : {})];
+  }
+
+  /** The shortest path to what `found` looks for. */
+  #reach(found: (collection: CatalogCollection) => string | undefined): string | undefined {
+    const { catalog, collection, parameters, params } = this.#context;
+    const known = [...this.#known(UNKNOWN, this.#operandTails)];
+    const starts = known.flatMap(([name, { walksTo }]): Start[] =>
+      walksTo === undefined ? [] : [[`${name}.`, walksTo]],
+    );
+    if (params !== undefined) starts.push(['', collection]);
+    else if (parameters === undefined) starts.push(['@record.', collection]);
+    const users = catalog.collections.get('users');
+    const own = params === undefined && found === toManyOf && users !== undefined ? toManyOf(users) : undefined;
+    return shortestPath(starts, found, catalog) ?? (own && `@request.auth.${own}`);
+  }
+
+  // -------------------------------------------------------------- words
+
+  #words(): readonly Completion[] {
+    return this.#cursor.words.flatMap((word) => this.#word(word));
+  }
+
+  /** The first letter of what is ranged over, or another that no variable has. */
+  #freeName(): string {
+    const { outer, clause } = this.#cursor;
+    const names = clause.split(/[^A-Za-z0-9_]+/).filter((name) => name !== '');
+    const range = names.at(-3) === 'by' ? names.at(-4) : names.at(-2);
+    const free = [range?.slice(0, 1), 'x', 'y', 'z'].find((name) => name && !outer.includes(`as ${name},`));
+    return free ?? PROBE;
+  }
+
+  #word(word: string): readonly Completion[] {
+    if (FUNCTIONS.has(word)) return this.#function(word);
+    const tails = ENDS.has(word) ? this.#tailsBefore(word) : this.#tailsAfter(word);
+    const isAccepted = tails === undefined || this.#accepts(ENDS.has(word) ? '' : ` ${word}`, tails);
+    if (!isAccepted) return [];
+    const operator = COMPARE_OPS.find((op) => op === word);
+    if (operator !== undefined) return [this.#item(word, 'operator', { doc: OPERATORS[operator].doc })];
+    return [this.#item(word, VALUES.has(word) ? 'value' : 'word')];
+  }
+
+  /** `undefined`: the grammar alone decides. */
+  #tailsAfter(word: string): readonly string[] | undefined {
+    switch (word) {
+      case 'not':
+      case '(':
+      case '+':
+      case '-':
+        return undefined;
+      case 'and':
+      case 'or':
+        return [' true'];
+      case 'is null':
+      case 'is not null':
+        return [''];
+      case 'true':
+      case 'false':
+        return this.#endings();
+      case '@now':
+        return this.#operandTails;
+      case '[':
+        return this.#isStart ? [`] ${HOLDS} ${this.#value}`] : [']'];
+      case 'as':
+        return [` ${PROBE}, true${this.#closingRange}`];
+      case 'by':
+        return this.#parentTails(' ');
+      default:
+        return [` ${this.#value}`];
+    }
+  }
+
+  /** What ends a clause, or an element of it, is accepted where the clause can end so. */
+  #tailsBefore(word: string): readonly string[] | undefined {
+    const { frame, call } = this.#cursor;
+    if (frame !== 'call') return word === ',' && frame === 'range' ? undefined : this.#endings();
+    if (word === ')') return [')'];
+    const rest = this.#argumentsAfter();
+    return CHANGES.includes(call!.name) || rest !== ')' ? [rest] : [];
+  }
+}
+
+/** What stands for a value, and is not a name. */
+const VALUES: ReadonlySet<string> = new Set(['true', 'false', '@now']);
+const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);
+const FUNCTIONS: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);
+/** The end of a count that is compared, so that it is a condition. */
+const COUNTED = ') = 1';
+
+/** The last comparison that passes. */
+function compareThat(checked: Checked, test: (compare: CheckedCompare) => boolean): CheckedCompare | undefined {
+  const inner = partsOf(checked).map((part) => compareThat(part, test));
+  return (
+    inner.findLast((found) => found !== undefined) ??
+    (checked.kind === 'compare' && test(checked) ? checked : undefined)
+  );
+}
