@@ -43,7 +43,7 @@ describe('loading a schema', () => {
         type: 'datetime',
         required: true,
         unique: false,
-        index: false,
+        index: true,
         readOnly: true,
         column: 'created_at',
         default: { kind: 'now' },
@@ -352,6 +352,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
       list: [{ when: '@record.kind = "x"' }, { when: '@record.on' }]
 `);
     expect(indexesOf(schema.collections.get('a')!, schema)).toEqual([
+      { columns: ['created_at', 'id'], unique: false, because: 'declared' },
       { columns: ['slug'], unique: true, because: 'declared' },
       { columns: ['at', 'id'], unique: false, because: 'declared' },
       { columns: ['owner_id', 'id'], unique: false, because: 'reference' },

@@ -86,6 +86,29 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     expect(before).toEqual(['15000']);
   });
 
+  it('counts the wait for a connection as time of the read, and blames the wait', async () => {
+    const holders = () => [1, 2].map((n) => db.slowRows(sleepFor(0.7, `holder ${n}`), 3_000));
+    const first = holders();
+    await pause(50);
+    const late = await timeOf(expect(db.slowRows(raw('SELECT 1'), 200).catch(kindOf)).resolves.toBe('unavailable'));
+    expect(late).toBeLessThan(600);
+    await Promise.all(first);
+    const second = holders();
+    await pause(50);
+    // Alone it would be in time.
+    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000).catch(kindOf)).toBe('unavailable');
+    await Promise.all(second);
+    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000)).toEqual([['', 'short of time']]);
+  });
+
+  it('holds each of two limits that take turns on one connection', async () => {
+    const took = [];
+    for (const limit of [150, 3_000, 150, undefined, 150])
+      took.push(await db.slowRows(sleepFor(0.3, 'in turn'), limit).catch(kindOf));
+    const done = [['', 'in turn']];
+    expect(took).toEqual(['time_limit', done, 'time_limit', done, 'time_limit']);
+  });
+
   it('does not send a statement that writes as a read', async () => {
     const failure = await db.rows(raw('DELETE FROM wares RETURNING id')).catch((error: Error) => error.message);
     expect(failure).toContain('only SELECTs can be asked twice');

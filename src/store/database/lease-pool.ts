@@ -15,6 +15,18 @@ export interface LeasePoolOptions {
   readonly onConnect: (client: pg.PoolClient) => void;
 }
 
+export interface PooledLease extends Lease {
+  /** Stands for the connection, which the next lease may have again. */
+  readonly session: object;
+}
+
+interface LeaseOptions {
+  /** Milliseconds after which a statement's connection is destroyed; none if it is not given. */
+  readonly deadlineMs?: number | undefined;
+  /** Milliseconds that are waited for a connection at most. */
+  readonly waitMs?: number | undefined;
+}
+
 export class LeasePool {
   readonly #pool: pg.Pool;
   readonly #statements: Statements;
@@ -40,14 +52,13 @@ export class LeasePool {
     return waitingCount === 0 && (idleCount > 0 || totalCount < options.max!);
   }
 
-  /**
-   * @param deadlineMs after which a statement's connection is destroyed; none if it is not given.
-   */
-  async lease(deadlineMs?: number): Promise<Lease> {
+  /** Throws QueueFull where the wait is too long. */
+  async lease({ deadlineMs, waitMs = MAX_WAIT_MS }: LeaseOptions = {}): Promise<PooledLease> {
     this.#estimate.admit(this.#pool.waitingCount);
-    const client = await this.#connect();
+    const client = waitMs >= MAX_WAIT_MS || this.hasRoom ? await this.#connect() : await this.#connectWithin(waitMs);
     const since = performance.now();
     return {
+      session: client,
       command: (text) => within(deadlineMs, client, client.query(text)),
       send: (statement) => within(deadlineMs, client, this.#statements.send(client, statement)),
       release: (destroy) => {
@@ -59,6 +70,24 @@ export class LeasePool {
 
   close(): Promise<void> {
     return this.#pool.end();
+  }
+
+  /** A connection that comes too late goes back. */
+  async #connectWithin(ms: number): Promise<pg.PoolClient> {
+    const connecting = this.#connect();
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      reject(new QueueFull(this.#estimate.waitOf(this.#pool.waitingCount)));
+      connecting.then(
+        (client) => client.release(),
+        () => undefined,
+      );
+    }, ms);
+    try {
+      return await Promise.race([connecting, late]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #connect(): Promise<pg.PoolClient> {

@@ -14,6 +14,7 @@ import { Replica } from './replica.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { Silence } from './silence.ts';
 import { SlowShapes } from './slow-shapes.ts';
+import { StatementLimits } from './statement-limits.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
@@ -47,7 +48,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
-  const lease = (unlimited = false) => transactions.lease(unlimited ? undefined : TIME_LIMIT_MS + GRACE_MS);
+  const lease = (unlimited = false) => transactions.lease(unlimited ? {} : { deadlineMs: TIME_LIMIT_MS + GRACE_MS });
   const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
   const database: Database = {
     kind: 'postgres',
@@ -143,6 +144,7 @@ class Server {
       connect: () => this.#connect(),
       statements,
       slowPool: this.#slowPool,
+      limits: new StatementLimits({ usual: TIME_LIMIT_MS, isPooled }),
       size: pipelines,
       mostPrivate: pipelines,
       timeLimit: TIME_LIMIT_MS,

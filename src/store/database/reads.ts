@@ -4,13 +4,14 @@
  */
 import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
-import { type Cells, type Reader, StoreError } from './contract.ts';
+import { type Cells, QueueFull, type Reader, StoreError } from './contract.ts';
 import type { LeasePool } from './lease-pool.ts';
 import { isRead, Pipeline } from './pipeline.ts';
 import { SlowShapes } from './slow-shapes.ts';
-import type { Outcome, Statements } from './statements.ts';
+import type { StatementLimits } from './statement-limits.ts';
+import type { Statements } from './statements.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from './to-store-error.ts';
-import { type Lease, mustNotHoldConnection } from './transaction.ts';
+import { mustNotHoldConnection } from './transaction.ts';
 
 /**
  * What a client allows beyond the server's own time limit before it gives up the connection.
@@ -18,10 +19,14 @@ import { type Lease, mustNotHoldConnection } from './transaction.ts';
  */
 export const GRACE_MS = 2_000;
 
+/** The share of its time that a statement may wait, and still be told that it took too long itself. */
+const MOST_WAITED = 0.1;
+
 export interface ReadsOptions {
   readonly connect: () => Promise<pg.Client>;
   readonly statements: Statements;
   readonly slowPool: LeasePool;
+  readonly limits: StatementLimits;
   readonly size: number;
   readonly mostPrivate: number;
   /** The time limit of the server. Milliseconds. */
@@ -71,36 +76,26 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
     await this.#pipeline.close();
   }
 
-  /** On a connection of its own. */
+  /** On a connection of its own; the time that it waits for one counts. */
   async #alone(statement: Sql, limitMs: number | undefined): Promise<readonly Cells[]> {
-    const limit = Math.min(limitMs ?? this.#options.timeLimit, this.#options.timeLimit);
-    const lease = await this.#options.slowPool.lease(limit + GRACE_MS);
+    const { limits, slowPool, timeLimit } = this.#options;
+    const limit = Math.min(limitMs ?? timeLimit, timeLimit);
+    const asked = performance.now();
+    const lease = await slowPool.lease({ deadlineMs: limit + GRACE_MS, waitMs: limitMs });
+    const waited = limitMs === undefined ? 0 : performance.now() - asked;
     let isClean = false;
     try {
       const since = performance.now();
-      const sent = limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit);
-      const { rows } = await sent;
+      const { rows } = await limits.send(lease, statement, Math.max(1, limit - waited));
       this.#shapes.note(statement.text, performance.now() - since);
       isClean = true;
       return rows;
     } catch (error) {
       isClean = !isConnectionLoss(error) && !isTransient(error);
-      throw error;
+      // It was not given the time that it is allowed, so nothing is known of its cost.
+      throw isQueryCanceled(error) && waited > limit * MOST_WAITED ? new QueueFull(waited) : error;
     } finally {
       lease.release(!isClean);
     }
   }
-}
-
-/**
- * Sent together, so that the time limit costs no round trip. The setting ends with the transaction,
- * so that a pooler may stand in between; the COMMIT of one that failed rolls it back.
- */
-async function sendWithin(lease: Lease, statement: Sql, limit: number): Promise<Outcome> {
-  const begun = lease.command(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(limit)}`);
-  const [begin, answer, end] = await Promise.allSettled([begun, lease.send(statement), lease.command('COMMIT')]);
-  if (begin.status === 'rejected') throw begin.reason;
-  if (answer.status === 'rejected') throw answer.reason;
-  if (end.status === 'rejected') throw end.reason;
-  return answer.value;
 }

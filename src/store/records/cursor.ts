@@ -1,5 +1,5 @@
 /** Cursors: positions in the order of a query, which only this service can make, and only for the query that they came from. */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { Refusal } from '../refusal.ts';
 import type { Position } from './keyset.ts';
 
@@ -14,11 +14,11 @@ export interface CursorScope {
 const MAC_BYTES = 16;
 
 export class Cursors {
-  readonly #key: Buffer;
+  readonly #key: KeyObject;
 
   /** @param secret the one that versions are keyed by; cursors have a key of their own that is made from it. */
   constructor(secret: Buffer) {
-    this.#key = createHmac('sha256', secret).update('cursors').digest();
+    this.#key = createSecretKey(createHmac('sha256', secret).update('cursors').digest());
   }
 
   write(position: Position, scope: CursorScope): string {

@@ -119,10 +119,11 @@ class QueryStatement {
     const most = windowOf(limit + 1 + offset, 0);
     // The rows without a value are looked at only where those with one do not fill the page.
     const isShort = sql`(SELECT count(*) FROM "present") < ${mostOf(limit + 1 + offset)}`;
+    // As a SELECT by its first word: what only reads is asked again after a loss of the connection.
     return sql`
-      WITH "present" AS MATERIALIZED (${this.#range(present, { position, where: [sql`${column} IS NOT NULL`], window: most })})
       SELECT *
-        FROM (SELECT *
+        FROM (WITH "present" AS MATERIALIZED (${this.#range(present, { position, where: [sql`${column} IS NOT NULL`], window: most })})
+              SELECT *
                 FROM "present"
                UNION ALL
              (${this.#range(absent, { where: [without, isShort], window: most })})) AS "page"
