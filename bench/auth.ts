@@ -15,7 +15,7 @@ import { SigningKeys } from '../src/auth/signing-keys.ts';
 import { loadSchema } from '../src/schema/load-file.ts';
 import { raw } from '../src/sql.ts';
 import { openDatabase } from '../src/store/database/open-database.ts';
-import { applyMigration } from '../src/store/migrations/migration.ts';
+import { applyMigration } from '../src/store/migrations/apply-migration.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
 import { load } from './support/load.ts';

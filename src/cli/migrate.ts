@@ -1,8 +1,14 @@
-/** `bylaw migrate plan | apply`: from the state of the database to the schema. */
-import { applyMigration, type Migration, MigrationRefused, planMigration } from '../store/migrations/migration.ts';
+/** `bylaw migrate plan | apply | status`: from the state of the database to the schema. */
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { applyMigration } from '../store/migrations/apply-migration.ts';
+import { brokenRules } from '../store/migrations/broken-rules.ts';
+import { type PastMigration, readHistory } from '../store/migrations/history.ts';
+import { MigrationRefused, planMigration } from '../store/migrations/migration.ts';
 import type { Arguments } from './arguments.ts';
 import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
-import { systemTables } from './system-tables.ts';
+import { printPlan } from './print-plan.ts';
+import { migrateOptions } from './system-tables.ts';
 import { type OpenDatabase, openDatabaseFor } from './workspace.ts';
 
 export const command: CommandGroup = {
@@ -11,16 +17,27 @@ export const command: CommandGroup = {
   commands: [
     {
       name: 'migrate plan',
-      summary: 'prints the SQL, and marks what would lose data',
+      summary: 'prints the SQL, marks what does not happen unasked, and counts records that break a rule',
       settings: DATABASE_SETTINGS,
-      run: (args, io) => withDatabase(args, io, plan),
+      flags: { sql: { value: 'FILE', about: 'writes the plan into a file, for a review' } },
+      run: (args, io) => withDatabase(args, io, (opened) => plan(opened, args.get('sql'), io)),
     },
     {
       name: 'migrate apply',
-      summary: 'runs the SQL in one transaction',
+      summary: 'runs the SQL: what is quick in one transaction, then the rest while the tables are in use',
       settings: DATABASE_SETTINGS,
       flags: { 'allow-destructive': { about: 'also runs the statements that lose data' } },
       run: (args, io) => withDatabase(args, io, (opened) => apply(opened, args.has('allow-destructive'), io)),
+    },
+    {
+      name: 'migrate status',
+      summary: 'prints which migrations the database has had, and whether it matches the schema',
+      settings: DATABASE_SETTINGS,
+      flags: {
+        steps: { about: 'also prints the statements of each' },
+        json: { about: 'prints JSON: { data: { migrations, pending } }' },
+      },
+      run: (args, io) => withDatabase(args, io, (opened) => status(opened, args, io)),
     },
   ],
 };
@@ -41,19 +58,56 @@ async function withDatabase(args: Arguments, io: Io, step: MigrateCommand): Prom
   }
 }
 
-async function plan({ db, schema }: OpenDatabase, { stdout }: Io): Promise<void> {
-  const { statements, destructive }: Migration = await planMigration(db, schema, { systemTables });
-  if (statements.length === 0) stdout.write('-- nothing to do: the database matches the schema\n');
-  const losses = new Map(destructive.map(({ sql, why }) => [sql, why]));
-  for (const statement of statements) {
-    const why = losses.get(statement);
-    stdout.write(`${why === undefined ? '' : `-- DESTRUCTIVE: ${why}\n`}${statement};\n`);
+async function plan({ db, schema }: OpenDatabase, file: string | undefined, io: Io): Promise<void> {
+  const migration = await planMigration(db, schema, migrateOptions());
+  const printed = printPlan(migration, await brokenRules(db, schema));
+  if (file === undefined) {
+    io.stdout.write(printed);
+    return;
   }
+  await writeFile(resolve(io.cwd, file), printed);
+  const count = migration.statements.length;
+  io.stdout.write(`wrote ${count} ${count === 1 ? 'statement' : 'statements'} into ${file}\n`);
 }
 
-async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, { stdout }: Io): Promise<void> {
-  const { statements } = await applyMigration(db, schema, { allowDestructive, systemTables });
+async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, io: Io): Promise<void> {
+  const { statements } = await applyMigration(db, schema, {
+    ...migrateOptions(),
+    allowDestructive,
+    onStatement: (statement) => io.stdout.write(`${statement};\n`),
+    onNote: (note) => io.stderr.write(`bylaw migrate: ${note}\n`),
+  });
+  io.stdout.write(statements.length === 0 ? 'nothing to do\n' : 'done\n');
+}
+
+async function status({ db, schema }: OpenDatabase, args: Arguments, { stdout }: Io): Promise<void> {
+  const migrations = await readHistory(db);
+  const { statements: pending } = await planMigration(db, schema, migrateOptions());
+  if (args.has('json')) {
+    stdout.write(`${JSON.stringify({ data: { migrations: migrations.map(asJson), pending } }, undefined, 2)}\n`);
+    return;
+  }
+  if (migrations.length > 0) stdout.write('started                     ended                       version   steps\n');
+  for (const migration of migrations) {
+    const { startedAt, finishedAt, version, statements } = migration;
+    const ended = finishedAt === null ? 'not ended' : shortTime(finishedAt);
+    stdout.write(`${shortTime(startedAt).padEnd(28)}${ended.padEnd(28)}${version.padEnd(10)}${statements.length}\n`);
+    if (args.has('steps'))
+      for (const statement of statements) stdout.write(`  ${statement.replaceAll('\n', '\n  ')};\n`);
+  }
   stdout.write(
-    statements.length === 0 ? 'nothing to do\n' : `${statements.map((sql) => `${sql};`).join('\n')}\ndone\n`,
+    pending.length === 0
+      ? 'the database matches the schema\n'
+      : `${pending.length} ${pending.length === 1 ? 'statement is' : 'statements are'} to be run; bylaw migrate plan prints them\n`,
   );
 }
+
+const asJson = ({ startedAt, finishedAt, version, statements }: PastMigration) => ({
+  started_at: startedAt,
+  finished_at: finishedAt,
+  version,
+  statements,
+});
+
+/** To the second. */
+const shortTime = (cell: string): string => `${cell.slice(0, 10)}T${cell.slice(11, 19)}Z`;

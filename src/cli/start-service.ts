@@ -24,9 +24,9 @@ import { routes, routesWithPublicFiles } from '../routes/index.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { forgetOldKeys } from '../store/idempotency.ts';
-import { applyMigration } from '../store/migrations/migration.ts';
+import { applyMigration } from '../store/migrations/apply-migration.ts';
 import { createRecords } from '../store/records/records.ts';
-import { systemTables } from './system-tables.ts';
+import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
 
 const DRAIN_MS = 10_000;
@@ -73,7 +73,7 @@ export interface Service {
 /** Database to the schema → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { db, log } = parts;
-  await applyMigration(db, parts.schema, { systemTables, keepsExtra: true, onNote: (note) => log.logger.warn(note) });
+  await applyMigration(db, parts.schema, { ...startOptions(), onNote: (note) => log.logger.warn(note) });
   const config = { ...parts.config };
   const apps = new Apps(parts, config);
   let app = await apps.first();

@@ -7,9 +7,9 @@ import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type RegistryContentType } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
-import { applyMigration } from '../store/migrations/migration.ts';
+import { applyMigration } from '../store/migrations/apply-migration.ts';
 import type { Io } from './command.ts';
-import { systemTables } from './system-tables.ts';
+import { startOptions } from './system-tables.ts';
 import { openDatabaseOf } from './workspace.ts';
 
 export interface Fleet {
@@ -41,7 +41,7 @@ export async function serveWithWorkers(fleet: Fleet): Promise<number> {
   const { config, schema, io } = fleet;
   const db = await openDatabaseOf(config, io.cwd);
   const onNote = (note: string): void => void io.stderr.write(`bylaw serve: ${note}\n`);
-  await applyMigration(db, schema, { systemTables, keepsExtra: true, onNote }).finally(() => db.close());
+  await applyMigration(db, schema, { ...startOptions(), onNote }).finally(() => db.close());
   return new Primary(fleet).run();
 }
 

@@ -11,12 +11,12 @@ import { type Config, ConfigError, readConfig } from '../config.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { openDatabase } from '../store/database/open-database.ts';
+import { applyMigration } from '../store/migrations/apply-migration.ts';
 import { readCatalog } from '../store/migrations/catalog.ts';
-import { applyMigration } from '../store/migrations/migration.ts';
 import type { Arguments } from './arguments.ts';
 import type { Io } from './command.ts';
 import { readSchemaFile } from './schema-file.ts';
-import { systemTables } from './system-tables.ts';
+import { migrateOptions } from './system-tables.ts';
 
 export interface OpenDatabase {
   readonly config: Config;
@@ -52,7 +52,7 @@ export async function openMigratedDatabase(args: Arguments, io: Io): Promise<Ope
   const opened = await openDatabaseFor(args, io);
   const { db, schema, close } = opened;
   try {
-    if (!(await readCatalog(db)).has('bylaw_schema')) await applyMigration(db, schema, { systemTables });
+    if (!(await readCatalog(db)).has('bylaw_schema')) await applyMigration(db, schema, migrateOptions());
     return opened;
   } catch (error) {
     await close();

@@ -46,10 +46,14 @@ export function declareCollections(file: SchemaFile, { report, broken }: Reporti
   const auth = authTypes(drafts.get('users')!);
   for (const draft of drafts.values()) addDefaults(draft, { ...context, auth });
   for (const draft of drafts.values()) checkFormerNames(draft, context);
+  checkFormerCollections(context);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
-    [...drafts].map(([name, { kind, fields, relations }]) => [name, { name, kind, table: name, fields, relations }]),
+    [...drafts].map(([name, { kind, fields, relations, shape }]) => [
+      name,
+      { name, kind, table: name, fields, relations, was: shape.was },
+    ]),
   );
 }
 
@@ -233,6 +237,7 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
       linkTable: linkTableOf(draft.name, name),
       sourceColumn: 'record_id',
       targetColumn: 'member_id',
+      was: shape.was,
     };
   }
   const via = viaReference({ via: shape.via, path, draft, collection }, context);
@@ -337,6 +342,19 @@ function checkFormerNames({ fields, relations, path }: CollectionDraft, { report
         report({ code: 'invalid_was', message: `\`${was}\` is the former name of another member already`, path: at });
       seen.add(was);
     }
+  }
+}
+
+function checkFormerCollections({ drafts, report }: Declaring): void {
+  const seen = new Set<string>();
+  for (const { shape, kind, path } of drafts.values()) {
+    const { was } = shape;
+    if (was === undefined) continue;
+    const invalid = (message: string): void => report({ code: 'invalid_was', message, path: [...path, 'was'] });
+    if (kind !== 'plain') invalid(`\`${kind}\` cannot be renamed, so it has no former name`);
+    else if (drafts.has(was)) invalid(`\`${was}\` is still the name of a collection; \`was\` is a name that is gone`);
+    else if (seen.has(was)) invalid(`\`${was}\` is the former name of another collection already`);
+    seen.add(was);
   }
 }
 

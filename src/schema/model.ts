@@ -7,9 +7,9 @@ import type {
   BelongsTo as CatalogBelongsTo,
   CatalogCollection,
   CatalogField,
+  ManyToMany as CatalogManyToMany,
   HasMany,
   HasOne,
-  ManyToMany,
   Policy,
   ScalarType,
 } from '../policy/types.ts';
@@ -49,6 +49,8 @@ export interface Collection extends CatalogCollection {
   readonly access: Readonly<Record<Action, readonly Policy[]>>;
   /** Of fields and belongs_to with rules of their own, by name. */
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
+  /** The former name. */
+  readonly was?: string;
 }
 
 /** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
@@ -81,7 +83,10 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly was?: string;
   readonly readOnly: boolean;
 }
-export type { HasMany, HasOne, ManyToMany };
+export interface ManyToMany extends CatalogManyToMany {
+  readonly was?: string;
+}
+export type { HasMany, HasOne };
 
 export interface OAuthProvider {
   readonly name: string;

@@ -36,6 +36,9 @@ const NO = { default: false, examples: [true] };
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
+const OLD_TABLE =
+  'the former name, after a rename: the migration renames the table, where it would drop one and make one';
+
 const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
 const rule = z.strictObject({
   roles: key(names.min(1), 'the caller has one of these roles', { examples: [['editor', 'admin']] }),
@@ -132,6 +135,7 @@ const relation = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('many_to_many').describe('any number of records on either side, linked by a table of its own'),
     collection: target,
+    was: key(name, OLD_TABLE, { examples: ['labels'] }),
   }),
 ]);
 
@@ -143,6 +147,7 @@ const collection = z.strictObject({
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
   access: key(access, 'who may do what; an action without a rule is denied to everyone'),
+  was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 
 const role = z.strictObject({

@@ -9,7 +9,7 @@ import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { insertRecord } from '../support/system-records.ts';

@@ -60,8 +60,12 @@ flags:
 
   test('of a group lists its commands', async () => {
     const { stdout } = await bylaw('migrate', '--help');
-    expect(stdout).toContain('  migrate plan   prints the SQL, and marks what would lose data\n');
-    expect(stdout).toContain('  migrate apply  runs the SQL in one transaction\n');
+    expect(stdout).toContain(
+      '  migrate plan    prints the SQL, marks what does not happen unasked, and counts records that break a rule\n',
+    );
+    expect(stdout).toContain(
+      '  migrate apply   runs the SQL: what is quick in one transaction, then the rest while the tables are in use\n',
+    );
   });
 });
 
@@ -72,12 +76,12 @@ test('--version is the one of the package', async () => {
 
 test.each([
   [
-    ['migrate', 'status'],
-    'bylaw migrate: unknown command `migrate status`; expected one of `migrate plan`, `migrate apply`\n',
+    ['migrate', 'everything'],
+    'bylaw migrate: unknown command `migrate everything`; expected one of `migrate plan`, `migrate apply`, `migrate status`\n',
   ],
   [
     ['migrate', 'aply'],
-    'bylaw migrate: unknown command `migrate aply`; did you mean `migrate apply`?; expected one of `migrate plan`, `migrate apply`\n',
+    'bylaw migrate: unknown command `migrate aply`; did you mean `migrate apply`?; expected one of `migrate plan`, `migrate apply`, `migrate status`\n',
   ],
   [['keys'], 'bylaw keys: expected `keys rotate`\n'],
   [

@@ -5,7 +5,7 @@ import { type Service, startService } from '../../src/cli/start-service.ts';
 import { systemTables } from '../../src/cli/system-tables.ts';
 import { readConfig } from '../../src/config.ts';
 import { openLog } from '../../src/http/log.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { Client } from '../support/client.ts';
 import { cheapPasswords, openKind, schemaFrom } from '../support/service.ts';
 

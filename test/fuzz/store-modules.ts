@@ -4,7 +4,7 @@ import { type Compiler, loadCompiler, ROOT } from './compiler.ts';
 type AccessModule = typeof import('../../src/policy/access.ts');
 type LoadModule = typeof import('../../src/schema/load.ts');
 type OpenModule = typeof import('../../src/store/database/open-database.ts');
-type MigrateModule = typeof import('../../src/store/migrations/migration.ts');
+type MigrateModule = typeof import('../../src/store/migrations/apply-migration.ts');
 type RecordsModule = typeof import('../../src/store/records/records.ts');
 type ContextModule = typeof import('../../src/store/records/access-context.ts');
 type SystemModule = typeof import('../../src/store/records/system.ts');
@@ -26,7 +26,7 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { decide } = await load<AccessModule>('src/policy/access.ts');
   const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
   const { openDatabase } = await load<OpenModule>('src/store/database/open-database.ts');
-  const { applyMigration } = await load<MigrateModule>('src/store/migrations/migration.ts');
+  const { applyMigration } = await load<MigrateModule>('src/store/migrations/apply-migration.ts');
   const { createRecords } = await load<RecordsModule>('src/store/records/records.ts');
   const { Store } = await load<ContextModule>('src/store/records/access-context.ts');
   const system = await load<SystemModule>('src/store/records/system.ts');

@@ -313,6 +313,26 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_was'],
   },
   {
+    about: 'a former name of a collection that is still there',
+    text: 'collections:\n  a: { was: ⟦b }\n  b: {}\n',
+    codes: ['invalid_was'],
+  },
+  {
+    about: 'a former name of two collections',
+    text: 'collections:\n  a: { was: old }\n  b: { was: ⟦old }\n',
+    codes: ['invalid_was'],
+  },
+  {
+    about: 'a former name of users',
+    text: 'collections:\n  users: { was: ⟦people }\n',
+    codes: ['invalid_was'],
+  },
+  {
+    about: 'a former name of a many_to_many that is still there',
+    text: 'collections:\n  a:\n    fields: { n: int }\n    relations: { m: { kind: many_to_many, collection: a, was: ⟦n } }\n',
+    codes: ['invalid_was'],
+  },
+  {
     about: 'a required field of users',
     text: 'collections:\n  users:\n    fields:\n      nick: { type: string, required: ⟦true }\n',
     codes: ['required_of_users'],

@@ -10,7 +10,7 @@ import { openLog } from '../../src/http/log.ts';
 import { ident, raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { newPerson, SCHEMA } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';

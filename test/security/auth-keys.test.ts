@@ -8,7 +8,7 @@ import { unwrapKey, wrapKey } from '../../src/auth/key-wrapping.ts';
 import { ConfigError, readConfig } from '../../src/config.ts';
 import { sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf, until } from '../auth/people.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { cheapPasswords, describeOnBoth, schemaFrom } from '../support/service.ts';

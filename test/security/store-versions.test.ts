@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../store/world.ts';
 import { longTest } from '../support/long-test.ts';
 import { insertRecord } from '../support/system-records.ts';

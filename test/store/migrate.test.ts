@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { readCatalog } from '../../src/store/migrations/catalog.ts';
-import { applyMigration, MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
+import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { hasAllOf } from '../../src/store/migrations/readiness.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
@@ -49,7 +50,7 @@ describe.each(KINDS)('%s', (kind) => {
 
   it('plans nothing for a database that is as the schema wants it', async () => {
     const schema = schemaOf(FIRST);
-    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
     expect((await applyMigration(db, schema)).statements).toEqual([]);
     expect(await hasAllOf(db, schema)).toBe(true);
     expect(await hasAllOf(db, schemaOf(FIRST.replace('n: {', 'm: { type: bool }, n: {')))).toBe(false);
@@ -115,7 +116,7 @@ describe.each(KINDS)('%s', (kind) => {
       ['x', null, "it's", 't'],
       ['y', null, "it's", 't'],
     ]);
-    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
     const { columns, constraints } = (await readCatalog(db)).get('things')!;
     expect(columns.get('kind')).toEqual({ type: 'text', required: true, hasDefault: true });
     expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
@@ -145,7 +146,7 @@ describe.each(KINDS)('%s', (kind) => {
       ['x', '9.007199254740991e+15', null],
       ['y', null, null],
     ]);
-    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [] });
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
     const names = (await readCatalog(db)).get('things')!.constraints.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['things_title_key', 'things_group_id_fkey']));
     expect(names.join()).not.toMatch(/things_name|things_team/);
@@ -211,6 +212,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await planMigration(db, schema, { systemTables })).toEqual({
       statements: [systemTables[0]!.text],
       destructive: [],
+      apart: [],
     });
     await applyMigration(db, schema, { systemTables });
     expect((await planMigration(db, schema, { systemTables })).statements).toEqual([]);

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { readCatalog } from '../../src/store/migrations/catalog.ts';
-import { applyMigration, MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
+import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { hasAllOf } from '../../src/store/migrations/readiness.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl, schemaOf } from './world.ts';
 

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { applyMigration, planMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { planMigration } from '../../src/store/migrations/migration.ts';
 import { type Caller, KINDS, openKind, refusal, schemaOf, World } from './world.ts';
 
 const schema = (title: string): string => `
@@ -83,7 +84,7 @@ describe.each(KINDS)('%s', (kind) => {
       raw(`SELECT count(*) FROM notes WHERE "title~folded" LIKE 'emile %'`),
     )) as string[][];
     expect(count).toBe('2500');
-    expect(await planMigration(db, again)).toEqual({ statements: [], destructive: [] });
+    expect(await planMigration(db, again)).toEqual({ statements: [], destructive: [], apart: [] });
     const former = schema('{ type: string, search: true, was: title }');
     const renamed = schemaOf(former.replaceAll('@record.title', '@record.head').replace('title:', 'head:'));
     await applyMigration(db, renamed);
@@ -91,7 +92,7 @@ describe.each(KINDS)('%s', (kind) => {
       raw(`SELECT count(*) FROM notes WHERE "head~folded" LIKE 'emile %'`),
     )) as string[][];
     expect(moved).toBe('2500');
-    expect(await planMigration(db, renamed)).toEqual({ statements: [], destructive: [] });
+    expect(await planMigration(db, renamed)).toEqual({ statements: [], destructive: [], apart: [] });
   });
 
   it.runIf(kind === 'postgres')('has a trigram index, which a search uses', async () => {

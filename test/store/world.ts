@@ -8,7 +8,7 @@ import type { MemberAction, Relation, Schema } from '../../src/schema/model.ts';
 import { sql, uuid } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
-import { applyMigration } from '../../src/store/migrations/migration.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/store/records/records.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';

@@ -3,10 +3,11 @@ import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../../store/database/contract.ts';
+import { applyMigration } from '../../store/migrations/apply-migration.ts';
 import { type Columns, losesNothing, readColumns } from '../../store/migrations/loss.ts';
-import { applyMigration, type Migration, MigrationRefused } from '../../store/migrations/migration.ts';
+import { type Migration, MigrationRefused } from '../../store/migrations/migration.ts';
 import type { Io } from '../command.ts';
-import { systemTables } from '../system-tables.ts';
+import { migrateOptions } from '../system-tables.ts';
 
 /** Runs a migration where it has to happen; it may be called twice. */
 type Around = (migrate: () => Promise<void>) => Promise<void>;
@@ -72,7 +73,7 @@ export class DevMigration {
 
   #apply(schema: Schema, allowed: readonly string[]): Promise<Migration> {
     return applyMigration(this.#db, schema, {
-      systemTables,
+      ...migrateOptions(),
       allows: async (tx, { sql, values }) =>
         allowed.includes(sql) || (values !== undefined && (await losesNothing(tx, values, this.#before))),
     });

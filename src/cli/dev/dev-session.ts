@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../http/log.ts';
 import type { Schema } from '../../schema/model.ts';
-import { haveSameTables } from '../../store/migrations/migration.ts';
+import { haveSameTables } from '../../store/migrations/apply-migration.ts';
 import type { Io } from '../command.ts';
 import { readSchemaFile } from '../schema-file.ts';
 import type { Service } from '../start-service.ts';

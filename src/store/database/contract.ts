@@ -29,6 +29,14 @@ export interface TransactionOptions {
   readonly unlimited?: boolean;
 }
 
+/**
+ * A connection of its own, outside transactions and without time limits: for statements that cannot
+ * be in a transaction, and for locks that last until `close`.
+ */
+export interface Session extends Queryable {
+  close(): Promise<void>;
+}
+
 export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
@@ -59,6 +67,8 @@ export interface Database extends Reader {
    * and deadlocks are retried up to 3 times. `work` must use the given transaction only.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /** Undefined where none can be had: in the embedded database, and behind a pooler. */
+  readonly openSession?: (() => Promise<Session>) | undefined;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(
     channel: string,

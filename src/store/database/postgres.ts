@@ -12,6 +12,7 @@ import { Pipeline } from './pipeline.ts';
 import { GRACE_MS, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
+import { openSession } from './session.ts';
 import { Silence } from './silence.ts';
 import { SlowShapes } from './slow-shapes.ts';
 import { StatementLimits } from './statement-limits.ts';
@@ -69,6 +70,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     run,
     write: async (statement) => (await retried(() => onLease(lease, statement))).rows,
     transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
+    openSession: direct.isPooled ? undefined : () => openSession(direct.config),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
     async notify(channel, payload) {
       await urgent.rows(notifyStatement(channel, payload));

@@ -10,18 +10,25 @@ export interface ActualColumn {
   readonly type: string;
   readonly required: boolean;
   readonly hasDefault: boolean;
+  readonly comment?: string;
 }
 export interface ActualConstraint {
   readonly name: string;
-  readonly kind: 'p' | 'u' | 'f';
+  /** `c`: only those that hold a column to NOT NULL while a migration is under way. */
+  readonly kind: 'p' | 'u' | 'f' | 'c';
   readonly columns: readonly string[];
   readonly table?: string;
   readonly onDelete?: string;
   readonly deferred: boolean;
+  /** False: rows that existed before it may break it. */
+  readonly isValidated: boolean;
 }
-interface ActualIndex {
+export interface ActualIndex {
   readonly name: string;
   readonly columns: readonly string[];
+  readonly isUnique: boolean;
+  /** False: it was being built when its builder ended. */
+  readonly isValid: boolean;
 }
 export interface ActualTable {
   readonly name: string;
@@ -32,25 +39,29 @@ export interface ActualTable {
 }
 
 const COLUMNS = raw(`
-SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
+       coalesce(col_description(c.oid, a.attnum), '')
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
  WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY c.relname, a.attnum`);
 
 const CONSTRAINTS = raw(`
-SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype, k.condeferrable AND k.condeferred,
+SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype, k.condeferrable AND k.condeferred, k.convalidated,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
           JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number)
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
- WHERE c.relnamespace = current_schema()::regnamespace AND k.contype IN ('p', 'u', 'f')
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND (k.contype IN ('p', 'u', 'f')
+        OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND pg_get_constraintdef(k.oid) LIKE '%IS NOT NULL%')
  ORDER BY c.relname, k.conname`);
 
 const INDEXES = raw(`
-SELECT c.relname, i.relname,
+SELECT c.relname, i.relname, x.indisunique, x.indisvalid,
        (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text FROM generate_series(1, x.indnkeyatts) AS n)
   FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
- WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL AND NOT x.indisunique
+ WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL
+   AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY c.relname, i.relname`);
 
 const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
@@ -61,20 +72,30 @@ const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
   d: 'SET DEFAULT',
 };
 
-const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault'] as const;
+const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault', 'comment'] as const;
 
 export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
   for (const cells of await db.rows(COLUMNS)) {
-    const { table, name, type, required, hasDefault } = namedCells(cells, ...COLUMN_CELLS);
+    const { table, name, type, required, hasDefault, comment } = namedCells(cells, ...COLUMN_CELLS);
     const entry = tables.get(table) ?? { name: table, columns: new Map(), constraints: [], indexes: [] };
     tables.set(table, entry);
-    entry.columns.set(name, { type, required: required === 't', hasDefault: hasDefault === 't' });
+    entry.columns.set(name, {
+      type,
+      required: required === 't',
+      hasDefault: hasDefault === 't',
+      ...(comment !== '' && { comment }),
+    });
   }
   const constraints = await group(db, CONSTRAINTS, constraintOf);
   const indexes = await group(db, INDEXES, (cells) => {
-    const { name, columns } = namedCells(cells, 'name', 'columns');
-    return { name, columns: readStrings(columns).map(withoutQuotes) };
+    const { name, isUnique, isValid, columns } = namedCells(cells, 'name', 'isUnique', 'isValid', 'columns');
+    return {
+      name,
+      columns: readStrings(columns).map(withoutQuotes),
+      isUnique: isUnique === 't',
+      isValid: isValid === 't',
+    };
   });
   for (const [name, entry] of tables) {
     tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
@@ -83,15 +104,16 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
 }
 
 function constraintOf(cells: Cells): ActualConstraint {
-  const [name, kind, table, onDelete, deferred, columns] = cells;
+  const [name, kind, table, onDelete, deferred, isValidated, columns] = cells;
   invariant(name != null && columns != null, 'a constraint has a name and columns');
-  invariant(kind === 'p' || kind === 'u' || kind === 'f', 'the statement asks for these kinds only');
+  invariant(kind === 'p' || kind === 'u' || kind === 'f' || kind === 'c', 'the statement asks for these kinds only');
   return {
     name,
     kind,
     columns: readStrings(columns),
     ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
     deferred: deferred === 't',
+    isValidated: isValidated === 't',
   };
 }
 

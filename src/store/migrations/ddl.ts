@@ -2,6 +2,7 @@
 
 import knex from 'knex';
 import { invariant } from '../../invariant.ts';
+import { ident } from '../../sql.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 /** Compiles only; it never connects. */
@@ -36,8 +37,20 @@ export function addUnique(table: string, column: string): string {
   return only(builder.schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
 }
 
-export function addForeignKey(table: string, key: ForeignKey): string {
-  return only(
+/** The index that `attachUnique` makes a constraint, which then has its name. */
+export const createUniqueIndex = (table: string, column: string): string =>
+  `CREATE UNIQUE INDEX CONCURRENTLY ${quoted(nameOf(table, [column], 'key'))} ON ${quoted(table)} (${quoted(column)})`;
+
+export function attachUnique(table: string, column: string): string {
+  const name = quoted(nameOf(table, [column], 'key'));
+  return `ALTER TABLE ${quoted(table)} ADD CONSTRAINT ${name} UNIQUE USING INDEX ${name} DEFERRABLE INITIALLY DEFERRED`;
+}
+
+const quoted = (name: string): string => ident(name).text;
+
+/** `NOT VALID`: rows that exist are not looked at. */
+export function addForeignKey(table: string, key: ForeignKey, isOnline = false): string {
+  const statement = only(
     builder.schema.alterTable(table, (t) =>
       t
         .foreign(key.column, nameOf(table, [key.column], 'fkey'))
@@ -46,10 +59,13 @@ export function addForeignKey(table: string, key: ForeignKey): string {
         .onDelete(key.onDelete),
     ),
   );
+  return isOnline ? `${statement} not valid` : statement;
 }
 
-export function createIndex(table: string, columns: readonly string[]): string {
-  return only(builder.schema.alterTable(table, (t) => t.index([...columns], nameOf(table, columns, 'idx'))));
+export function createIndex(table: string, columns: readonly string[], isOnline = false): string {
+  const name = nameOf(table, columns, 'idx');
+  const statement = only(builder.schema.alterTable(table, (t) => t.index([...columns], name)));
+  return isOnline ? statement.replace('create index', 'create index concurrently') : statement;
 }
 
 function only(build: Build): string {

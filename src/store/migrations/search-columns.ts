@@ -1,7 +1,7 @@
 /** What search fields have in the database: the trigram indexes of their folded copies, and the copies of rows that exist. */
 import { fold } from '../../policy/fold.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
-import type { Queryable, Transaction } from '../database/contract.ts';
+import type { Queryable } from '../database/contract.ts';
 import { nameOf } from './tables.ts';
 
 /** A new column of copies, and the column that it is copied from. */
@@ -13,29 +13,49 @@ export interface Filling {
 
 const PAGE = 1000;
 
-/** Fills the copies of all rows, by the function that every later write uses. */
-export async function fillCopies(tx: Transaction, { table, column, copy }: Filling): Promise<void> {
-  const [name, from, to] = [ident(table), ident(column), ident(copy)];
+/** The comment of a column whose copies are being made, until all are there. */
+export const FILLING_MARK = 'bylaw: its copies are being made';
+
+/** Without a text, the comment is removed. */
+export function markOf(table: string, column: string, comment: string | undefined): string {
+  const quoted = comment === undefined ? 'NULL' : `'${comment}'`;
+  return `COMMENT ON COLUMN ${ident(table, column).text} IS ${quoted}`;
+}
+
+/** Fills the copies of all rows that lack them, by the function that every later write uses. */
+export async function fillCopies(tx: Queryable, filling: Filling): Promise<void> {
   let after: string | undefined;
-  do {
-    const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
-    const rows = await tx.rows(sql`
-      SELECT id::text, ${from}
-        FROM ${name}
-       WHERE ${start}
-       ORDER BY id
-       LIMIT ${raw(String(PAGE))}`);
-    const copies = rows.map(([, text]) => (text == null ? null : fold(text)));
-    await tx.run(sql`
-      UPDATE ${name} AS t
-         SET ${to} = c.text
-        FROM unnest(${param(
-          'uuid[]',
-          rows.map(([id]) => id!),
-        )}, ${param('text[]', copies)}) AS c (id, text)
-       WHERE t.id = c.id AND c.text IS NOT NULL`);
-    after = rows.length < PAGE ? undefined : rows.at(-1)![0]!;
-  } while (after !== undefined);
+  do after = await fillPage(tx, filling, after);
+  while (after !== undefined);
+}
+
+/** → the last id of the page; undefined after the last page. */
+export async function fillPage(
+  tx: Queryable,
+  { table, column, copy }: Filling,
+  after: string | undefined,
+): Promise<string | undefined> {
+  const [name, from, to] = [ident(table), ident(column), ident(copy)];
+  const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
+  // FOR UPDATE: a copy of a value that is changed meanwhile would be stale.
+  const rows = await tx.rows(sql`
+    SELECT id::text, ${from}
+      FROM ${name}
+     WHERE ${start}
+       AND ${to} IS NULL
+       AND ${from} IS NOT NULL
+     ORDER BY id
+     LIMIT ${raw(String(PAGE))}
+       FOR NO KEY UPDATE`);
+  if (rows.length === 0) return undefined;
+  const ids = rows.map(([id]) => id!);
+  const copies = rows.map(([, text]) => fold(text!));
+  await tx.run(sql`
+    UPDATE ${name} AS t
+       SET ${to} = c.text
+      FROM unnest(${param('uuid[]', ids)}, ${param('text[]', copies)}) AS c (id, text)
+     WHERE t.id = c.id`);
+  return rows.length < PAGE ? undefined : ids.at(-1);
 }
 
 /** The extension pg_trgm: where it is, whether this role could add it, or neither. */
@@ -64,9 +84,15 @@ export async function findTrigrams(db: Queryable): Promise<Trigrams> {
 
 export const ADD_TRIGRAMS = 'CREATE EXTENSION IF NOT EXISTS pg_trgm';
 
-/** `schema`: of the extension; undefined where this migration adds it. */
-export function createTrigramIndex(table: string, column: string, schema: string | undefined): string {
+interface TrigramIndex {
+  /** Of the extension; undefined where this migration adds it. */
+  readonly schema: string | undefined;
+  readonly isOnline: boolean;
+}
+
+export function createTrigramIndex(table: string, column: string, { schema, isOnline }: TrigramIndex): string {
   const operators = schema === undefined ? 'gin_trgm_ops' : ident(schema, 'gin_trgm_ops').text;
   const index = ident(nameOf(table, [column], 'idx')).text;
-  return `CREATE INDEX ${index} ON ${ident(table).text} USING gin (${ident(column).text} ${operators})`;
+  const build = `CREATE INDEX ${isOnline ? 'CONCURRENTLY ' : ''}${index}`;
+  return `${build} ON ${ident(table).text} USING gin (${ident(column).text} ${operators})`;
 }

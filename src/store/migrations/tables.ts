@@ -8,6 +8,7 @@ import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf } from '../../schema/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../../schema/model.ts';
+import { linkTableOf } from '../../schema/names.ts';
 
 export interface Column {
   readonly name: string;
@@ -29,6 +30,8 @@ export interface ForeignKey {
 }
 export interface Table {
   readonly name: string;
+  /** The names that it may have had before; the first that exists is renamed. */
+  readonly was?: readonly string[];
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
   readonly uniques: readonly string[];
@@ -63,6 +66,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
   const references = belongsTosOf(collection);
   return {
     name: collection.table,
+    ...(collection.was !== undefined && { was: [collection.was] }),
     columns: [
       { name: 'id', type: 'uuid', required: true },
       ...systemColumns(collection),
@@ -156,6 +160,7 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
   const target = tableNameOf(schema, relation);
   return {
     name: linkTable,
+    was: formerLinkTables(collection, relation),
     columns: [sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
     primaryKey: [sourceColumn, targetColumn],
     uniques: [],
@@ -168,11 +173,19 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
   };
 }
 
+/** Either of its names, or both, may be new. */
+function formerLinkTables({ name, was }: Collection, relation: ManyToMany): readonly string[] {
+  const collections = was === undefined ? [name] : [was, name];
+  const relations = relation.was === undefined ? [relation.name] : [relation.was, relation.name];
+  const all = collections.flatMap((one) => relations.map((other) => linkTableOf(one, other)));
+  return all.filter((table) => table !== relation.linkTable);
+}
+
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
 export function nameOf(
   table: string,
   columns: readonly string[],
-  suffix: 'key' | 'fkey' | 'check' | 'pkey' | 'idx',
+  suffix: 'key' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
 ): string {
   const name = [table, ...columns, suffix].join('_');
   if (Buffer.byteLength(name) <= 63) return name;

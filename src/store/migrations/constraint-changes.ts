@@ -1,0 +1,200 @@
+/** The steps that bring the constraints and indexes of a table that exists to those of the schema. */
+import type { ActualConstraint, ActualIndex } from './catalog.ts';
+import { type ChangingTable, quotedName, sameColumns } from './changing-table.ts';
+import { addForeignKey, addUnique, attachUnique, createIndex } from './ddl.ts';
+import { buildIndex, dropIndex, uniqueOnline, validate } from './online.ts';
+import { createTrigramIndex } from './search-columns.ts';
+import type { Step } from './step.ts';
+import { type ForeignKey, nameOf } from './tables.ts';
+
+export class ConstraintChanges {
+  readonly #t: ChangingTable;
+  readonly #name: string;
+
+  constructor(table: ChangingTable) {
+    this.#t = table;
+    this.#name = table.table.name;
+  }
+
+  /** Before columns change. */
+  stepsBefore(): Step[] {
+    return [
+      ...this.#dropConstraints(),
+      ...this.#dropLeftovers(),
+      ...this.#renameConstraints(),
+      ...this.#renameIndexes(),
+    ];
+  }
+
+  /** Steps that refer to columns which other tables may get only after this one's. */
+  async stepsAfter(): Promise<Step[]> {
+    const steps: Step[] = [];
+    for (const column of this.#t.table.uniques)
+      if (this.#uniqueOf(column) === undefined) steps.push(...(await this.#addUnique(column)));
+    for (const key of this.#t.table.foreignKeys) steps.push(...(await this.#addForeignKey(key)));
+    for (const columns of this.#t.table.indexes) {
+      if (this.#indexOf(columns) === undefined)
+        steps.push(...(await this.#build(columns, (isOnline) => createIndex(this.#name, columns, isOnline))));
+    }
+    return steps;
+  }
+
+  /** `schema`: of the extension. */
+  async searchSteps(schema: string | undefined): Promise<Step[]> {
+    const steps: Step[] = [];
+    for (const column of this.#t.table.searched) {
+      if (this.#indexOf([column]) !== undefined) continue;
+      const create = (isOnline: boolean) => createTrigramIndex(this.#name, column, { schema, isOnline });
+      steps.push(...(await this.#build([column], create)));
+    }
+    return steps;
+  }
+
+  async #build(columns: readonly string[], create: (isOnline: boolean) => string): Promise<readonly Step[]> {
+    const isOnline = await this.#t.isOnline();
+    return buildIndex(create(isOnline), this.#leftover(nameOf(this.#name, columns, 'idx')), isOnline);
+  }
+
+  #dropConstraints(): Step[] {
+    const wantedUniques = new Set(this.#t.table.uniques.map((column) => this.#t.stored(column)));
+    const gone = this.#t.actual.constraints.filter((constraint) => {
+      const { kind, deferred } = constraint;
+      const [column = '', ...more] = constraint.columns;
+      if (kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !deferred;
+      return kind === 'f' && !this.#t.table.foreignKeys.some((key) => this.#isKey(key, constraint));
+    });
+    return gone.map(({ name, kind, columns }) => {
+      const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
+      // Not ours: no schema can declare it, so nothing would bring it back.
+      if (columns.length === 1) return { sql };
+      const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
+      return {
+        sql,
+        destructive: `no schema can declare the constraint ${what} of "${this.#name}"; it would be lost`,
+      };
+    });
+  }
+
+  /** Of a migration that was interrupted, for a schema that wanted more than this one. */
+  #dropLeftovers(): Step[] {
+    const { actual, table } = this.#t;
+    const uniques = new Set(table.uniques.map((column) => nameOf(this.#name, [column], 'key')));
+    const isOurs = ({ name, columns, isUnique }: ActualIndex): boolean =>
+      name === nameOf(actual.name, columns, isUnique ? 'key' : 'idx');
+    return actual.indexes
+      .filter((index) => !index.isValid && isOurs(index) && !uniques.has(index.name) && !this.#wantsIndex(index.name))
+      .map(({ name }) => ({ sql: dropIndex(name, false) }));
+  }
+
+  #wantsIndex(name: string): boolean {
+    const { indexes, searched } = this.#t.table;
+    return [...indexes, ...searched.map((column) => [column])].some(
+      (columns) => nameOf(this.#name, columns, 'idx') === name,
+    );
+  }
+
+  /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */
+  #renameConstraints(): Step[] {
+    const { table, actual, alter } = this.#t;
+    const uniques = table.uniques.map((column) => ({
+      constraint: this.#uniqueOf(column),
+      to: nameOf(this.#name, [column], 'key'),
+    }));
+    const keys = table.foreignKeys.map((key) => ({
+      constraint: actual.constraints.find((constraint) => this.#isKey(key, constraint)),
+      to: nameOf(this.#name, [key.column], 'fkey'),
+    }));
+    return [...uniques, ...keys, ...this.#renamedKey()].flatMap(({ constraint, to }) => {
+      if (constraint === undefined || constraint.name === to) return [];
+      return [{ sql: `${alter} RENAME CONSTRAINT ${quotedName(constraint.name)} TO ${quotedName(to)}` }];
+    });
+  }
+
+  /** Another table may get the former name, and its key that of this one. */
+  #renamedKey(): readonly { readonly constraint: ActualConstraint | undefined; readonly to: string }[] {
+    const { actual } = this.#t;
+    if (actual.name === this.#name) return [];
+    const former = nameOf(actual.name, [], 'pkey');
+    const constraint = actual.constraints.find(({ kind, name }) => kind === 'p' && name === former);
+    return [{ constraint, to: nameOf(this.#name, [], 'pkey') }];
+  }
+
+  #renameIndexes(): Step[] {
+    const searched = this.#t.table.searched.map((column) => [column]);
+    return [...this.#t.table.indexes, ...searched].flatMap((columns) => {
+      const name = this.#indexOf(columns)?.name;
+      const to = nameOf(this.#name, columns, 'idx');
+      return name === undefined || name === to
+        ? []
+        : [{ sql: `ALTER INDEX ${quotedName(name)} RENAME TO ${quotedName(to)}` }];
+    });
+  }
+
+  #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
+    const isOfColumn = kind === 'f' && sameColumns(columns, [this.#t.stored(key.column)]);
+    return isOfColumn && table === key.table && onDelete === key.onDelete;
+  }
+
+  #uniqueOf(column: string): ActualConstraint | undefined {
+    return this.#t.actual.constraints.find(
+      ({ kind, columns, deferred }) => kind === 'u' && deferred && sameColumns(columns, [this.#t.stored(column)]),
+    );
+  }
+
+  #indexOf(columns: readonly string[]): ActualIndex | undefined {
+    const stored = columns.map((column) => this.#t.stored(column));
+    return this.#t.actual.indexes.find(
+      (index) => index.isValid && !index.isUnique && sameColumns(index.columns, stored),
+    );
+  }
+
+  /** Of a migration that was interrupted. */
+  #leftover(name: string): ActualIndex | undefined {
+    return this.#t.actual.indexes.find((index) => index.name === name && !index.isValid);
+  }
+
+  async #addUnique(column: string): Promise<readonly Step[]> {
+    const statement = addUnique(this.#name, column);
+    if (!this.#t.hasColumn(column)) return [{ sql: statement }];
+    const why =
+      `"${this.#name}"."${column}" becomes unique, and some rows have equal values; change them first; ` +
+      `${this.#t.duplicates(column)} finds them`;
+    const name = nameOf(this.#name, [column], 'key');
+    const isBuilt = ({ columns, isUnique, isValid, ...index }: ActualIndex): boolean =>
+      index.name === name && isUnique && isValid && sameColumns(columns, [this.#t.stored(column)]);
+    if (this.#t.actual.indexes.some(isBuilt)) return [{ sql: attachUnique(this.#name, column) }];
+    if (await this.#t.hasDuplicates(column)) return [{ sql: statement, destructive: why, isImpossible: true }];
+    const left = this.#leftover(name);
+    if (await this.#t.isOnline()) return uniqueOnline(this.#t, { column, why, left });
+    return [...(left === undefined ? [] : [{ sql: dropIndex(left.name, false) }]), { sql: statement }];
+  }
+
+  async #addForeignKey(key: ForeignKey): Promise<readonly Step[]> {
+    const { actual } = this.#t;
+    const existing = actual.constraints.find((constraint) => this.#isKey(key, constraint));
+    if (existing?.isValidated === true) return [];
+    const add = addForeignKey(this.#name, key);
+    if (!this.#t.hasColumn(key.column)) return [{ sql: add }];
+    const isHeld = actual.constraints.some(({ kind, columns, table, isValidated }) => {
+      const isSame = kind === 'f' && table === key.table && sameColumns(columns, [this.#t.stored(key.column)]);
+      return isSame && isValidated;
+    });
+    const orphans = this.#orphans(key);
+    const why =
+      `"${this.#name}"."${key.column}" would reference "${key.table}", but already holds ids of other records; ` +
+      `${this.#t.rowsWhere(orphans)} finds them`;
+    if (!isHeld && (await this.#t.exists(orphans))) return [{ sql: add, destructive: why, isImpossible: true }];
+    const name = nameOf(this.#name, [key.column], 'fkey');
+    if (existing !== undefined) return [validate(this.#t, name, why)];
+    if (!(await this.#t.isOnline())) return [{ sql: add }];
+    return [{ sql: addForeignKey(this.#name, key, true) }, validate(this.#t, name, why)];
+  }
+
+  /** The condition for rows whose reference leads nowhere. */
+  #orphans({ column, table }: ForeignKey): string {
+    const stored = `${quotedName(this.#t.actual.name)}.${quotedName(this.#t.stored(column))}`;
+    const target = this.#t.storedTable(table);
+    if (target === undefined) return `${stored} IS NOT NULL`;
+    return `${stored} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${quotedName(target)} AS target WHERE target.id = ${stored})`;
+  }
+}
