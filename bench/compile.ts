@@ -1,8 +1,12 @@
 /** Parse, check and lower policies of about 100 characters; and the memory that a compiled one keeps. */
+
+import { LIMITS } from '../grammar/limits.ts';
 import { parse } from '../grammar/parser.ts';
-import { check } from '../src/policy/check/checker.ts';
-import { compile } from '../src/policy/compile.ts';
+import { check, examine } from '../src/policy/check/checker.ts';
+import { compile, compileChecked } from '../src/policy/compile.ts';
 import { NO_RELATED, type Policy, type PolicyRequest } from '../src/policy/types.ts';
+import { ACCEPTED, REJECTED } from '../test/policy/largest-texts.ts';
+import { SAMPLE } from '../test/policy/sample-catalog.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog, P3 } from './support/documents.ts';
 import { measure, verdict } from './support/measure.ts';
@@ -25,6 +29,7 @@ const KINDS_OF_REQUESTS: readonly PolicyRequest[] = [REQUEST.auth!, { id: null, 
   [{ q: 'a' }, {}, { q: ['a', 'b'] }, { q: '' }].map((query) => ({ ...REQUEST, auth, query }) as PolicyRequest),
 );
 const PLACE = { catalog, collection: COLLECTION, action: 'read' } as const;
+const SAMPLE_PLACE = { catalog: SAMPLE, collection: 'documents', action: 'list' } as const;
 const KEPT = 2000;
 
 async function run({ seconds }: BenchOptions): Promise<void> {
@@ -44,6 +49,24 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     console.log(`${name.padEnd(26)} ${(median / 1000).toFixed(1)} µs`);
   verdict('parse, check and lower 100 characters', whole!.median / 1000, { limit: 40, unit: 'µs' });
   verdict('memory of a compiled policy', bytesKept() / 1024, { limit: 8, unit: 'KiB' });
+  const largest = measure(
+    [...ACCEPTED, ...REJECTED].map(([name, text]) => ({ name, run: (times: number) => wholly(text, times) })),
+    seconds,
+  );
+  const [slowest] = largest.toSorted((a, b) => b.median - a.median);
+  const label = `parse, check, try the fixes of and lower ${LIMITS.bytes} bytes (${slowest!.name})`;
+  verdict(label, slowest!.median / 1e6, { limit: 5, unit: 'ms' });
+}
+
+/** With every error, warning and fix. */
+function wholly(text: string, times: number): unknown {
+  let last: unknown;
+  for (let i = 0; i < times; i++) {
+    const { checked, issues } = examine(text, SAMPLE_PLACE);
+    last = issues;
+    if (checked !== undefined) last = compileChecked({ checked, text, ...SAMPLE_PLACE }).specialise(REQUEST).verdict;
+  }
+  return last;
 }
 
 const over = (work: (i: number) => unknown) => (times: number) => {
