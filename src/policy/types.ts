@@ -55,6 +55,9 @@ export interface CatalogField {
   /** A string that `matches` looks in: a folded copy is stored beside it. */
   readonly search?: boolean;
   readonly enum?: readonly (string | number)[];
+  /** Of a string, its length in code points; else the value, a datetime in canonical text. */
+  readonly min?: number | string;
+  readonly max?: number | string;
 }
 export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
 export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>

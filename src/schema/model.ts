@@ -62,9 +62,6 @@ export interface Field extends CatalogField {
   readonly type: ScalarType;
   /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
   readonly default?: Default;
-  /** string: a length in code points; int, float: a value; datetime: canonical text. */
-  readonly min?: number | string;
-  readonly max?: number | string;
   readonly was?: string;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;

@@ -5,6 +5,7 @@
 import { numberTest } from '../numerals.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
+import { boundedByField } from './field-bounds.ts';
 import { mayBeAbsent } from './resolve.ts';
 
 export const CAN_BE_TRUE = 1;
@@ -66,7 +67,14 @@ function ofCompare(compare: CheckedCompare, isAbsent: IsAbsent): Outcomes {
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
-  return present(compare) | absent;
+  return withinBounds(compare, present(compare)) | absent;
+}
+
+function withinBounds(compare: CheckedCompare, set: Outcomes): Outcomes {
+  const bounded = boundedByField(compare);
+  if (bounded === undefined) return set;
+  const left = (bounded.canHold ? CAN_BE_TRUE : 0) | (bounded.canFail ? CAN_BE_FALSE : 0);
+  return set & left || set;
 }
 
 export const literalValues = ({ value }: LiteralOperand): readonly (string | number | boolean)[] =>

@@ -17,6 +17,7 @@ import type {
 import { isList } from '../visit.ts';
 import { excludingBounds } from './bounds.ts';
 import { unknownEnumValues } from './enum-values.ts';
+import { boundedByField } from './field-bounds.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, outcomes } from './outcomes.ts';
 import { mayBeAbsent } from './resolve.ts';
 
@@ -124,6 +125,7 @@ class Review {
     // `tags contains x` means `element.id = x`, whose left side is not in the source.
     const unknown = unknownEnumValues(compare, this.#text);
     for (const issue of unknown) this.#warn(issue);
+    if (unknown.length === 0 && this.#isBeyondField(compare)) return;
     if (unknown.length === 0 && !compare.synthetic && this.#dependsOnNothing(compare)) return;
     this.#negation(compare, around);
     this.#needle(compare, around);
@@ -131,6 +133,17 @@ class Review {
     for (const side of [compare.left, compare.right])
       if (side.kind === 'count' && side.condition.kind !== 'const')
         this.clause(side.condition, { ...ALONE, negated: false });
+  }
+
+  /** `score > 100`, where the field's `max` is 100. */
+  #isBeyondField(compare: CheckedCompare): boolean {
+    const bounded = boundedByField(compare);
+    if (bounded === undefined || (bounded.canHold && bounded.canFail)) return false;
+    const { canHold, fact } = bounded;
+    if (canHold && canBe(outcomes(compare), CAN_BE_UNKNOWN)) return false;
+    const [code, word] = canHold ? ['always_true', 'always'] : ['never_true', 'never'];
+    this.#warn({ code, message: `${fact}, so this is ${word} true`, span: compare.span });
+    return true;
   }
 
   #dependsOnNothing(compare: CheckedCompare): boolean {

@@ -1,0 +1,72 @@
+/** Comparisons that the `min` and `max` of their field decide: `score > 100` where no score is above 100. */
+import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
+import type { CatalogField, CheckedCompare, LiteralOperand } from '../types.ts';
+
+/** Of a comparison whose sides are present. */
+export interface Bounded {
+  readonly canHold: boolean;
+  readonly canFail: boolean;
+  /** What the bounds say, in words. */
+  readonly fact: string;
+}
+
+type Limit = number | string;
+interface Limits {
+  readonly min?: Limit | undefined;
+  readonly max?: Limit | undefined;
+}
+
+/** `undefined` if the bounds say nothing of it. */
+export function boundedByField(compare: CheckedCompare): Bounded | undefined {
+  const isSwapped = compare.left.kind === 'literal';
+  const [subject, literal] = isSwapped ? [compare.right, compare.left] : [compare.left, compare.right];
+  const op = isSwapped ? OPERATORS[compare.op].mirror : compare.op;
+  if (op === undefined || literal.kind !== 'literal' || literal.exact !== undefined) return undefined;
+  if (subject.kind !== 'column' || subject.column.kind !== 'field') return undefined;
+  const { field } = subject.column;
+  if (field.min === undefined && field.max === undefined) return undefined;
+  const decided = field.type === 'string' ? ofLength(op, literal, field) : ofValue(op, literal, field);
+  return decided && { ...decided, fact: factOf(field) };
+}
+
+type Decided = Omit<Bounded, 'fact'>;
+
+const valuesOf = ({ value }: LiteralOperand): readonly Limit[] =>
+  (Array.isArray(value) ? value : [value]).filter((each): each is Limit => typeof each !== 'boolean');
+
+const isWithin = (value: Limit, { min, max }: Limits): boolean =>
+  (min === undefined || rank(value, min) >= 0) && (max === undefined || rank(value, max) <= 0);
+
+function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Limits): Decided | undefined {
+  const operator = OPERATORS[op];
+  const values = valuesOf(literal);
+  const { min, max } = limits;
+  const isOneOf = values.some((value) => isWithin(value, limits));
+  const isAlways = min === max && values.some((value) => value === min);
+  if (isMember(operator)) return { canHold: isOneOf, canFail: !isAlways };
+  if (isNonMember(operator)) return { canHold: !isAlways, canFail: isOneOf };
+  const [value] = values;
+  if (operator.direction === undefined || value === undefined) return undefined;
+  // The least and the greatest value decide for all between them.
+  const [best, worst] = operator.direction === 'up' ? [max, min] : [min, max];
+  const holdsFor = (limit: Limit | undefined): boolean | undefined =>
+    limit === undefined ? undefined : operator.holds(limit, value);
+  return { canHold: holdsFor(best) ?? true, canFail: !(holdsFor(worst) ?? false) };
+}
+
+/** Strings are bounded in their length, in code points. */
+function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: Limits): Decided | undefined {
+  const operator = OPERATORS[op];
+  const lengths = valuesOf(literal).map((value) => [...String(value)].length);
+  const isOneOf = lengths.some((length) => isWithin(length, limits));
+  if (isMember(operator)) return { canHold: isOneOf, canFail: true };
+  if (isNonMember(operator)) return { canHold: true, canFail: isOneOf };
+  const isPart = operator.family === 'text' && operator.folds !== true;
+  if (!isPart || limits.max === undefined) return undefined;
+  return { canHold: lengths.every((length) => length <= Number(limits.max)), canFail: true };
+}
+
+function factOf({ name, type, min, max }: CatalogField): string {
+  const range = min === undefined ? `at most ${max}` : max === undefined ? `at least ${min}` : `from ${min} to ${max}`;
+  return type === 'string' ? `\`${name}\` has ${range} characters` : `\`${name}\` is ${range}`;
+}
