@@ -63,7 +63,10 @@ export class GuardedUpdate {
     ];
     const columns = permits.map(({ update }) => update.columns(STORED));
     const other = permits.some(({ consultsOthers }) => consultsOthers);
-    const lock = { collection, id, conditions: columns.flat(), other, strength: 'NO KEY UPDATE' } as const;
+    const { update } = permits[0]!;
+    // Whoever may read a user may perhaps assign roles.
+    const isOpen = update.verdict === 'allow' || update.seesBoth || collection === 'users';
+    const lock = { collection, id, conditions: columns.flat(), other, strength: 'NO KEY UPDATE', isOpen } as const;
     const before = await lockRow(reading, lock);
     if (before === undefined) return undefined;
     let from = 0;

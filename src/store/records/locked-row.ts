@@ -28,27 +28,40 @@ interface LockedRowQuery {
 export interface Lock extends LockedRowQuery {
   readonly other: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
+  /** The write may be allowed where no condition holds. */
+  readonly isOpen: boolean;
 }
 
 /**
  * Locks first and reads afterwards if anything but the row itself is read: a statement that waited
  * for a lock sees the locked row as it is now, but every other row as it was before the wait.
- * Undefined: there is no such row.
+ * A row is not locked if no condition holds: a caller who may not write it must not hold up those
+ * who may. Undefined: there is no such row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
   const { store, q } = reading;
-  const { collection, id, strength } = lock;
+  const { collection, id, strength, conditions, isOpen } = lock;
+  const given = isOpen
+    ? raw('')
+    : sql`
+       AND (${join([raw('FALSE'), ...conditions], ' OR ')})`;
   const { relations } = store.shape(collection).collection;
   const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
   if (!hasMore && !lock.other && !reading.access.permit(collection, 'read').consultsOthers) {
-    return look(reading, lock, raw(` FOR ${strength}`));
+    return (await look(reading, lock, sql`${given} FOR ${raw(strength)}`)) ?? refusedRow(reading, lock);
   }
   const found = await q.rows(sql`
     SELECT 1
       FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}
+     WHERE t.id = ${uuid(id)}${given}
        FOR ${raw(strength)}`);
-  return found.length === 0 ? undefined : lookAt(reading, lock);
+  return found.length === 0 ? refusedRow(reading, lock) : lookAt(reading, lock);
+}
+
+/** For the answer alone: no condition held when it was to be locked, whatever has changed since. */
+async function refusedRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
+  const seen = lock.isOpen ? undefined : await look(reading, lock, raw(''));
+  return seen && { ...seen, holds: seen.holds.map(() => false) };
 }
 
 /** A row that this transaction has locked or written. */
@@ -59,7 +72,7 @@ export async function lookAt(reading: Reading, place: LockedRowQuery): Promise<L
 async function look(
   { store, q, access }: Reading,
   { collection, id, conditions }: LockedRowQuery,
-  locking: Sql,
+  rest: Sql,
 ): Promise<Locked | undefined> {
   const versions = await store.versions(q);
   const place = { collection, alias: 't' };
@@ -68,7 +81,7 @@ async function look(
   const [cells] = await q.rows(sql`
     SELECT ${columns}
       FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}${locking}`);
+     WHERE t.id = ${uuid(id)}${rest}`);
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {

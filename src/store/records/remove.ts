@@ -65,6 +65,7 @@ async function removeIn(
     conditions,
     other: permit.consultsOthers,
     strength: 'UPDATE',
+    isOpen: false,
   });
   if (locked === undefined) throw notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();

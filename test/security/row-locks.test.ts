@@ -1,0 +1,72 @@
+/** A refused write takes no lock: whoever may not write a record cannot hold up those who may, nor is held up by them. */
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { sql, uuid } from '../../src/sql.ts';
+import { makePeople, ROUTES_SCHEMA, TestService } from '../support/service.ts';
+
+type People = Awaited<ReturnType<typeof makePeople>>;
+
+describe.skipIf(inject('postgresUrl') === '')('while another holds the row', () => {
+  const service = new TestService('postgres');
+  let people: People;
+  let draft: string;
+  let published: string;
+  beforeAll(async () => {
+    await service.start({ schema: ROUTES_SCHEMA });
+    people = await makePeople(service);
+    const make = async (data: object): Promise<string> =>
+      (await people.ann.client.post('/api/posts', { data })).body.data.id;
+    draft = await make({ title: 'Draft' });
+    published = await make({ title: 'Published', status: 'published' });
+  });
+  afterAll(() => service.stop());
+
+  /** Runs it while both posts are locked, or gives up after a second. */
+  async function whileLocked(work: () => Promise<{ readonly status: number }>): Promise<number | 'waits'> {
+    const [isLocked, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const lock = service.app.db.transaction(async (tx) => {
+      await tx.rows(sql`SELECT 1 FROM posts WHERE id IN (${uuid(draft)}, ${uuid(published)}) FOR UPDATE`);
+      isLocked.resolve();
+      await isOver.promise;
+    });
+    await isLocked.promise;
+    const answer = work().then(({ status }) => status);
+    const late = new Promise<'waits'>((resolve) => setTimeout(() => resolve('waits'), 1_000));
+    const found = await Promise.race([answer, late]);
+    isOver.resolve();
+    await Promise.all([lock, answer]);
+    return found;
+  }
+  const change = { data: { title: 'Changed' } };
+
+  test('a record that the caller cannot see is not found at once', async () => {
+    const { client } = people.bob;
+    expect(await whileLocked(() => client.patch(`/api/posts/${draft}`, change))).toBe(404);
+    expect(await whileLocked(() => client.delete(`/api/posts/${draft}`))).toBe(404);
+  });
+
+  test('a record that the caller can see but not write is forbidden at once', async () => {
+    const { client } = people.bob;
+    expect(await whileLocked(() => client.patch(`/api/posts/${published}`, change))).toBe(403);
+    expect(await whileLocked(() => client.delete(`/api/posts/${published}`))).toBe(403);
+    const cover = { data: { cover: null } };
+    expect(await whileLocked(() => client.patch(`/api/posts/${published}`, cover))).toBe(403);
+  });
+
+  test('whoever may write it waits, and decides on the record as it is then', async () => {
+    expect(await whileLocked(() => people.ann.client.patch(`/api/posts/${draft}`, change))).toBe('waits');
+    expect((await people.ann.client.get(`/api/posts/${draft}`)).body.data.title).toBe('Changed');
+    const [isLocked, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const publishes = service.app.db.transaction(async (tx) => {
+      await tx.run(sql`UPDATE posts SET status = 'published' WHERE id = ${uuid(draft)}`);
+      isLocked.resolve();
+      await isOver.promise;
+    });
+    await isLocked.promise;
+    // Only drafts may be deleted: the row that the delete waits for is one no longer.
+    const answer = people.ann.client.delete(`/api/posts/${draft}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    isOver.resolve();
+    await publishes;
+    expect((await answer).status).toBe(403);
+  });
+});
