@@ -13,7 +13,7 @@ import { median, verdict } from './support/measure.ts';
 import { residentMiB } from './support/processor-time.ts';
 
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const BUILT = fileOf('../dist/src/main.js');
+const BUILT = fileOf('../dist/main.js');
 const ROUNDS = 9;
 const SCHEMA = 'collections: { notes: { fields: { text: string }, access: { list: true } } }\n';
 

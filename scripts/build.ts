@@ -1,7 +1,12 @@
-/** `npm run build`: what is published, in `dist/`: compiled JavaScript, declarations, and the JSON Schema of bylaw.yaml. */
+/**
+ * `npm run build`: what is published, in `dist/`: JavaScript, declarations, and the JSON Schema of
+ * bylaw.yaml. The modules are joined into few files, because a start takes a fifth longer when it
+ * looks for four hundred; dependencies stay outside.
+ */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -11,12 +16,28 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '
   cwd: root,
   stdio: 'inherit',
 });
+
+const bundle = await rolldown({
+  cwd: root,
+  input: {
+    main: 'src/main.ts',
+    service: 'src/exports/service.ts',
+    policy: 'src/exports/policy.ts',
+    client: 'src/client/client.ts',
+  },
+  platform: 'node',
+  external: /^[^./]/,
+});
+await bundle.write({ dir: dist, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'parts/[name].js' });
+await bundle.close();
+
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
+// Each is read beside the file that its module became a part of.
 for (const folder of ['src/cli/project', 'src/routes/system/docs/static']) {
-  cpSync(join(root, folder), join(dist, folder), { recursive: true });
+  cpSync(join(root, folder), join(dist, 'parts', folder.split('/').at(-1)!), { recursive: true });
 }
 
-// The compiler rewrites `./x.ts` in JavaScript and leaves it in declarations, where some resolvers do not follow it.
+// Declarations keep the `.ts` of `./x.ts`, where some resolvers do not follow it.
 for (const file of globSync('**/*.d.ts', { cwd: dist })) {
   const path = join(dist, file);
   const text = readFileSync(path, 'utf8');

@@ -1,25 +1,10 @@
 /**
- * `bylaw serve`: settings → schema → database and migration → first admin → listen → print one
- * line.
+ * `bylaw serve`: in this process, or in several. The primary of several loads no more than it needs:
+ * it does not serve.
  */
 import cluster from 'node:cluster';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
-import { type Config, readConfig, SETTING_NAMES } from '../config.ts';
-import { openLog } from '../http/log.ts';
-import type { Schema } from '../schema/model.ts';
-import { FolderUnusable } from '../store/database/data-folder.ts';
-import { FolderInUse } from '../store/database/folder-lock.ts';
-import { MigrationRefused } from '../store/migrations/migration.ts';
-import { codeOf, reasonOf } from '../thrown.ts';
-import { listenForCommands } from './admin-socket.ts';
-import type { Command, Io } from './command.ts';
-import { remoteRunner } from './remote-command.ts';
-import { type Service, startService } from './start-service.ts';
-import { notifyReady, readMetricsOfAll, serveWithWorkers, stopMessage } from './workers.ts';
-import { openDatabaseOf, requireSchema } from './workspace.ts';
+import { readConfig, SETTING_NAMES } from '../config.ts';
+import type { Command } from './command.ts';
 
 export const command: Command = {
   name: 'serve',
@@ -27,155 +12,11 @@ export const command: Command = {
   settings: SETTING_NAMES,
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
-    const schema = requireSchema(config.schema, io);
-    return reportingStartErrors('serve', { config, io }, () =>
-      config.workers > 1 && cluster.isPrimary
-        ? serveWithWorkers({ config, schema, io, ready: readyLine, stopped: stopSignal() })
-        : serve(config, schema, io),
-    );
+    if (config.workers > 1 && cluster.isPrimary) {
+      const { serveWithWorkers } = await import('./workers.ts');
+      return serveWithWorkers(config, io);
+    }
+    const { serveHere } = await import('./serve-here.ts');
+    return serveHere(config, io);
   },
 };
-
-interface StartPlace {
-  readonly config: Config;
-  readonly io: Io;
-}
-
-/** What the operator can mend becomes a sentence and exit code 1. */
-export async function reportingStartErrors(
-  name: string,
-  { config, io }: StartPlace,
-  start: () => Promise<number>,
-): Promise<number> {
-  try {
-    return await start();
-  } catch (error) {
-    const reason = startErrorOf(error, config);
-    if (reason === undefined) throw error;
-    io.stderr.write(`bylaw ${name}: ${reason}\n`);
-    return 1;
-  }
-}
-
-/** Returns after a signal. */
-async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
-  const log = openLog();
-  const isWorker = cluster.isWorker;
-  const asked = isWorker ? stopMessage() : undefined;
-  if (!isWorker) await requireFreePort(config);
-  // On a terminal a sentence; elsewhere a line like the others of the log.
-  const say = (message: string): void =>
-    isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
-  const isFirst = announceFirstStart(config, io, say);
-  const db = await openDatabaseOf(config, io.cwd);
-  const readMetrics = isWorker ? readMetricsOfAll : undefined;
-  const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
-    await db.close();
-    throw error;
-  });
-  const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
-  // INVARIANT: a signal that follows the line below stops the service in order.
-  const stopped = asked ?? stopSignal();
-  if (isWorker) notifyReady(service.url);
-  else io.stdout.write(`${readyLine(service.url, config)}\n`);
-  if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
-  await stopped;
-  await closeSocket?.();
-  await service.stop(FAREWELL_MS);
-  // The channel to the primary would keep a worker alive.
-  if (isWorker) process.disconnect?.();
-  return 0;
-}
-
-/** Milliseconds for which clients that keep their connections are told to close them. */
-const FAREWELL_MS = 2_000;
-
-export const HOW_TO_MAKE_AN_ADMIN =
-  'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
-
-export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
-
-/** Making the embedded database takes seconds. True if it is about to be made. */
-export function announceFirstStart(
-  { databaseUrl, data }: Config,
-  { cwd }: Io,
-  say: (message: string) => void,
-): boolean {
-  if (databaseUrl !== undefined || existsSync(join(resolve(cwd, data), 'database'))) return false;
-  say(`preparing the embedded database in ${data}: this takes some seconds, once`);
-  return true;
-}
-
-/** Before anything is made in the data folder. Rejects as `listen` does. */
-export async function requireFreePort({ host, port }: Config): Promise<void> {
-  const probe = createServer();
-  probe.listen({ host, port });
-  await once(probe, 'listening');
-  await new Promise((resolve) => probe.close(resolve));
-}
-
-/**
- * A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not
- * keep the service from starting.
- */
-export async function openSocket(folder: string, service: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
-  try {
-    return await listenForCommands(
-      folder,
-      remoteRunner(() => service.app, io),
-    );
-  } catch (error) {
-    const reason = reasonOf(error);
-    io.stderr.write(`bylaw serve: commands cannot reach this server; stop it to run them (${reason})\n`);
-    return undefined;
-  }
-}
-
-/** Milliseconds. Ctrl-C in a shell and some supervisors send two signals at once. */
-const SAME_SIGNAL_MS = 1_000;
-
-/**
- * The first signal asks the service to stop; another one, a second later, ends the process at once.
- */
-export function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let since: number | undefined;
-    const onSignal = (): void => {
-      if (since !== undefined && performance.now() - since > SAME_SIGNAL_MS) process.exit(1);
-      since ??= performance.now();
-      resolve();
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-  });
-}
-
-export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
-  const database =
-    databaseUrl === undefined ? `embedded database in ${data}` : `PostgreSQL at ${databasePlace(databaseUrl)}`;
-  const notes = [
-    database,
-    ...(workers > 1 ? [`${workers} workers`] : []),
-    ...(rateLimit ? [] : ['rate limits are OFF']),
-  ];
-  return `bylaw listening on ${url} (${notes.join(', ')})`;
-}
-
-/** Without user name and password. */
-function databasePlace(databaseUrl: string): string {
-  const { host, pathname, searchParams } = new URL(databaseUrl);
-  return `${searchParams.get('host') ?? (host === '' ? 'localhost' : host)}${pathname}`;
-}
-
-/** Why the service cannot start, if the operator can mend it. */
-function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
-  if (error instanceof MigrationRefused || error instanceof FolderInUse || error instanceof FolderUnusable)
-    return error.message;
-  const code = codeOf(error);
-  if (code === 'EADDRINUSE')
-    return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;
-  const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen';
-  if (code === 'EACCES' && isOfPort)
-    return `this user may not listen on port ${port} of ${host}; choose a port from 1024 up with --port (or PORT)`;
-  return code === 'EACCES' ? reasonOf(error) : undefined;
-}

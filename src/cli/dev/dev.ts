@@ -7,17 +7,17 @@ import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../../store/database/contract.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Command, Io } from '../command.ts';
+import { readyLine } from '../ready-line.ts';
 import {
   announceFirstStart,
   HOW_TO_MAKE_AN_ADMIN,
   isTerminal,
   openSocket,
-  readyLine,
   reportingStartErrors,
   requireFreePort,
-  stopSignal,
-} from '../serve.ts';
+} from '../serve-here.ts';
 import { type Service, startService } from '../start-service.ts';
+import { stopSignal } from '../stop-signal.ts';
 import { loadSeed } from '../transfer/seed.ts';
 import { openDatabaseOf, requireSchema } from '../workspace.ts';
 import { terminalLog } from './dev-log.ts';

@@ -1,13 +1,18 @@
 /** Statements that define tables, by knex's schema builder; the names of constraints are ours. */
 
-import knex from 'knex';
+import { createRequire } from 'node:module';
+import type knex from 'knex';
 import { invariant } from '../../invariant.ts';
+import { memoized } from '../../memoized.ts';
 import { ident } from '../../sql.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
-/** Compiles only; it never connects. */
-const builder = knex({ client: 'pg' });
-type Build = ReturnType<typeof builder.schema.createTable>;
+/**
+ * Compiles only; it never connects. Loaded with the first statement: most starts change no table,
+ * and the package is slow to load.
+ */
+const builder = memoized(() => (createRequire(import.meta.url)('knex') as typeof knex)({ client: 'pg' }));
+type Build = ReturnType<ReturnType<typeof builder>['schema']['createTable']>;
 
 /** Definitions take no parameters, and knex gives each statement on its own. */
 const statementsOf = (build: Build): readonly string[] => build.toSQL().map(({ sql }) => sql);
@@ -15,11 +20,11 @@ const statementsOf = (build: Build): readonly string[] => build.toSQL().map(({ s
 /** The table with its key and unique columns; foreign keys and indexes follow when all tables are there. */
 export function createTable(table: Table): readonly string[] {
   return statementsOf(
-    builder.schema.createTable(table.name, (t) => {
+    builder().schema.createTable(table.name, (t) => {
       for (const column of table.columns) {
         const made = t.specificType(column.name, columnTypeOf(column));
         if (column.required) made.notNullable();
-        if (column.standing !== undefined) made.defaultTo(builder.raw(column.standing));
+        if (column.standing !== undefined) made.defaultTo(builder().raw(column.standing));
       }
       t.primary([...table.primaryKey], { constraintName: nameOf(table.name, [], 'pkey') });
       for (const column of table.uniques) t.unique([column], uniqueNamed(table.name, column));
@@ -34,7 +39,7 @@ const uniqueNamed = (table: string, column: string) =>
   ({ indexName: nameOf(table, [column], 'key'), deferrable: 'deferred' }) as const;
 
 export function addUnique(table: string, column: string): string {
-  return only(builder.schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
+  return only(builder().schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
 }
 
 /** The index that `attachUnique` makes a constraint, which then has its name. */
@@ -51,7 +56,7 @@ const quoted = (name: string): string => ident(name).text;
 /** `NOT VALID`: rows that exist are not looked at. */
 export function addForeignKey(table: string, key: ForeignKey, isOnline = false): string {
   const statement = only(
-    builder.schema.alterTable(table, (t) =>
+    builder().schema.alterTable(table, (t) =>
       t
         .foreign(key.column, nameOf(table, [key.column], 'fkey'))
         .references('id')
@@ -64,7 +69,7 @@ export function addForeignKey(table: string, key: ForeignKey, isOnline = false):
 
 export function createIndex(table: string, columns: readonly string[], isOnline = false): string {
   const name = nameOf(table, columns, 'idx');
-  const statement = only(builder.schema.alterTable(table, (t) => t.index([...columns], name)));
+  const statement = only(builder().schema.alterTable(table, (t) => t.index([...columns], name)));
   return isOnline ? statement.replace('create index', 'create index concurrently') : statement;
 }
 

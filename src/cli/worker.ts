@@ -1,0 +1,45 @@
+/** A worker of several: what it says to the primary, and hears from it. */
+
+export interface WorkerMessage {
+  readonly type: string;
+  readonly id?: number;
+  readonly text?: string;
+  readonly url?: string;
+}
+export const READY = 'bylaw:ready';
+export const METRICS = 'bylaw:metrics';
+export const STOP = 'bylaw:stop';
+
+/**
+ * Resolves when the primary asks this worker to stop. Signals are for the primary: a whole group
+ * gets them.
+ */
+export function stopMessage(): Promise<void> {
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
+  return new Promise((resolve) => {
+    process.on('message', (message: WorkerMessage) => {
+      if (message.type === STOP) resolve();
+    });
+  });
+}
+
+export function notifyReady(url: string): void {
+  process.send?.({ type: READY, url } satisfies WorkerMessage);
+}
+
+/** Numbers the requests of this process to the primary. */
+let lastRequest = 0;
+
+/** The metrics of all workers, collected by the primary. */
+export function readMetricsOfAll(): Promise<string> {
+  const id = ++lastRequest;
+  return new Promise((resolve) => {
+    const onMessage = (message: WorkerMessage): void => {
+      if (message.type !== METRICS || message.id !== id) return;
+      process.off('message', onMessage);
+      resolve(message.text ?? '');
+    };
+    process.on('message', onMessage);
+    process.send?.({ type: METRICS, id } satisfies WorkerMessage);
+  });
+}
