@@ -9,8 +9,6 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
       return notFound();
     case 'forbidden':
       return forbidden(errors);
-    case 'idempotency_lost':
-      return new Problem('unavailable', message);
     case 'validation_failed':
     case 'unique_violation':
     case 'still_referenced':

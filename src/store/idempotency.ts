@@ -35,23 +35,25 @@ export interface IdempotencyKey {
  */
 export async function claimKey(tx: Transaction, asked: IdempotencyKey): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;
-  const where = sql`user_id = ${uuid(userId)} AND path = ${text(path)} AND key = ${text(key)}`;
-  await tx.run(sql`
-    DELETE FROM bylaw_kept_answers
-     WHERE ${where}
-       AND created_at < now() - interval '24 hours'`);
-  const claimed = await tx.run(sql`
-    INSERT INTO bylaw_kept_answers (user_id, path, key, body_hash)
+  // An expired row is taken over. A row without an answer is this transaction's own: no other
+  // transaction commits one.
+  const [row] = await tx.rows(sql`
+    INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash)
     VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)})
-        ON CONFLICT DO NOTHING`);
-  if (claimed === 1) return undefined;
-  const [row] = await tx.rows(sql`SELECT body_hash, answer FROM bylaw_kept_answers WHERE ${where}`);
-  if (!row) throw new Refusal('idempotency_lost', 'the first request with this key has just ended; try again');
-  if (row[0] !== bodyHash) {
+        ON CONFLICT (user_id, path, key) DO UPDATE
+       SET body_hash = CASE WHEN ${EXPIRED} THEN excluded.body_hash ELSE kept.body_hash END,
+           answer = CASE WHEN ${EXPIRED} THEN NULL ELSE kept.answer END,
+           created_at = CASE WHEN ${EXPIRED} THEN now() ELSE kept.created_at END
+    RETURNING body_hash, answer`);
+  const [keptHash, answer] = row!;
+  if (answer === null) return undefined;
+  if (keptHash !== bodyHash) {
     throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
   }
-  return row[1]!;
+  return answer;
 }
+
+const EXPIRED = raw(`kept.created_at < now() - interval '24 hours'`);
 
 export async function keepAnswer(
   tx: Transaction,

@@ -14,9 +14,7 @@ export type RefusalCode =
   | 'last_admin'
   | 'idempotency_mismatch'
   | 'invalid_cursor'
-  | 'query_too_expensive'
-  /** The first request under an idempotency key ended without an answer; a retry can succeed. */
-  | 'idempotency_lost';
+  | 'query_too_expensive';
 
 export class Refusal extends Error {
   readonly code: RefusalCode;

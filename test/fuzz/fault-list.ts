@@ -12,6 +12,8 @@ const LINKS = 'src/store/records/relations/links.ts';
 const HAS_ONE = 'src/store/records/relations/has-one.ts';
 const RECORD_VIEW = 'src/store/records/record-view.ts';
 const MEMBER_WRITES = 'src/store/records/relations/member-writes.ts';
+const UPDATE_AT_ONCE = 'src/store/records/update-at-once.ts';
+const WRITTEN_VIEW = 'src/store/records/written-view.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -613,6 +615,55 @@ export const FAULTS: readonly Fault[] = [
     'a create is judged without the rules of its members',
     /const refused = members\.filter\(\(member\) => !member/,
     'const refused = members.filter((member) => false && !member',
+  ),
+  fault(
+    UPDATE_AT_ONCE,
+    'an update in one statement is judged without the rules of its members',
+    /'update'\), \.\.\.members\.map\(\(\{ permit \}\) => permit\)\]/,
+    "'update')]",
+  ),
+  fault(
+    UPDATE_AT_ONCE,
+    'an update in one statement refers to what the caller may not read',
+    /\.\.\.readableReferences\(within, input\.references\),/,
+    '',
+  ),
+  fault(
+    UPDATE_AT_ONCE,
+    'an update in one statement leaves members and partners out',
+    /input\.links\.length \+ input\.hasOnes\.length > 0/,
+    'false',
+  ),
+  fault(
+    WRITTEN_ROW,
+    'a rule that sees both records sees the stored one twice',
+    /FROM \(\$\{changedRow\(store, collection, update\)\}\) AS/,
+    'FROM (${changedRow(store, collection, { ...update, writing: { values: [], members: [], partners: [] } })}) AS',
+  ),
+  fault(
+    'src/store/records/create.ts',
+    'a create in one statement is judged without the rules of its members',
+    /const permits = \[permit, \.\.\.members\.map\(\(member\) => member\.permit\)\];/,
+    'const permits = [permit];',
+  ),
+  fault(
+    'src/store/records/create.ts',
+    'a create in one statement refers to what the caller may not read',
+    /\.\.\.readableReferences\(within, input\.references\)/,
+    '',
+  ),
+  fault(WRITTEN_VIEW, 'a write shows what the caller may not read', /cells\.at\(-1\) === 't' \?/, 'cells.length > 0 ?'),
+  fault(
+    WRITTEN_VIEW,
+    'what is read of the result is read as it was before the write',
+    /return !this\.#asked\.some\(/,
+    'return true || !this.#asked.some(',
+  ),
+  fault(
+    WRITTEN_VIEW,
+    'a record that is its own partner keeps it',
+    /collection === name\)\) return false;/,
+    'collection !== collection)) return false;',
   ),
   ...QUERY_FAULTS,
 ];

@@ -1,7 +1,7 @@
 /** The response to a write, as a value that can be kept and sent again. Not a route. */
 import type { Context } from 'koa';
 import { etagOf } from '../../http/etag.ts';
-import type { Written } from '../../store/records/create.ts';
+import type { Written } from '../../store/records/read.ts';
 
 export interface Answer {
   readonly status: number;

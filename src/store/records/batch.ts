@@ -6,8 +6,9 @@ import type { Collection } from '../../schema/model.ts';
 import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import type { AccessContext, Store } from './access-context.ts';
-import { type CreateRequest, createWithin, type Written } from './create.ts';
+import { type CreateRequest, createWithin } from './create.ts';
 import type { Data } from './data.ts';
+import type { Written } from './read.ts';
 import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type UpdateRequest, updateWithin } from './update.ts';
@@ -103,7 +104,6 @@ export class Batch {
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {
     this.#callers.add(access);
-    await this.tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
     const written = await updateWithin(this.#store, access, { ...request, tx: this.tx });
     if (access.collection.kind === 'users') this.#changedUsers.add(written.id);
     return written;

@@ -1,7 +1,7 @@
 /** Translates constraint errors of the database into refusals that name members of the body. */
 import type { ErrorDetail } from '../../problem.ts';
 import type { Collection, Field, Relation } from '../../schema/model.ts';
-import { param, raw, sql } from '../../sql.ts';
+import { param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { StoreError, type Violated } from '../database/contract.ts';
 import { nameOf } from '../migrations/tables.ts';
 import { invalid, Refusal } from '../refusal.ts';
@@ -33,6 +33,20 @@ export async function unreadableReferences(
     }),
   );
   return errors.flat();
+}
+
+/** The condition that none of them is missing. */
+export function readableReferences(
+  { store, access }: Omit<Reading, 'q'>,
+  references: readonly ReferencedId[],
+): readonly Sql[] {
+  return references.map(
+    ({ collection, id }) => sql`EXISTS (
+      SELECT 1
+        FROM ${store.from(collection, raw('x'))}
+       WHERE x.id = ${uuid(id)}
+         AND ${readable(access, collection, 'x')})`,
+  );
 }
 
 /** The refusal for a violated constraint; any other error unchanged. */

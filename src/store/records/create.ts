@@ -10,12 +10,13 @@ import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Transaction } from '../database/contract.ts';
 import { forbidden, invalid } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
-import { toRefusal, unreadableReferences } from './constraint-errors.ts';
+import { type AtOnce, atOnce } from './at-once.ts';
+import { readableReferences, toRefusal, unreadableReferences } from './constraint-errors.ts';
 import type { Data } from './data.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
 import { lookAt } from './locked-row.ts';
-import { type Answer, answerOf } from './read.ts';
+import { answerOf, type Written } from './read.ts';
 import { tableOf } from './record-shape.ts';
 import { RecordView } from './record-view.ts';
 import { firstPartnerOf, writePartners } from './relations/has-one.ts';
@@ -23,7 +24,8 @@ import { firstMembersOf, writeMembers } from './relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from './relations/member-writes.ts';
 import { VERSION_WIDTH, versionColumn } from './select.ts';
 import { uniqueKeys } from './unique-queue.ts';
-import { insertWhere, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
+import { insertWhere, judgeInsert, STORED, WRITTEN, type Writing } from './written-row.ts';
+import { WrittenView } from './written-view.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -33,20 +35,27 @@ export interface CreateRequest {
   /** Default: one of its own. */
   readonly tx?: Transaction;
 }
-/** Only the id where the caller may not read the written record. */
-export type Written = { readonly id: string } & Partial<Answer>;
-
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
   const { tx } = request;
-  const creation = await creationOf({ store, q: tx ?? store.db, access }, request);
+  const within = atOnce(store, access, tx);
+  const creation = await creationOf(within, request);
   try {
-    if (tx) return await writeIn(tx, creation);
-    return await store.uniqueQueue.run(uniqueKeys(access.collection, creation.input.values), () =>
-      isPlain(creation) ? writeAtOnce(creation) : store.db.transaction((own) => writeIn(own, creation)),
+    if (tx) return await createInTransaction(within, tx, creation);
+    return await store.uniqueQueue.run(
+      uniqueKeys(access.collection, creation.input.values),
+      async () => (await tryAtOnce(within, creation)) ?? store.db.transaction((own) => writeIn(own, creation)),
     );
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
+}
+
+/** Of a caller who does more in it: a constraint is violated now, or not at all. */
+async function createInTransaction(within: AtOnce, tx: Transaction, creation: Creation): Promise<Written> {
+  const written = await tryAtOnce(within, creation);
+  if (written === undefined) return writeIn(tx, creation);
+  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  return written;
 }
 
 /** As one of several writes of a transaction, between which unique constraints hold. */
@@ -55,10 +64,12 @@ export async function createWithin(
   access: AccessContext,
   { tx, ...request }: CreateRequest & { readonly tx: Transaction },
 ): Promise<Written> {
-  const creation = await creationOf({ store, q: tx, access }, request);
+  const within = atOnce(store, access, tx);
+  const creation = await creationOf(within, request);
   try {
-    // Without related rows, nothing comes between the decision and the constraint.
-    if (isPlain(creation)) return await writeAtOnce(creation, tx);
+    // Nothing comes between the decision and the constraint.
+    const written = await tryAtOnce(within, creation);
+    if (written !== undefined) return written;
     await tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
     return await writeIn(tx, creation);
   } catch (error) {
@@ -72,10 +83,16 @@ async function creationOf(reading: Reading, { data, relations, given = {} }: Cre
   const permit = access.permit(access.collection.name, 'create');
   const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
-  const errors = [...input.errors, ...(await unreadableReferences(reading, input.references))];
-  if (errors.length > 0) throw invalid(errors);
   const id = typeof given.id === 'string' ? given.id : uuidv7();
-  return { id, store, access, permit, members, input, relations };
+  const creation = { id, store, access, permit, members, input, relations };
+  if (input.errors.length > 0 || writesMore(creation)) await requireValid(reading, input);
+  return creation;
+}
+
+/** Throws `validation_failed`. */
+async function requireValid(reading: Reading, { errors, references }: Input): Promise<void> {
+  const all = [...errors, ...(await unreadableReferences(reading, references))];
+  if (all.length > 0) throw invalid(all);
 }
 
 interface Creation {
@@ -88,32 +105,58 @@ interface Creation {
   readonly relations: readonly Relation[];
 }
 
-/** Whether the rules need only the row itself, so that one statement is enough. */
-function isPlain({ store, access, permit, members, input, relations }: Creation): boolean {
-  const hasMore = input.links.length + input.hasOnes.length + relations.length > 0;
-  const deciding = [permit, access.permit(access.collection.name, 'read'), ...members.map((member) => member.permit)];
-  const view = new RecordView(store, access, { collection: access.collection.name });
-  return !hasMore && view.isPlain && !deciding.some(({ consultsOthers }) => consultsOthers);
+/** Whether more is written, or read, than the row itself. */
+const writesMore = ({ input, relations }: Creation): boolean =>
+  input.links.length + input.hasOnes.length + relations.length > 0;
+
+/** Undefined: nothing was written, or one statement cannot decide. The transaction finds out why. */
+async function tryAtOnce(within: AtOnce, creation: Creation): Promise<Written | undefined> {
+  if (writesMore(creation)) return undefined;
+  if (isPlain(within, creation)) return insertPlain(within, creation);
+  const written = await insertAtOnce(within, creation);
+  if (written === undefined) await requireValid(within, creation.input);
+  return written;
 }
 
-async function writeAtOnce(creation: Creation, tx?: Transaction): Promise<Written> {
-  const { id, store, access, permit, members, input } = creation;
+/** Whether the row itself is all that decides. */
+function isPlain({ store, access }: AtOnce, { permit, members, input }: Creation): boolean {
+  const deciding = [permit, access.permit(access.collection.name, 'read'), ...members.map((member) => member.permit)];
+  const view = new RecordView(store, access, { collection: access.collection.name });
+  return input.references.length === 0 && view.isPlain && !deciding.some(({ consultsOthers }) => consultsOthers);
+}
+
+async function insertPlain(within: AtOnce, { id, permit, members, input }: Creation): Promise<Written> {
+  const { store, access, write } = within;
   const values = withStamps(id, access.now, input.values);
   const proposed = proposedRow(access, values);
   if (!permit.test(proposed, NO_RELATED)) throw forbidden();
   const refused = members.filter((member) => !member.permit.test(proposed, NO_RELATED));
   if (refused.length > 0) throw forbiddenMembers(refused);
-  const cells = await insert(store, {
-    write: (statement) => (tx === undefined ? store.db.write(statement) : tx.rows(statement)),
-    collection: access.collection,
-    values,
-  });
+  const cells = await insert(store, { write, collection: access.collection, values });
   const read = access.permit(access.collection.name, 'read');
   const shape = store.shape(access.collection.name);
   if (!read.test(shape.row(cells, VERSION_WIDTH), NO_RELATED)) return { id };
   const view = new RecordView(store, access, { collection: access.collection.name });
-  const completed = view.completed(cells, VERSION_WIDTH);
-  return { id, ...(await answerOf({ store, q: tx ?? store.db, access }, completed, [])) };
+  return { id, ...(await answerOf(within, view.completed(cells, VERSION_WIDTH), [])) };
+}
+
+/** The statement decides, and sees that the related records are there. */
+async function insertAtOnce(within: AtOnce, { id, permit, members, input }: Creation): Promise<Written | undefined> {
+  const { access, write } = within;
+  const view = new WrittenView(within, true);
+  if (!view.isExact) return undefined;
+  const permits = [permit, ...members.map((member) => member.permit)];
+  const conditions = [...permits.map((each) => each.where(WRITTEN)), ...readableReferences(within, input.references)];
+  const writing = { values: withStamps(id, access.now, input.values), members: [], partners: [] };
+  const [cells] = await write(
+    insertWhere({
+      collection: access.collection,
+      writing,
+      condition: join(conditions, ' AND '),
+      returning: view.columns(STORED),
+    }),
+  );
+  return cells && view.answer(id, cells);
 }
 
 async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {

@@ -6,7 +6,7 @@ import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import { join, type Sql } from '../../sql.ts';
+import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading } from './access-context.ts';
 import { proposedRow, withStamps } from './create.ts';
 import type { Data } from './data.ts';
@@ -87,5 +87,13 @@ export function plannedStatement({ store, access }: Omit<Reading, 'q'>, planned:
   const { id, writing, permits } = planned;
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
   const condition = join(conditions, ' AND ');
-  return updateStatement(store, { collection: access.collection.name, id, writing, condition, now: access.now });
+  const returning = raw('id');
+  return updateStatement(store, {
+    collection: access.collection.name,
+    id,
+    writing,
+    condition,
+    now: access.now,
+    returning,
+  });
 }

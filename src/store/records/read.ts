@@ -17,6 +17,9 @@ export interface Answer {
   readonly version: string;
 }
 
+/** What a write answers: only the id where the caller may not read the written record. */
+export type Written = { readonly id: string } & Partial<Answer>;
+
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
   const reading = { store, q: store.readerFor(access), access };
   const cells = await selectReadable(reading, id);

@@ -16,6 +16,12 @@ export interface Viewed {
   readonly members?: Members | undefined;
 }
 
+/** A permit, asked of records of a collection. */
+export interface Asked {
+  readonly collection: string;
+  readonly permit: Permit;
+}
+
 /** A member that the caller may read in some records. */
 interface Mask {
   readonly name: string;
@@ -62,6 +68,21 @@ export class RecordView {
     );
     const flags = [...masks.values()].map((condition) => sql`(${condition})`);
     return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
+  }
+
+  /** What decides whether members are shown. */
+  get masks(): readonly Asked[] {
+    const { name: collection } = this.#shape.collection;
+    return this.#masks.map(({ permit }) => ({ collection, permit }));
+  }
+
+  /** What decides whether has_ones are shown. */
+  get partners(): readonly Asked[] {
+    return this.#shape.hasOnes.flatMap(({ collection, via }) => {
+      const reference = this.#access.member(collection, via, 'read');
+      const permits = [this.#access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
+      return permits.map((permit) => ({ collection, permit }));
+    });
   }
 
   /** Whether the cells of a row can be completed without other rows. */

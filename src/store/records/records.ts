@@ -8,10 +8,10 @@ import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './aggregate.ts';
 import { type Batch, batch, rehearse, type UniqueValues } from './batch.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
-import { type CreateRequest, create, type Written } from './create.ts';
+import { type CreateRequest, create } from './create.ts';
 import { type ListRequest, list, type Page } from './list.ts';
 import { type QueryPage, type QueryRequest, query } from './query.ts';
-import { type Answer, type ReadRequest, read } from './read.ts';
+import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { type RemoveRequest, remove } from './remove.ts';
 import { type UpdateRequest, update } from './update.ts';
 

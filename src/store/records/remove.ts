@@ -4,10 +4,12 @@ import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { StoreError, type Transaction } from '../database/contract.ts';
 import { forbidden, notFound } from '../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
+import { atOnce } from './at-once.ts';
 import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { tableOf } from './record-shape.ts';
 import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from './relations/cascades.ts';
+import { removeAtOnce } from './remove-at-once.ts';
 import { touched } from './touched.ts';
 
 export interface RemoveRequest {
@@ -17,9 +19,10 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
-  const gone = await referenceErrors(() =>
-    store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request)),
-  );
+  const gone = await referenceErrors(async () => {
+    if (await removeAtOnce(atOnce(store, access), request)) return NOTHING_ELSE;
+    return store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request));
+  });
   const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
   if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
@@ -34,8 +37,13 @@ export function removeWithin(
   access: AccessContext,
   { tx, ...request }: RemoveRequest & { readonly tx: Transaction },
 ): Promise<RecordsByCollection> {
-  return referenceErrors(() => removeIn({ store, q: tx, access }, tx, request));
+  return referenceErrors(async () => {
+    if (await removeAtOnce(atOnce(store, access, tx), request)) return NOTHING_ELSE;
+    return removeIn({ store, q: tx, access }, tx, request);
+  });
 }
+
+const NOTHING_ELSE: RecordsByCollection = new Map();
 
 export const idsOf = (records: RecordsByCollection, collection: string): readonly string[] => [
   ...(records.get(collection) ?? []),

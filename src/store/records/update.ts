@@ -8,12 +8,13 @@ import { raw } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { forbidden, invalid, notFound } from '../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
+import { type AtOnce, atOnce } from './at-once.ts';
 import { toRefusal, unreadableReferences } from './constraint-errors.ts';
-import type { Written } from './create.ts';
 import type { Data } from './data.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
+import type { Written } from './read.ts';
 import { answerOf } from './read.ts';
 import { ALWAYS } from './record-shape.ts';
 import { partnerChangeOf, writePartners } from './relations/has-one.ts';
@@ -21,6 +22,7 @@ import { memberChangeOf, writeMembers } from './relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from './relations/member-writes.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import { uniqueKeys } from './unique-queue.ts';
+import { updateAtOnce } from './update-at-once.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
 
 export interface UpdateRequest {
@@ -37,10 +39,13 @@ export interface UpdateRequest {
 }
 
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
-  const change = await changeOf({ store, q: store.db, access }, request);
+  const change = changeOf(access, request);
   try {
-    const written = await store.uniqueQueue.run(uniqueKeys(access.collection, change.input.values), () =>
-      store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)),
+    const written = await store.uniqueQueue.run(
+      uniqueKeys(access.collection, change.input.values),
+      async () =>
+        (await tryAtOnce(atOnce(store, access), change)) ??
+        store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)),
     );
     if (access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
     return written;
@@ -49,35 +54,48 @@ export async function update(store: Store, access: AccessContext, request: Updat
   }
 }
 
-/** As one of several writes of a transaction. The caller runs `afterUsersChanged` after the commit. */
+/**
+ * As one of several writes of a transaction, between which unique constraints hold. The caller runs
+ * `afterUsersChanged` after the commit.
+ */
 export async function updateWithin(
   store: Store,
   access: AccessContext,
   { tx, ...request }: UpdateRequest & { readonly tx: Transaction },
 ): Promise<Written> {
-  const reading = { store, q: tx, access };
-  const change = await changeOf(reading, request);
+  const change = changeOf(access, request);
   try {
-    return await updateIn(reading, tx, change);
+    const written = await tryAtOnce(atOnce(store, access, tx), change);
+    if (written !== undefined) return written;
+    await tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
+    return await updateIn({ store, q: tx, access }, tx, change);
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
 }
 
-async function changeOf(reading: Reading, request: UpdateRequest): Promise<Change> {
-  const { store, access } = reading;
+function changeOf(access: AccessContext, request: UpdateRequest): Change {
   const isUsers = access.collection.kind === 'users';
   const members = guardedMembers(access, request.data, 'update');
   const input = readInput(access, { mode: 'update', data: request.data });
-  // These need only the request and related records, so the row is not locked yet; they are
-  // reported after the rules.
-  const errors = [
-    ...request.errors,
+  return { ...request, members, input, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
+}
+
+/** Undefined: the transaction has to find out more. */
+async function tryAtOnce(within: AtOnce, change: Change): Promise<Written | undefined> {
+  const { errors, input, relations } = change;
+  const hasErrors = errors.length + input.errors.length > 0;
+  return hasErrors || relations.length > 0 ? undefined : updateAtOnce(within, change);
+}
+
+/** Those that need only the request and related records. They are reported after the rules. */
+async function errorsOf(reading: Reading, { errors, input }: Change): Promise<readonly ErrorDetail[]> {
+  return [
+    ...errors,
     ...input.errors,
     ...(await unreadableReferences(reading, input.references)),
-    ...(input.roles ? unknownRoles(store.schema, input.roles) : []),
+    ...(input.roles ? unknownRoles(reading.store.schema, input.roles) : []),
   ];
-  return { ...request, members, input, errors, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
 }
 
 interface Change extends UpdateRequest {
@@ -100,8 +118,9 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   };
   if (isRolesAlone ? !isReadable : !guarded.isPossible) throw refused();
   if (guarded.impossibleMembers.length > 0) throw refused(guarded.impossibleMembers);
+  const errors = await errorsOf(reading, change);
   // An error would reveal that the record exists.
-  if (change.errors.length > 0) throw isReadable || guarded.isOpen ? invalid(change.errors) : notFound();
+  if (errors.length > 0) throw isReadable || guarded.isOpen ? invalid(errors) : notFound();
   const writing = await writingOf(reading, id, input);
   const isWritten = isRolesAlone
     ? await updateWhere(reading.store, tx, {

@@ -46,6 +46,7 @@ export interface Insertion {
   readonly writing: Writing;
   /** Of the row `WRITTEN`. */
   readonly condition: Sql;
+  /** Of the row `STORED`, as it is after the write. */
   readonly returning: Sql;
 }
 
@@ -55,7 +56,7 @@ export function insertWhere({ collection, writing, condition, returning }: Inser
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
-    INSERT INTO ${tableOf(collection)} (${join(columns, ', ')})
+    INSERT INTO ${tableOf(collection)} AS ${ident(STORED)} (${join(columns, ', ')})
     SELECT ${join(written, ', ')}
       FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
      WHERE ${condition}
@@ -84,7 +85,7 @@ const columnsOf = (conditions: readonly Sql[]): Sql =>
     ', ',
   );
 
-export interface RowUpdate {
+interface RowUpdate {
   readonly collection: string;
   readonly id: string;
   readonly writing: Writing;
@@ -94,32 +95,50 @@ export interface RowUpdate {
   readonly now: string;
 }
 
+interface ReturningUpdate extends RowUpdate {
+  /** Of the row `STORED`, as it is after the write. */
+  readonly returning: Sql;
+}
+
 /**
- * Updates a row that this transaction has locked. False: the condition does not hold, and nothing
- * was written.
+ * Decides and writes; returns a row if the condition holds. INVARIANT: the row that is decided on is
+ * the one that is written, also where the statement had to wait for it: PostgreSQL asks the condition
+ * of its newest version again. It reads other rows as they were before the wait (see `unmoved`).
  */
+export function updateStatement(store: Store, { condition, returning, ...update }: ReturningUpdate): Sql {
+  const { collection } = store.shape(update.collection);
+  const written = withFoldedCopies(collection, update.writing.values);
+  const assignments = written.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
+  const stored = ident(STORED);
+  const time = touchedAt(ident(STORED, UPDATED_AT), update.now);
+  const version = nextVersion(ident(STORED, VERSION_COLUMN));
+  return sql`
+    UPDATE ${tableOf(collection)} AS ${stored}
+       SET ${join([...assignments, sql`${ident(UPDATED_AT)} = ${time}`, version], ', ')}
+     WHERE ${stored}.id = ${uuid(update.id)}
+       AND EXISTS (
+           SELECT 1
+             FROM (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
+            WHERE ${condition})
+    RETURNING ${returning}`;
+}
+
+/** False: the condition does not hold, and nothing was written. */
 export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
-  const rows = await q.rows(updateStatement(store, update));
+  const rows = await q.rows(updateStatement(store, { ...update, returning: raw('id') }));
   return rows.length > 0;
 }
 
-/** Decides and writes; returns the id if the condition holds. */
-export function updateStatement(store: Store, update: RowUpdate): Sql {
-  const { collection } = store.shape(update.collection);
-  const written = withFoldedCopies(collection, update.writing.values);
-  const columns = [...written.map(({ column }) => column), UPDATED_AT];
-  const assignments = columns.map((column) => sql`${ident(column)} = ${ident(WRITTEN, column)}`);
-  const version = nextVersion(ident('w', VERSION_COLUMN));
-  const stored = ident(STORED);
-  return sql`
-    UPDATE ${tableOf(collection)} AS w
-       SET ${join([...assignments, version], ', ')}
-      FROM ${tableOf(collection)} AS ${stored}
-     CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
-     WHERE ${stored}.id = ${uuid(update.id)}
-       AND w.id = ${stored}.id
-       AND ${update.condition}
-    RETURNING w.id`;
+/**
+ * The condition that the row `STORED` is the one that the statement saw when it began. With it, a
+ * condition that reads other rows is asked of one state of the database, although the statement may
+ * wait for the row.
+ */
+export function unmoved(collection: Collection, id: string): Sql {
+  return sql`${ident(STORED, VERSION_COLUMN)} = (
+    SELECT s.${ident(VERSION_COLUMN)}
+      FROM ${tableOf(collection)} AS s
+     WHERE s.id = ${uuid(id)})`;
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */

@@ -47,6 +47,17 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
 }
 
 /**
+ * Whether deleting a record of the collection changes more than rows that the database deletes by
+ * itself: a file, a user, or a record that shows it.
+ */
+export function isFollowed(schema: Schema, collection: string): boolean {
+  const followed = followedOf.get(schema) ?? collectionsToFollow(schema);
+  followedOf.set(schema, followed);
+  return followed.has(collection);
+}
+const followedOf = new WeakMap<Schema, ReadonlySet<string>>();
+
+/**
  * Collections that can cascade to a file, a user, or a record that others show as a member or by a
  * nullable reference.
  */

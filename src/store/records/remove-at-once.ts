@@ -1,0 +1,26 @@
+/** A delete in one statement, where nothing but rows of the database goes with the record. */
+import { join, raw, sql, uuid } from '../../sql.ts';
+import { type AtOnce, stillAccepted, type Target } from './at-once.ts';
+import { isFollowed } from './relations/cascades.ts';
+import { STORED, unmoved } from './written-row.ts';
+
+/** False: nothing was deleted, or one statement cannot decide. */
+export async function removeAtOnce(within: AtOnce, request: Target): Promise<boolean> {
+  const { store, access, write } = within;
+  const { collection } = access;
+  if (isFollowed(store.schema, collection.name)) return false;
+  const accepted = await stillAccepted(within, request, STORED);
+  if (accepted === undefined) return false;
+  const permit = access.permit(collection.name, 'delete');
+  const conditions = [
+    permit.where(STORED),
+    ...(permit.consultsOthers ? [unmoved(collection, request.id)] : []),
+    ...accepted,
+  ];
+  const deleted = await write(sql`
+    DELETE FROM ${store.from(collection.name, raw(STORED))}
+     WHERE ${raw(STORED)}.id = ${uuid(request.id)}
+       AND ${join(conditions, ' AND ')}
+    RETURNING id`);
+  return deleted.length > 0;
+}

@@ -1,0 +1,162 @@
+/** How many statements each route of records sends to PostgreSQL: docs/performance.md promises them. */
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { hasPostgres } from '../store/world.ts';
+import { TestService, type User } from '../support/service.ts';
+
+const SCHEMA = `
+roles: [admin, member]
+register: { roles: [member] }
+collections:
+  teams:
+    fields: { name: { type: string, required: true } }
+    relations:
+      memberships: { kind: has_many, collection: memberships, via: team }
+    access: { view: true, create: true, update: true, delete: true }
+  memberships:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, on_delete: cascade }
+      user: { kind: belongs_to, collection: users, required: true, on_delete: cascade }
+    access: { view: true, create: true, delete: true }
+  tags:
+    fields: { name: string }
+    access: { view: true, create: true }
+  notes:
+    fields: { text: { type: string, required: true } }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+    access: { view: '@record.owner = @request.auth.id', create: '@record.owner = @request.auth.id',
+              update: '@record.owner = @request.auth.id', delete: '@record.owner = @request.auth.id' }
+  documents:
+    fields: { title: { type: string, required: true }, slug: { type: string, unique: true } }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+      team: { kind: belongs_to, collection: teams }
+      tags: { kind: many_to_many, collection: tags }
+    access:
+      view: &member '@record.owner = @request.auth.id or any(@record.team.memberships as m, m.user = @request.auth.id)'
+      create: *member
+      update: *member
+      delete: *member
+`;
+
+describe.skipIf(!hasPostgres)('statements', () => {
+  const service = new TestService('postgres');
+  let ann: User;
+  let bob: User;
+  let team: string;
+  let tag: string;
+  const sent: string[] = [];
+  const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
+
+  beforeAll(async () => {
+    await service.start({ schema: SCHEMA });
+    [ann, bob] = [await service.user(), await service.user()];
+    team = (await ann.client.post('/api/teams', { data: { name: 'x' } })).body.data.id;
+    tag = (await ann.client.post('/api/tags', { data: { name: 'x' } })).body.data.id;
+    await ann.client.post('/api/memberships', { data: { team, user: ann.id } });
+    // What is read once: the sessions of both, and the key of versions.
+    for (const { client } of [ann, bob]) await client.post('/api/notes', { data: { text: 'first' } });
+    vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, ...args: unknown[]) {
+      const [statement] = args as [string | { readonly text: string }];
+      sent.push(typeof statement === 'string' ? statement : statement.text);
+      return query.apply(this, args);
+    } as never);
+  }, 60_000);
+  afterEach(() => sent.splice(0));
+  afterAll(async () => {
+    vi.restoreAllMocks();
+    await service.stop();
+  });
+
+  /** The first word of each, without those that look after sessions from time to time. */
+  const words = () =>
+    sent
+      .splice(0)
+      .filter((text) => !/bylaw_(?:sessions|roles)|pg_stat_activity/.test(text))
+      .map((text) => /\w+/.exec(text)![0]);
+  const note = async () => (await ann.client.post('/api/notes', { data: { text: 'x' } })).body.data.id;
+  const document = async (data = {}) =>
+    (await ann.client.post('/api/documents', { data: { title: 'x', ...data } })).body.data.id;
+  /** What a request sends, after what comes before it. */
+  const statementsOf = async <T>(before: () => Promise<T>, ask: (given: T) => Promise<{ readonly status: number }>) => {
+    const given = await before();
+    words();
+    const { status } = await ask(given);
+    return [status, ...words()];
+  };
+  const nothing = async () => undefined;
+
+  test('reads', async () => {
+    const { client } = ann;
+    expect(await statementsOf(nothing, () => client.get('/api/notes'))).toEqual([200, 'SELECT']);
+    expect(await statementsOf(note, (id) => client.get(`/api/notes/${id}`))).toEqual([200, 'SELECT']);
+    expect(await statementsOf(document, (id) => client.get(`/api/documents/${id}?expand=owner,tags`))).toEqual([
+      200,
+      'SELECT',
+      'SELECT',
+      'SELECT',
+    ]);
+  });
+
+  test('creates', async () => {
+    const { client } = ann;
+    const create = (collection: string, data: object, headers = {}) =>
+      statementsOf(nothing, () => client.post(`/api/${collection}`, { data }, headers));
+    expect(await create('notes', { text: 'x' })).toEqual([201, 'INSERT']);
+    expect(await create('documents', { title: 'x' })).toEqual([201, 'INSERT']);
+    expect(await create('documents', { title: 'x', team })).toEqual([201, 'INSERT']);
+    expect(await create('memberships', { team, user: ann.id })).toEqual([201, 'INSERT']);
+    const linked = await create('documents', { title: 'x', tags: { set: [tag] } });
+    expect(linked).toEqual([201, 'SELECT', 'BEGIN', 'INSERT', 'INSERT', 'SET', 'SELECT', 'COMMIT']);
+    expect(await create('notes', { text: 'x' }, { 'Idempotency-Key': 'k' })).toEqual([
+      201,
+      'BEGIN',
+      'INSERT',
+      'INSERT',
+      'SET',
+      'UPDATE',
+      'COMMIT',
+    ]);
+    expect(await create('notes', { text: 'x' }, { 'Idempotency-Key': 'k' })).toEqual([
+      201,
+      'BEGIN',
+      'INSERT',
+      'COMMIT',
+    ]);
+  });
+
+  test('updates and deletes', async () => {
+    const { client } = ann;
+    const patched = { data: { text: 'y' } };
+    expect(await statementsOf(note, (id) => client.patch(`/api/notes/${id}`, patched))).toEqual([200, 'UPDATE']);
+    expect(
+      await statementsOf(document, (id) => client.patch(`/api/documents/${id}`, { data: { title: 'y', team } })),
+    ).toEqual([200, 'UPDATE']);
+    const read = async () => {
+      const id = await note();
+      return { id, tag: (await client.get(`/api/notes/${id}`)).headers.get('etag')! };
+    };
+    expect(
+      await statementsOf(read, ({ id, tag: etag }) => client.patch(`/api/notes/${id}`, patched, { 'If-Match': etag })),
+    ).toEqual([200, 'SELECT', 'UPDATE']);
+    expect(await statementsOf(note, (id) => client.delete(`/api/notes/${id}`))).toEqual([204, 'DELETE']);
+    expect(await statementsOf(document, (id) => client.delete(`/api/documents/${id}`))).toEqual([204, 'DELETE']);
+  });
+
+  test('what is refused takes a transaction that says why', async () => {
+    const { client } = bob;
+    const refused = await statementsOf(note, (id) => client.patch(`/api/notes/${id}`, { data: { text: 'y' } }));
+    expect(refused).toEqual([404, 'UPDATE', 'BEGIN', 'SELECT', 'ROLLBACK']);
+    expect(await statementsOf(note, (id) => client.delete(`/api/notes/${id}`))).toEqual([
+      404,
+      'DELETE',
+      'BEGIN',
+      'SELECT',
+      'ROLLBACK',
+    ]);
+    expect(
+      await statementsOf(nothing, () => client.post('/api/documents', { data: { title: 'x', owner: ann.id } })),
+    ).toEqual([422, 'INSERT', 'SELECT']);
+  });
+});
