@@ -1,5 +1,7 @@
 /** Describes a syntax error in `name(…)`, where the language has no such function or the arguments do not fit. */
+import { inDialect } from './filter-roots.ts';
 import { nearest } from './suggest.ts';
+import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 import {
   describe,
@@ -29,12 +31,18 @@ const VALUES: ReadonlyMap<string, string> = new Map([
   ['auth.email', '@request.auth.email'],
 ]);
 
+/** Of the caller, a filter knows the id alone. */
+function valueNamed(written: string, dialect: Dialect): string | undefined {
+  const value = inDialect(VALUES.get(written) ?? '', dialect);
+  return value === '' || (dialect === 'filter' && value.startsWith('@request')) ? undefined : value;
+}
+
 /** The name of a function, at `at`, that the language does not have. */
-export function unknownFunction({ tokens }: UnexpectedToken, at: number): Given {
+export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number): Given {
   const name = tokenAt(tokens, at);
   const written = name.image.toLowerCase();
   const code = 'function_unknown';
-  const value = VALUES.get(written);
+  const value = valueNamed(written, dialect);
   const close = tokens[at + 2];
   if (value !== undefined && close?.tokenType === t.Close) {
     const span = { start: name.startOffset, end: t.spanOf(close).end };
@@ -43,7 +51,8 @@ export function unknownFunction({ tokens }: UnexpectedToken, at: number): Given 
   }
   const span = t.spanOf(name);
   const right = QUANTIFIERS.get(written) ?? nearest(name.image, t.QUANTIFIERS);
-  const message = `\`${name.image}(…)\` is not a function of the language; expected \`any\`, \`all\`, \`none\` or a named condition`;
+  const expected = dialect === 'policy' ? '`any`, `all`, `none` or a named condition' : '`any`, `all` or `none`';
+  const message = `\`${name.image}(…)\` is not a function of the language; expected ${expected}`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }
 
@@ -70,6 +79,7 @@ export function ancestorsHead(found: UnexpectedToken): Given | undefined {
   const head = open === undefined ? -1 : tokens.indexOf(open) - 1;
   if (tokens[head]?.tokenType !== t.Ancestors) return undefined;
   const what = ['a path', '`by` and a belongs_to', 'the name of a belongs_to'][at - head - 2] ?? '`)`';
-  const message = `found ${describe(tokens[at])}, expected ${what}; write \`ancestors(@record.folder by parent)\``;
+  const example = inDialect('ancestors(@record.folder by parent)', found.dialect);
+  const message = `found ${describe(tokens[at])}, expected ${what}; write \`${example}\``;
   return { code: 'ancestors_malformed', message, span: foundSpan(found) };
 }

@@ -1,9 +1,13 @@
 /** What a word with `@` means in the filter of a query: `@me` and `@now`. Others get an error that says what to write. */
 import type { PolicyIssue } from './policy-error.ts';
-import type { Name, Span } from './syntax.ts';
+import type { Dialect, Name, Span } from './syntax.ts';
 
 /** The caller's id. */
 export const ME = '@me';
+
+/** An example of a policy, as it is written in the dialect. */
+export const inDialect = (example: string, dialect: Dialect): string =>
+  dialect === 'policy' ? example : example.replaceAll('@request.auth.id', ME).replaceAll('@record.', '');
 
 /** For a path that is not `@me`. `names`: those between its dots. */
 export function filterIssue(names: readonly Name[], span: Span): Omit<PolicyIssue, 'severity'> {

@@ -156,10 +156,13 @@ export function readRelationName(token: IToken, report: TokenReport): Name {
 export function readStart(path: Path, by: Name, { issues }: TokenReport): void {
   const at = issues.findIndex(({ code, span }) => code === 'path_incomplete' && span === path.span);
   if (at < 0 || (path.root !== 'record' && path.root !== 'next')) return;
-  const right = `@${path.root}.${by.name}`;
+  issues[at] = { severity: 'error', ...ancestorsOfRecord(`@${path.root}.${by.name}`, path.span) };
+}
+
+/** On create the record is not stored yet. */
+export function ancestorsOfRecord(right: string, span: Span): TokenIssue {
   const message = `\`ancestors\` begins at a related record, not at the record itself; expected \`${right}\``;
-  const fix = { span: path.span, replacement: right };
-  issues[at] = { severity: 'error', code: 'ancestors_of_record', message, span: path.span, suggestion: right, fix };
+  return { code: 'ancestors_of_record', message, span, suggestion: right, fix: { span, replacement: right } };
 }
 
 function finishPath(path: Path, report: TokenReport): Path {

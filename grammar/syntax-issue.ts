@@ -1,6 +1,7 @@
 /** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
 import { ancestorsHead, callHead, unknownFunction } from './call-issue.ts';
+import { inDialect } from './filter-roots.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Dialect } from './syntax.ts';
@@ -87,7 +88,7 @@ export function syntaxIssue(
 ): PolicyIssue {
   const at = error.token.tokenType === EOF ? tokens.length : tokens.indexOf(error.token);
   if (tokens.length === 0 && dialect === 'filter') return { severity: 'error', ...emptyFilter(text) };
-  return { severity: 'error', ...diagnose({ tokens, text, at }) };
+  return { severity: 'error', ...diagnose({ tokens, text, at, dialect }) };
 }
 
 function diagnose(found: UnexpectedToken): Given {
@@ -134,9 +135,10 @@ function tooManyCloses(found: UnexpectedToken): Given {
 function quantifierHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
   const span = foundSpan(found);
+  const example = inDialect('any(@record.members as m, m.user = @request.auth.id)', found.dialect);
   const wanted = (what: string): Given => ({
     code: 'quantifier_malformed',
-    message: `found ${describe(tokens[at])}, expected ${what}; a quantifier is \`any(@record.members as m, m.user = @request.auth.id)\``,
+    message: `found ${describe(tokens[at])}, expected ${what}; a quantifier is \`${example}\``,
     span,
   });
   const back = (n: number): TokenType | undefined => tokens[at - n]?.tokenType;
@@ -217,9 +219,10 @@ function afterCondition(found: UnexpectedToken): Given {
   return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
 }
 
-function groupBefore({ tokens, at }: UnexpectedToken) {
+function groupBefore(found: UnexpectedToken) {
+  const { tokens, at } = found;
   const close = tokenAt(tokens, at - 1);
-  const open = lastOpen({ tokens, text: '', at: at - 1 }) ?? close;
+  const open = lastOpen({ ...found, at: at - 1 }) ?? close;
   return { start: open.startOffset, end: t.spanOf(close).end };
 }
 

@@ -1,11 +1,13 @@
 /** The first token that does not fit: where it is, and how an issue describes it. */
 import type { IToken } from 'chevrotain';
 import type { Fix, PolicyIssue } from './policy-error.ts';
+import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 
 export interface UnexpectedToken {
   readonly tokens: readonly IToken[];
   readonly text: string;
+  readonly dialect: Dialect;
   /** The place of the first token that does not fit; `tokens.length` at the end. */
   readonly at: number;
 }

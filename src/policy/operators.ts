@@ -63,6 +63,8 @@ export interface Operator {
   readonly mirror?: CompareOp;
   /** For present sides. */
   holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
+  /** `holds` for many left sides, where something is to be done for the right side once. */
+  holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
    * An expression over two JavaScript expressions whose values are present. `rank(a, b)`,
    * `fold(a)` and the sides are all it may name. Where the operator folds, the right side is folded.
@@ -120,6 +122,10 @@ export function rank(left: Scalar, right: Scalar): number {
 }
 
 const textOf = (value: Scalar | readonly Scalar[]): string => value as string;
+function matching(needle: string): (value: Scalar) => boolean {
+  const folded = fold(needle);
+  return (value) => fold(textOf(value)).includes(folded);
+}
 const asList = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
 const not = (negated: boolean, condition: Sql): Sql => (negated ? sql`NOT ${condition}` : condition);
 
@@ -260,7 +266,8 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     family: 'text',
     sides: 'search',
     folds: true,
-    holds: (left, right) => fold(textOf(left)).includes(fold(textOf(right))),
+    holds: (left, right) => matching(textOf(right))(left),
+    holdsFor: (right) => matching(textOf(right)),
     js: (left, right) => `fold(${left}).includes(${right})`,
     sql: ({ left, right, negated, render, pattern }) => {
       invariant(left.kind === 'column', 'matches looks in a field');

@@ -24,6 +24,9 @@ const KNOWN_SHAPES = 1024;
 /** What facts have left of one shape: exact filters are few, and a new one costs some µs. */
 const KNOWN_REMAINDERS = 16;
 
+/** The texts of one shape, by the names of its rows. */
+const KNOWN_ALIASES = 8;
+
 type BindingSignature = Binding['signature'];
 
 interface Known {
@@ -167,13 +170,17 @@ export class ResidualShape {
   where(printing: Printing): Where {
     const { alias, next = '', inUnion } = printing;
     const key = `${alias}|${next}|${inUnion}`;
-    let known = this.#wheres.get(key);
-    if (known === undefined) {
-      // Callers choose the aliases, normally few; one that invents many must not fill the memory.
-      if (this.#wheres.size >= 8) this.#wheres.clear();
-      known = whereOf(this.cond, printing);
-      this.#wheres.set(key, known);
+    const known = this.#wheres.get(key) ?? whereOf(this.cond, printing);
+    // Callers choose the aliases. Filters have many, which must neither fill the memory nor push out
+    // those that every request uses: the least recently used goes.
+    if (this.#wheres.size >= KNOWN_ALIASES) {
+      this.#wheres.delete(key);
+      for (const [oldest] of this.#wheres) {
+        if (this.#wheres.size < KNOWN_ALIASES) break;
+        this.#wheres.delete(oldest);
+      }
     }
+    this.#wheres.set(key, known);
     return known;
   }
 }

@@ -370,7 +370,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'a count behind an absent step is nothing',
-    /return wrap\(and\(\[isPresent\(key\), isWhole, test\]\)\)/,
+    /return wrap\(and\(\[isPresent\(key\), isWhole\(\), test\]\)\)/,
     'return and([wrap(TRUE), test])',
   ),
   fault(FOLD, 'matches: letter case counts', /\.toLowerCase\(\)/, ''),
@@ -392,7 +392,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'ancestors are counted as far as they are known',
-    /isPresent\(key\), isWhole, test/,
+    /isPresent\(key\), isWhole\(\), test/,
     'isPresent(key), test',
   ),
   fault(

@@ -43,6 +43,15 @@ describe('the table of operators', () => {
     expect(COMPARE_OPS.filter((op) => isNonMember(OPERATORS[op]))).toEqual(['!=', 'not in']);
   });
 
+  it('decides the same where the right side is looked at once', () => {
+    const needles = ['', 'Müller', 'MULLER', 'ß', 'x'];
+    for (const { holds, holdsFor } of Object.values(OPERATORS)) {
+      for (const needle of holdsFor === undefined ? [] : needles)
+        for (const text of ['', 'Frau Müller', 'frau muller', 'STRASSE', 'é'])
+          expect(holdsFor!(needle)(text), `${needle} in ${text}`).toBe(holds(text, needle));
+    }
+  });
+
   it('documents what the function of each operator does', () => {
     for (const { holds, negative, direction, strict, symbol } of Object.values(OPERATORS)) {
       if (direction === undefined) continue;

@@ -2,7 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
 
-const schemaOf = (access: string): string => `collections:
+const schemaOf = (access: string): string => `conditions:
+  'is_public(doc: docs)': 'doc.public'
+  'has_labels(doc: docs)': 'count(doc.labels) > 2'
+  'has_label(doc: docs)': 'any(doc.labels as l, true)'
+collections:
   labels: { fields: { name: string } }
   docs:
     fields: { title: { type: string, index: true }, public: bool }
@@ -28,6 +32,9 @@ describe('a rule for lists', () => {
     ['inside a quantifier', `list: 'any(@record.labels as l, l.name = @request.query.code)'`],
     ['an inequality', `list: '@request.query.code is not null'`],
     ['a rule of a list', `list: [{ when: '@request.query.code = "x"' }]`],
+    ['a walk that begins at it', `list: 'is_public(@request.query.code)'`],
+    ['a count that begins at it', `list: 'has_labels(@request.query.code)'`],
+    ['a quantifier that begins at it', `list: 'has_label(@request.query.code)'`],
     ['the list half of a view', `view: '@request.query.code = @record.title'`],
   ])('that needs a key which is not a filter is reported: %s', (_, access) => {
     const [message, ...more] = warningsOf(access);

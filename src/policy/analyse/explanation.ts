@@ -92,13 +92,19 @@ function clauseOf(situation: Situation): Clause {
 
 /** The record whose id a request holds, if it holds one. */
 export function requestedId(
-  { source, name, type }: RequestOperand,
-  { auth, query, data }: PolicyRequest,
+  operand: RequestOperand,
+  request: PolicyRequest,
 ): { readonly collection: string; readonly id: string } | undefined {
-  const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
-  const raw = holder == null ? undefined : own(holder, name);
+  const { type } = operand;
+  const raw = heldBy(operand, request);
   const id = typeof type === 'object' ? readJson(type, raw) : undefined;
   return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
+}
+
+/** As it was sent. */
+function heldBy({ source, name }: RequestOperand, { auth, query, data }: PolicyRequest): unknown {
+  const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
+  return holder == null ? undefined : own(holder, name);
 }
 
 // ---------------------------------------------------------------- the sentence
@@ -321,10 +327,9 @@ class Evaluation {
     return { row: row ?? { id: found.value }, isWritten: false };
   }
 
-  #requestValue({ source, name, type, list, span }: RequestOperand): FoundValue {
-    const { auth, query, data } = this.#situation.request;
-    const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
-    const raw = holder == null ? undefined : own(holder, name);
+  #requestValue(operand: RequestOperand): FoundValue {
+    const { source, type, list, span } = operand;
+    const raw = heldBy(operand, this.#situation.request);
     const shown = `\`${this.#text(span)}\``;
     if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
     const read = (value: unknown): Scalar | undefined =>

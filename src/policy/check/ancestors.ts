@@ -1,7 +1,9 @@
 /** `ancestors(<path> by <belongs_to>)`: the record at the path, and those above it. */
-import type { Ancestors } from '../../../grammar/syntax.ts';
+import { inDialect } from '../../../grammar/filter-roots.ts';
+import { ancestorsOfRecord } from '../../../grammar/read-tokens.ts';
+import type { Ancestors, Dialect } from '../../../grammar/syntax.ts';
 import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
-import type { CheckIssue, Named, Place, RecordStart, ToMany } from './place.ts';
+import type { Named, Place, RecordStart, ToMany } from './place.ts';
 import { recordStart } from './record-start.ts';
 import { findRelation, resolve } from './resolve.ts';
 import { relationNames, reportUnknownName } from './unknown-names.ts';
@@ -22,20 +24,16 @@ function startOf(named: Named, { path, by }: Ancestors, place: Place): RecordSta
   const start = isSingle ? recordStart(named) : undefined;
   if (start === undefined) {
     const found = named.kind === 'to many' ? 'many records' : 'a value';
-    const message = `\`ancestors\` begins at one record, found ${found}; expected a path such as \`@record.${by.name}\``;
+    const example = inDialect(`@record.${by.name}`, dialectOf(place));
+    const message = `\`ancestors\` begins at one record, found ${found}; expected a path such as \`${example}\``;
     return place.report({ code: 'ancestors_start', message, span: path.span });
   }
+  const right = inDialect(`@${start.scope.kind}.${by.name}`, dialectOf(place));
   const isRoot = start.scope.kind === 'record' || start.scope.kind === 'next';
-  return isRoot && start.steps.length === 0 ? place.report(ofTheRecord(start, { path, by })) : start;
+  return isRoot && start.steps.length === 0 ? place.report(ancestorsOfRecord(right, path.span)) : start;
 }
 
-/** The record that is judged is not one of its own ancestors: on create it is not stored yet. */
-function ofTheRecord({ scope }: RecordStart, { path, by }: Pick<Ancestors, 'path' | 'by'>): CheckIssue {
-  const right = `@${scope.kind}.${by.name}`;
-  const message = `\`ancestors\` begins at a related record, not at the record itself; expected \`${right}\``;
-  const fix = { span: path.span, replacement: right };
-  return { code: 'ancestors_of_record', message, span: path.span, suggestion: right, fix };
-}
+const dialectOf = ({ params }: Place): Dialect => (params === undefined ? 'policy' : 'filter');
 
 const leadsBack =
   ({ name }: CatalogCollection) =>

@@ -59,8 +59,7 @@ function isNarrower(bound: Bound, known: Bound | undefined, sign: number): boole
 }
 
 function excludes(lower: Bound, upper: Bound, subject: CheckedOperand): boolean {
-  const isInt = subject.kind === 'count' || ('type' in subject && subject.type === 'int');
-  if (isInt && typeof lower.value === 'number' && typeof upper.value === 'number') {
+  if (subject.type === 'int' && typeof lower.value === 'number' && typeof upper.value === 'number') {
     const least = lower.isStrict ? Math.floor(lower.value) + 1 : Math.ceil(lower.value);
     const greatest = upper.isStrict ? Math.ceil(upper.value) - 1 : Math.floor(upper.value);
     return least > greatest;

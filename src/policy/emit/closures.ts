@@ -113,12 +113,28 @@ function testClosure(test: Test): Closure {
       right.kind === 'slot' ? slotTest({ op, left }, right.slot) : literalTest({ op, left }, literalOf(right.value));
     if (fused !== undefined) return fused;
   }
-  const { holds } = OPERATORS[op];
+  const { holds, holdsFor } = OPERATORS[op];
   const b = operandReader(right);
+  if (holdsFor !== undefined) return preparedTest(holdsFor, [a, b], negated);
   return (frame) => {
     const x = a(frame);
     const y = b(frame);
     return x != null && y != null && holds(x as Scalar, y as Scalar) !== negated;
+  };
+}
+
+/** A request asks with one value, for many records. */
+function preparedTest(
+  holdsFor: NonNullable<Operator['holdsFor']>,
+  [a, b]: readonly [FrameReader, FrameReader],
+  negated: boolean,
+): Closure {
+  let latest: { readonly value: unknown; readonly holds: (left: Scalar) => boolean } | undefined;
+  return (frame) => {
+    const [x, y] = [a(frame), b(frame)];
+    if (x == null || y == null) return false;
+    if (latest?.value !== y) latest = { value: y, holds: holdsFor(y as Scalar) };
+    return latest!.holds(x as Scalar) !== negated;
   };
 }
 

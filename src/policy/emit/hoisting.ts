@@ -33,7 +33,8 @@ export interface KeyList {
 
 export function keyListOf(exists: Exists): KeyList | undefined {
   const { key, negated, condition, source } = exists;
-  if (key.kind !== 'slot' || negated) return undefined;
+  // Its keys are asked for alone, so nothing would hide a row.
+  if (key.kind !== 'slot' || negated || exists.guard !== undefined) return undefined;
   const items = condition.kind === 'and' ? condition.items : [condition];
   const within = sourcesIn(exists);
   const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);

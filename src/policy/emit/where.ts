@@ -189,24 +189,25 @@ class Printer {
     const { guard: _, ...seen } = exists;
     const where = join([...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
     const first = sql`SELECT ${ident(row, 'id')}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
-    const { isSeen, up } = this.#step(exists, via, `${row}.under`);
-    const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${join([sql`${up} = ${below}."id"`, ...isSeen], ' AND ')}`;
+    const { isSeen, rule } = this.#step(exists, via, `${row}.under`);
+    // The bare column, so that its index finds the records below.
+    const isUnder = sql`${ident(`${row}.under`, via.column)} = ${below}."id"`;
+    const met = join([isUnder, ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
+    const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
     const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE "place" < ${LAST})`;
     return { column: key, keys: sql`${all} SELECT "id" FROM ${below}` };
   }
 
-  /** A row of a chain: what lets the caller see it, and the id of the one above it. */
-  #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly up: Sql } {
-    const up = ident(alias, via.column);
-    if (guard === undefined) return { isSeen: [], up };
+  /** A row of a chain: what lets the caller see it, and see which record is above it. */
+  #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly rule?: Sql } {
+    if (guard === undefined) return { isSeen: [] };
     const visibility = this.#sight();
     const records = visibility.records(guard.collection);
     const isSeen =
       records.verdict === 'allow' ? [] : [records.verdict === 'deny' ? raw('FALSE') : records.where(alias)];
     const member = visibility.member(guard.collection, via.name);
-    if (member === undefined || member.verdict === 'allow') return { isSeen, up };
-    const rule = member.verdict === 'deny' ? raw('FALSE') : member.where(alias);
-    return { isSeen, up: sql`CASE WHEN ${rule} THEN ${up} END` };
+    if (member === undefined || member.verdict === 'allow') return { isSeen };
+    return { isSeen, rule: member.verdict === 'deny' ? raw('FALSE') : member.where(alias) };
   }
 
   #chainOf(exists: Exists, { via }: AncestorRelation, underOr: boolean) {
@@ -214,7 +215,9 @@ class Printer {
     const row = `${this.#alias}_${++this.#rows}`;
     const [name, step] = [ident(`${row}.chain`), ident(`${row}.step`)];
     const table = ident(exists.target.table);
-    const { isSeen, up } = this.#step(exists, via, `${row}.step`);
+    const { isSeen, rule } = this.#step(exists, via, `${row}.step`);
+    const parent = ident(`${row}.step`, via.column);
+    const up = rule === undefined ? parent : sql`CASE WHEN ${rule} THEN ${parent} END`;
     this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
     this.#aliases.set(exists.source.id, row);
     const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...isSeen], ' AND ');

@@ -194,7 +194,7 @@ class Lowering {
     const isCut = relation.kind === 'ancestors';
     const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({ ...rows(condition), negated, ...(isCut && negated && { beyond: true }) });
-    return { wrap, key, source, rows, exists, isWhole: exists(FALSE, true) };
+    return { wrap, key, source, rows, exists, isWhole: () => exists(FALSE, true) };
   }
 
   // -------------------------------------------------------------- paths
@@ -382,6 +382,6 @@ class Lowering {
       to === undefined
         ? valueTest({ op, negated: false }, { column, value: right, states })
         : to.wrap({ kind: 'test', op, negated: false, left: column, right: to.column });
-    return wrap(and([isPresent(key), isWhole, test]));
+    return wrap(and([isPresent(key), isWhole(), test]));
   }
 }

@@ -54,5 +54,5 @@ export interface Elements {
   /** The elements that meet the condition. */
   rows(condition: Condition): Exists;
   /** There is no element beyond the last that counts. */
-  readonly isWhole: Condition;
+  isWhole(): Condition;
 }
