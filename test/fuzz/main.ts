@@ -2,7 +2,7 @@
  * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` ·
  * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
- * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries.
+ * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -14,6 +14,7 @@ import { openEmbeddedLane } from './embedded-lane.ts';
 import { runFaults } from './faults.ts';
 import { fuzzFrontEnd } from './frontend.ts';
 import { fuzzHttp } from './http/run.ts';
+import { fuzzMigrations } from './migrations/run.ts';
 import { fuzzQuery } from './query/main.ts';
 import { describe } from './report.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
@@ -23,8 +24,9 @@ import { FEW_ROWS, MANY_ROWS } from './world.ts';
 
 const isHttp = process.argv[2] === 'http';
 const isQuery = process.argv[2] === 'query';
+const isMigrations = process.argv[2] === 'migrations';
 const { values: options } = parseArgs({
-  args: isHttp || isQuery ? [] : process.argv.slice(2),
+  args: isHttp || isQuery || isMigrations ? [] : process.argv.slice(2),
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -46,6 +48,7 @@ process.exitCode = await main();
 
 async function main(): Promise<number> {
   if (isHttp) return fuzzHttp(process.argv.slice(3));
+  if (isMigrations) return fuzzMigrations(process.argv.slice(3));
   if (isQuery) return fuzzQuery(process.argv.slice(3));
   return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
 }

@@ -15,8 +15,7 @@ import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
-import { toStoreError } from './to-store-error.ts';
-import { type Lease, mustNotHoldConnection, transact } from './transaction.ts';
+import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {
   /** In memory without it. */
@@ -130,9 +129,8 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
     mustNotHoldConnection();
     const done = await turns.take();
     try {
-      return await send(statement);
-    } catch (error) {
-      throw toStoreError(error);
+      // After a migration, a statement that was prepared before it has to be prepared again.
+      return await retried(() => send(statement));
     } finally {
       done();
     }

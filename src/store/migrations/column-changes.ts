@@ -85,11 +85,15 @@ export class ColumnChanges {
     const value = column.standing ?? column.fill;
     const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${columnTypeOf(column)}`;
     if (column.copies !== undefined) return this.#addCopies(add, column, column.copies);
-    if (!column.required) return [{ sql: add }];
+    const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
+    if (!column.required) {
+      // In a statement of its own, so that the rows that exist stay without a value.
+      const standing = column.standing === undefined ? [] : [{ sql: `${alter} SET DEFAULT ${column.standing}` }];
+      return [{ sql: add }, ...standing];
+    }
     if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
     const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
-    if (column.standing === undefined)
-      steps.push({ sql: `${this.#alter} ALTER COLUMN ${quotedName(column.name)} DROP DEFAULT` });
+    if (column.standing === undefined) steps.push({ sql: `${alter} DROP DEFAULT` });
     return steps;
   }
 
@@ -119,8 +123,11 @@ export class ColumnChanges {
   async #change(column: Column, existing: ActualColumn): Promise<Step[]> {
     const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
     const steps: Step[] = [];
-    if (existing.type !== column.type) steps.push(await this.#changeType(column, existing));
-    if (column.standing !== undefined && !existing.hasDefault)
+    const isOther = existing.type !== column.type;
+    // PostgreSQL would not convert it.
+    if (isOther && existing.hasDefault) steps.push({ sql: `${alter} DROP DEFAULT` });
+    if (isOther) steps.push(await this.#changeType(column, existing));
+    if (column.standing !== undefined && (isOther || !existing.hasDefault))
       steps.push({ sql: `${alter} SET DEFAULT ${column.standing}` });
     if (column.required && !existing.required) steps.push(...(await this.#require(column)));
     else steps.push(...this.#dropCheck(column));

@@ -1,0 +1,17 @@
+/** A short run of the random migrations; `npm run fuzz -- migrations` is the long one. */
+import { afterAll, expect, it } from 'vitest';
+import type { Database } from '../../../src/store/database/contract.ts';
+import { KINDS, openKind } from '../../store/world.ts';
+import { runMigrations } from './run.ts';
+
+const CASES = 14;
+const databases: Database[] = [];
+afterAll(() => Promise.all(databases.map((db) => db.close())));
+
+it('lose nothing unasked, go on after an interruption, and end alike on both databases', async () => {
+  for (const kind of KINDS) databases.push(await openKind(kind));
+  const counts = await runMigrations({ databases, seed: 20, isOver: (count) => count === CASES });
+  expect(counts.applied).toBeGreaterThan(CASES);
+  expect(counts.refused).toBeGreaterThan(1);
+  expect(counts.interrupted).toBeGreaterThan(3);
+}, 60_000);
