@@ -161,12 +161,20 @@ export class ColumnChanges {
       `give them one first, or the field a default; ${this.#t.rowsWhere(isNull)} finds them`;
     const hasNulls = await this.#t.exists(isNull);
     const value = column.standing ?? column.fill;
-    if (hasNulls && value === undefined) return [{ sql: statement, destructive: why, isImpossible: true }];
+    const isBlocked = hasNulls && (value === undefined || (await this.#isTaken(column, value)));
+    if (isBlocked) return [{ sql: statement, destructive: why, isImpossible: true }];
     const table = quotedName(this.#t.table.name);
     const name = quotedName(column.name);
     const fill = hasNulls ? `UPDATE ${table} SET ${name} = ${value} WHERE ${name} IS NULL` : undefined;
     if (await this.#t.isOnline()) return requireOnline(this.#t, { column: column.name, fill, statement, why });
     return [...(fill === undefined ? [] : [{ sql: fill }]), { sql: statement }, ...this.#dropCheck(column)];
+  }
+
+  /** Not every row without a value can get this one. */
+  async #isTaken({ name }: Column, value: string): Promise<boolean> {
+    if (!this.#t.table.uniques.includes(name)) return false;
+    const column = quotedName(this.#t.stored(name));
+    return this.#t.exists(`${column} = ${value} OR ${column} IS NULL OFFSET 1`);
   }
 
   /** Left by a migration that was interrupted, and needed no longer. */

@@ -155,7 +155,7 @@ export class ConstraintChanges {
 
   async #addUnique(column: string): Promise<readonly Step[]> {
     const statement = addUnique(this.#name, column);
-    if (!this.#t.hasColumn(column)) return [{ sql: statement }];
+    if (!this.#t.hasColumn(column)) return [await this.#addUniqueToNew(statement, column)];
     const why =
       `"${this.#name}"."${column}" becomes unique, and some rows have equal values; change them first; ` +
       `${this.#t.duplicates(column)} finds them`;
@@ -167,6 +167,20 @@ export class ConstraintChanges {
     const left = this.#leftover(name);
     if (await this.#t.isOnline()) return uniqueOnline(this.#t, { column, why, left });
     return [...(left === undefined ? [] : [{ sql: dropIndex(left.name, false) }]), { sql: statement }];
+  }
+
+  /** Rows that exist get the default of a new column that is required. */
+  async #addUniqueToNew(statement: string, column: string): Promise<Step> {
+    const { columns, name } = this.#t.table;
+    const isFilled = columns.some((one) => one.name === column && one.required);
+    if (!isFilled || !(await this.#t.exists('true OFFSET 1'))) return { sql: statement };
+    return {
+      sql: statement,
+      destructive:
+        `"${name}" has rows, which would all have the default of the new "${column}", and that is unique; ` +
+        'add it as optional first, or without `unique`',
+      isImpossible: true,
+    };
   }
 
   async #addForeignKey(key: ForeignKey): Promise<readonly Step[]> {

@@ -49,7 +49,8 @@ export async function fuzzMigrations(argv: readonly string[]): Promise<number> {
   try {
     const counts = await runMigrations({ databases, seed: Number(values.seed), isOver: () => Date.now() > end });
     console.log(
-      `seed ${values.seed}: ${counts.applied} migrations applied, ${counts.refused} refused, ${counts.failed} failed as told, ${counts.interrupted} interrupted`,
+      `seed ${values.seed}: ${counts.applied} migrations applied, ${counts.refused} refused, ` +
+        `${counts.failed} failed as told, ${counts.interrupted} interrupted`,
     );
     return 0;
   } catch (error) {
