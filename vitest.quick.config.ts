@@ -11,7 +11,7 @@ process.env.TEST_QUICK = '1';
 export default mergeConfig(config, {
   test: {
     exclude: [
-      'test/cli/{serve,pipes,dev,dev-question,transfer,optional-packages}.test.ts',
+      'test/cli/{backup,serve,pipes,dev,dev-question,transfer,optional-packages}.test.ts',
       'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
       'test/files/{crash,bucket-crash,bucket,copies,redirects,keeping,s3}.test.ts',
       'test/routes/{concurrency,outage,docs-page}.test.ts',

@@ -15,6 +15,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,
+  ['restore', () => import('./backup/restore.ts')],
   ['openapi', () => import('./openapi.ts')],
   ['types', () => import('./types.ts')],
 ]);

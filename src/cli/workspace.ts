@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Auth } from '../auth/auth.ts';
 import { type Config, ConfigError, readConfig } from '../config.ts';
+import type { Files } from '../files/files.ts';
 import type { Schema } from '../schema/model.ts';
 import type { Database } from '../store/database/contract.ts';
 import { openDatabase } from '../store/database/open-database.ts';
@@ -28,7 +29,9 @@ export interface Workspace extends OpenDatabase {
   readonly auth: Auth;
 }
 /** What a server lends to the commands that run inside it. */
-export type LentWorkspace = Omit<Workspace, 'close'>;
+export interface LentWorkspace extends Omit<Workspace, 'close'> {
+  readonly files?: Files;
+}
 
 /** Set while a command runs inside a server. */
 export const lentWorkspace = new AsyncLocalStorage<LentWorkspace>();

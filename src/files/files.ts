@@ -1,4 +1,5 @@
 /** The face of the room: storage, links and variants, and the deletion of bytes whose records are gone. */
+import { memoized } from '../memoized.ts';
 import type { Schema, Uploads } from '../schema/model.ts';
 import { param, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
@@ -34,6 +35,8 @@ export interface Files {
   discard(ids: readonly string[]): Promise<void>;
   /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
   sweep(grace?: number): Promise<number>;
+  /** Until the returned function is called, no bytes are deleted; the sweep deletes them later. */
+  keepBytes(): () => void;
   /** The same storage, with the image sizes of another schema. */
   withSizes(images: Uploads['images']): Files;
   close(): void;
@@ -52,7 +55,9 @@ export async function createFiles({ db, schema, openStorage, onError }: FilesPar
   const { storeId, linkKey } = await readIdentity(db);
   const storage = await openStorage(storeId);
   const ownership = new Ownership(db, storage);
+  let keepers = 0;
   const sweep = async (grace: number, signal: AbortSignal): Promise<number> => {
+    if (keepers > 0) return 0;
     if (!(await ownership.holds())) {
       onError('nothing is swept', new Error(FOREIGN));
       return 0;
@@ -70,15 +75,17 @@ export async function createFiles({ db, schema, openStorage, onError }: FilesPar
     storage,
     links: createLinks(linkKey),
     variants: new Variants(storage, schema.uploads.images),
-    discard: (ids) =>
-      atMost(
-        PATIENCE,
-        removeAll(ids, {
-          storage,
-          ownership,
-          onError: (error) => onError('the bytes of a deleted file are left to the sweep', error),
-        }),
-      ),
+    async discard(ids) {
+      if (keepers > 0) return;
+      const onFailure = (error: unknown) => onError('the bytes of a deleted file are left to the sweep', error);
+      await atMost(PATIENCE, removeAll(ids, { storage, ownership, onError: onFailure }));
+    },
+    keepBytes() {
+      keepers++;
+      return memoized(() => {
+        keepers--;
+      });
+    },
     sweep: (grace) => sweeper.sweep(grace),
     withSizes: (images) => ({ ...files, variants: new Variants(storage, images) }),
     close: () => sweeper.stop(),

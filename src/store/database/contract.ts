@@ -69,6 +69,11 @@ export interface Database extends Reader {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Undefined where none can be had: in the embedded database, and behind a pooler. */
   readonly openSession?: (() => Promise<Session>) | undefined;
+  /**
+   * Of the embedded database in a folder: all that is committed is in the folder, and nothing changes
+   * it until `copy` has ended.
+   */
+  readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(
     channel: string,

@@ -8,7 +8,7 @@ import { codeOf, reasonOf } from '../../thrown.ts';
 /** The major version of the PostgreSQL in the embedded engine. */
 const ENGINE_MAJOR = 18;
 
-const BACKUP = 'put a copy of the whole data folder in its place (docs/operations.md, Backup)';
+const BACKUP = 'restore a backup into an empty folder (bylaw restore FILE --data DIR)';
 
 export class FolderUnusable extends Error {
   constructor(folder: string, reason: string, cause?: unknown) {

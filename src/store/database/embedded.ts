@@ -6,6 +6,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
+import { invariant } from '../../invariant.ts';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
@@ -37,20 +38,24 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
     const engine = await startEngine(options);
     const client = await connect(engine, options.searchPath);
     const statements = new Statements(options.preparedStatements);
-    return databaseOn(client, statements, async () => {
+    const close = async (): Promise<void> => {
       await client.end();
       await engine.close();
       await lock?.release();
-    });
+    };
+    return databaseOn(client, statements, { close, folder: folderOf(options) });
   } catch (error) {
     await lock?.release();
     throw error;
   }
 }
 
-async function startEngine({ dataDir, snapshot }: EmbeddedOptions): Promise<PGlite> {
-  if (dataDir === undefined) return PGlite.create('memory://', { loadDataDir: snapshot });
-  const folder = join(dataDir, 'database');
+const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
+  dataDir === undefined ? undefined : join(dataDir, 'database');
+
+async function startEngine(options: EmbeddedOptions): Promise<PGlite> {
+  const folder = folderOf(options);
+  if (folder === undefined) return PGlite.create('memory://', { loadDataDir: options.snapshot });
   await requireSameVersion(folder);
   const engine = await PGlite.create(folder).catch((error: unknown) => {
     // A folder that may not be read or written is not damaged.
@@ -117,7 +122,12 @@ class Turns {
   }
 }
 
-function databaseOn(client: pg.Client, statements: Statements, close: () => Promise<void>): Database {
+interface Engine {
+  readonly close: () => Promise<void>;
+  readonly folder: string | undefined;
+}
+
+function databaseOn(client: pg.Client, statements: Statements, { close, folder }: Engine): Database {
   const turns = new Turns();
   const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement);
   const lease = async (): Promise<Lease> => {
@@ -137,6 +147,18 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
   }
   const rows = async (statement: Sql) => (await once(statement)).rows;
 
+  async function copyFolder(copy: (folder: string) => Promise<void>): Promise<void> {
+    invariant(folder !== undefined, 'a database in memory has no folder');
+    mustNotHoldConnection();
+    const done = await turns.take();
+    try {
+      await send(raw('CHECKPOINT'));
+      await copy(folder);
+    } finally {
+      done();
+    }
+  }
+
   const database: Database = {
     kind: 'embedded',
     get replica() {
@@ -155,6 +177,7 @@ function databaseOn(client: pg.Client, statements: Statements, close: () => Prom
     run: async (statement) => (await once(statement)).count,
     write: rows,
     transaction: (work, options) => transact(lease, work, options),
+    ...(folder !== undefined && { copyFolder }),
     listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),
     async notify(channel, payload) {
       await rows(notifyStatement(channel, payload));

@@ -171,10 +171,13 @@ export class ColumnChanges {
   }
 
   /** Not every row without a value can get this one. */
-  async #isTaken({ name }: Column, value: string): Promise<boolean> {
+  async #isTaken({ name, type }: Column, value: string): Promise<boolean> {
     if (!this.#t.table.uniques.includes(name)) return false;
-    const column = quotedName(this.#t.stored(name));
-    return this.#t.exists(`${column} = ${value} OR ${column} IS NULL OFFSET 1`);
+    const stored = this.#t.stored(name);
+    const column = quotedName(stored);
+    // A value of another type is converted first, and nothing is known of the result.
+    const isSame = this.#t.actual.columns.get(stored)?.type === type;
+    return this.#t.exists(`${isSame ? `${column} = ${value} OR ` : ''}${column} IS NULL OFFSET 1`);
   }
 
   /** Left by a migration that was interrupted, and needed no longer. */

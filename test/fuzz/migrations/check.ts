@@ -97,8 +97,8 @@ export class MigrationCase {
         (error: unknown) => {
           if (error instanceof Interrupted) return 'interrupted';
           if (error instanceof MigrationRefused) return 'refused';
-          // A conversion of values that do not fit.
-          if (this.mode === 'force' && /22P02|22003|22007|22008/.test(String(codeOf(error)))) return 'failed';
+          // A conversion of values that do not fit, or that are no longer unique.
+          if (this.mode === 'force' && /22P02|22003|22007|22008|23505/.test(String(codeOf(error)))) return 'failed';
           throw error;
         },
       );

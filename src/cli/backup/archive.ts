@@ -1,0 +1,183 @@
+/**
+ * The file of a backup: `backup.json` says what it is, then come the folders `database` and `files`,
+ * and last `checksums.json`, without which it is not complete.
+ */
+import { createHash } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { requireSameVersion } from '../../store/database/data-folder.ts';
+import { BrokenArchive, END_OF_ARCHIVE, headerOf, paddingOf, type ReadEntry, readTar } from './tar.ts';
+
+const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });
+const checksumsShape = z.record(z.string(), z.string());
+
+export type Manifest = z.infer<typeof manifestShape>;
+
+const MANIFEST = 'backup.json';
+const CHECKSUMS = 'checksums.json';
+const CHUNK = 1 << 20;
+
+/** Writes one file; entries come in any order between `begin` and `end`. */
+export class BackupWriter {
+  readonly #file: FileHandle;
+  readonly #sums: Record<string, string> = {};
+  #bytes = 0;
+  #count = 0;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Rejects with EEXIST where there is a file. Only its owner may read it: signing keys are in it. */
+  static async begin(path: string, manifest: Manifest): Promise<BackupWriter> {
+    const writer = new BackupWriter(await open(path, 'wx', 0o600));
+    await writer.#addBytes(MANIFEST, Buffer.from(JSON.stringify(manifest)));
+    return writer;
+  }
+
+  /** All of a folder but what is `left` out, by its path in the folder. */
+  async addFolder(folder: string, name: string, isLeft: (path: string) => boolean = () => false): Promise<void> {
+    await this.#write(headerOf({ name, isFolder: true, size: 0 }));
+    const entries = await readdir(folder, { withFileTypes: true });
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (isLeft(path)) continue;
+      if (entry.isDirectory()) await this.addFolder(path, `${name}/${entry.name}`, isLeft);
+      else if (entry.isFile()) await this.#addFile(path, `${name}/${entry.name}`);
+    }
+  }
+
+  /** → the size of the whole. */
+  async end(): Promise<{ readonly bytes: number; readonly count: number }> {
+    await this.#addBytes(CHECKSUMS, Buffer.from(JSON.stringify(this.#sums)));
+    await this.#write(END_OF_ARCHIVE);
+    await this.#file.sync();
+    await this.close();
+    return { bytes: this.#bytes, count: this.#count };
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  async #addBytes(name: string, bytes: Buffer): Promise<void> {
+    await this.#write(headerOf({ name, isFolder: false, size: bytes.length }));
+    await this.#write(bytes);
+    await this.#write(paddingOf(bytes.length));
+  }
+
+  async #addFile(path: string, name: string): Promise<void> {
+    const source = await open(path);
+    try {
+      const { size } = await source.stat();
+      await this.#write(headerOf({ name, isFolder: false, size }));
+      const hash = createHash('sha256');
+      for (let at = 0; at < size; ) {
+        const chunk = Buffer.allocUnsafe(Math.min(CHUNK, size - at));
+        const { bytesRead } = await source.read(chunk, 0, chunk.length, at);
+        if (bytesRead === 0) throw new Error(`${path} became shorter while it was read`);
+        const bytes = chunk.subarray(0, bytesRead);
+        hash.update(bytes);
+        await this.#write(bytes);
+        at += bytesRead;
+      }
+      await this.#write(paddingOf(size));
+      this.#sums[name] = hash.digest('hex');
+      this.#count++;
+    } finally {
+      await source.close();
+    }
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length; ) at += (await this.#file.write(bytes, at)).bytesWritten;
+    this.#bytes += bytes.length;
+  }
+}
+
+/** Where the parts wait until all is verified. */
+const WAITING = 'restoring';
+
+/** The folder is empty or does not exist, and is so again after a failure. Throws BrokenArchive, FolderUnusable. */
+export async function restoreInto(folder: string, path: string): Promise<Manifest> {
+  const waiting = join(folder, WAITING);
+  const file = await open(path);
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  try {
+    await mkdir(waiting, { mode: 0o700 });
+    const manifest = await unpack(file, waiting);
+    await requireSameVersion(join(waiting, 'database'));
+    for (const part of await readdir(waiting)) await rename(join(waiting, part), join(folder, part));
+    await rm(waiting, { recursive: true });
+    return manifest;
+  } catch (error) {
+    await rm(made ?? waiting, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether a backup can be restored into it. */
+export async function isEmptyFolder(folder: string): Promise<boolean> {
+  const found = await stat(folder).catch(() => undefined);
+  return found === undefined || (found.isDirectory() && (await readdir(folder)).length === 0);
+}
+
+async function unpack(file: FileHandle, folder: string): Promise<Manifest> {
+  let manifest: Manifest | undefined;
+  let expected: Readonly<Record<string, string>> | undefined;
+  const actual: Record<string, string> = {};
+  for await (const entry of readTar(file)) {
+    if (entry.name === MANIFEST) manifest = parsed(manifestShape, await bytesOf(entry));
+    else if (manifest === undefined) throw new BrokenArchive('it is not a backup');
+    else if (entry.name === CHECKSUMS) expected = parsed(checksumsShape, await bytesOf(entry));
+    else if (!isPlace(entry.name)) throw new BrokenArchive(`it has a file that no backup has: ${entry.name}`);
+    else if (entry.isFolder) await mkdir(join(folder, entry.name), { recursive: true, mode: 0o700 });
+    else actual[entry.name] = await unpackFile(entry, join(folder, entry.name));
+  }
+  if (manifest === undefined || expected === undefined) throw new BrokenArchive('it is not complete');
+  const names = new Set([...Object.keys(actual), ...Object.keys(expected)]);
+  for (const name of names)
+    if (actual[name] !== expected[name]) throw new BrokenArchive(`the checksum of ${name} is not that of the backup`);
+  return manifest;
+}
+
+/** No name leads out of the folder. */
+const isPlace = (name: string): boolean => {
+  const [first, ...rest] = name.split('/');
+  return (
+    (first === 'database' || first === 'files') && rest.every((part) => part !== '' && part !== '.' && part !== '..')
+  );
+};
+
+function parsed<T>(shape: z.ZodType<T>, bytes: Buffer): T {
+  try {
+    return shape.parse(JSON.parse(bytes.toString('utf8')));
+  } catch (error) {
+    throw new BrokenArchive('another version of bylaw made it, or it is damaged', { cause: error });
+  }
+}
+
+async function bytesOf({ content }: ReadEntry): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** → its checksum. */
+async function unpackFile({ content }: ReadEntry, path: string): Promise<string> {
+  const target = await open(path, 'wx', 0o600);
+  try {
+    const hash = createHash('sha256');
+    for await (const chunk of content) {
+      hash.update(chunk);
+      for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
+    }
+    await target.sync();
+    return hash.digest('hex');
+  } finally {
+    await target.close();
+  }
+}

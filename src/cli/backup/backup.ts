@@ -1,0 +1,79 @@
+/** `bylaw backup FILE`: the embedded database and its stored files as they are now, also while they are served. */
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { type Config, readConfig } from '../../config.ts';
+import type { Database } from '../../store/database/contract.ts';
+import { codeOf } from '../../thrown.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Command, Io } from '../command.ts';
+import { packageVersion } from '../version.ts';
+import { lentWorkspace, openDatabaseOf } from '../workspace.ts';
+import { BackupWriter } from './archive.ts';
+
+export const command: Command = {
+  name: 'backup',
+  summary: 'writes the embedded database and its files into one new file, also while a server uses them',
+  positionals: ['FILE'],
+  settings: ['data', 'databaseUrl', 'files'],
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const [file = ''] = args.positionals;
+  const lent = lentWorkspace.getStore();
+  const config = lent?.config ?? readConfig(args.flags, io.env);
+  const reason = reasonAgainst(config, io);
+  if (reason !== undefined) return refuse(reason, io);
+  const db = lent?.db ?? (await openDatabaseOf(config, io.cwd));
+  // What is deleted meanwhile may be in the copy of the database.
+  const release = lent?.files?.keepBytes();
+  try {
+    await write(resolve(io.cwd, file), { db, config, io });
+    return 0;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return refuse(`${file} exists already; a backup is a new file`, io);
+  } finally {
+    release?.();
+    if (lent === undefined) await db.close();
+  }
+}
+
+function reasonAgainst({ databaseUrl, data }: Config, { cwd }: Io): string | undefined {
+  if (databaseUrl !== undefined)
+    return 'a PostgreSQL server has tools of its own: pg_dump first, and the files after it (docs/operations.md, Backup)';
+  return existsSync(join(resolve(cwd, data), 'database')) ? undefined : `there is no embedded database in ${data}`;
+}
+
+function refuse(reason: string, { stderr }: Io): number {
+  stderr.write(`bylaw backup: ${reason}\n`);
+  return 1;
+}
+
+interface Source {
+  readonly db: Database;
+  readonly config: Config;
+  readonly io: Io;
+}
+
+async function write(file: string, { db, config, io }: Source): Promise<void> {
+  const manifest = { format: 1, version: packageVersion(), created_at: new Date().toISOString() } as const;
+  const writer = await BackupWriter.begin(file, manifest);
+  try {
+    // INVARIANT: the files come after the database, so that the bytes of every record in it are there.
+    await db.copyFolder?.((folder) => writer.addFolder(folder, 'database'));
+    const stored = join(resolve(io.cwd, config.data), 'files');
+    if (config.files === undefined && existsSync(stored)) await writer.addFolder(stored, 'files', isPassing);
+    const { bytes, count } = await writer.end();
+    io.stdout.write(`wrote ${file}: ${(bytes / 1_000_000).toFixed(1)} MB, ${count} files\n`);
+    if (config.files !== undefined) io.stdout.write(`the bucket of BYLAW_FILES is not in it\n`);
+  } catch (error) {
+    await writer.close().catch(() => undefined);
+    await rm(file, { force: true });
+    throw error;
+  }
+}
+
+/** Uploads under way, and what was deleted. */
+const isPassing = (path: string): boolean => ['incoming', 'trash'].includes(basename(path));

@@ -1,0 +1,45 @@
+/** `bylaw restore FILE`: a backup into an empty data folder, if every checksum is right. */
+import { resolve } from 'node:path';
+import { readConfig } from '../../config.ts';
+import { FolderUnusable } from '../../store/database/data-folder.ts';
+import { codeOf } from '../../thrown.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Command, Io } from '../command.ts';
+import { isEmptyFolder, restoreInto } from './archive.ts';
+import { BrokenArchive } from './tar.ts';
+
+export const command: Command = {
+  name: 'restore',
+  summary: 'makes an empty data folder what it was when a backup was written, after checking all of it',
+  positionals: ['FILE'],
+  settings: ['data'],
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const [file = ''] = args.positionals;
+  const { data } = readConfig(args.flags, io.env);
+  const folder = resolve(io.cwd, data);
+  try {
+    if (!(await isEmptyFolder(folder)))
+      return refuse(`${data} is not empty; name an empty folder with --data, and move it to its place afterwards`, io);
+    const { created_at, version } = await restoreInto(folder, resolve(io.cwd, file));
+    io.stdout.write(`restored into ${data}: written ${created_at} by bylaw ${version}\n`);
+    return 0;
+  } catch (error) {
+    const reason = reasonOfFailure(error, file);
+    if (reason === undefined) throw error;
+    return refuse(`${reason}; nothing was restored`, io);
+  }
+}
+
+function reasonOfFailure(error: unknown, file: string): string | undefined {
+  if (codeOf(error) === 'ENOENT') return `there is no file ${file}`;
+  if (error instanceof FolderUnusable) return error.message;
+  return error instanceof BrokenArchive ? `${file} cannot be used: ${error.message}` : undefined;
+}
+
+function refuse(reason: string, { stderr }: Io): number {
+  stderr.write(`bylaw restore: ${reason}\n`);
+  return 1;
+}
