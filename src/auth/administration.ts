@@ -1,12 +1,13 @@
 /** What the command line and the start of the service may do: no permission is asked for here. */
 import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model.ts';
+import { normalEmail } from '../schema/normal-email.ts';
 import { param, sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { touched } from '../store/records/touched.ts';
 import { type AuditQuery, type AuditRow, readAudit, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
-import { checkEmail, normalEmail } from './email-address.ts';
+import { checkEmail } from './email-address.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import { recordRoles } from './role-history.ts';
 import type { Sessions } from './sessions.ts';

@@ -3,10 +3,10 @@
  * event, if it has one.
  */
 import { v7 } from 'uuid';
+import { normalEmail } from '../schema/normal-email.ts';
 import { empty, join, param, sql, text, uuid } from '../sql.ts';
 import type { Cells, Queryable } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
-import { normalEmail } from './email-address.ts';
 
 type AuditEvent =
   | 'register'

@@ -1,4 +1,4 @@
-/** Email addresses: which are accepted, and the one form in which they are stored and compared. */
+/** Email addresses: which are accepted. */
 import { z } from 'zod';
 import { Problem } from '../problem.ts';
 
@@ -9,12 +9,6 @@ const MAX_EMAIL_LENGTH = 254;
 export const emailAddress = z
   .email('expected an email address')
   .max(MAX_EMAIL_LENGTH, `expected at most ${MAX_EMAIL_LENGTH} characters`);
-
-/**
- * Only ASCII letters change. `toLowerCase` would also turn the Kelvin sign (U+212A) into `k`, and
- * so one address into another's.
- */
-export const normalEmail = (email: string): string => email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
 /** For an operator, who may also name `root@localhost`. Throws `validation_failed`. */
 export function checkEmail(email: string): void {

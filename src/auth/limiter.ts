@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto';
 import { isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Limits, Rate } from '../schema/model.ts';
+import { normalEmail } from '../schema/normal-email.ts';
 import { param, sql, text } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { AttemptCounter } from './attempt-counter.ts';
 import type { RequestClient } from './audit-trail.ts';
 import { QueuePerKey } from './bounded-queue.ts';
-import { normalEmail } from './email-address.ts';
 import { networkOf } from './network.ts';
 
 interface Attempt {

@@ -8,12 +8,13 @@
 import { Problem } from '../problem.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
+import { normalEmail } from '../schema/normal-email.ts';
 import { type Sql, sql, text, uuid } from '../sql.ts';
 import type { Database, Queryable, Transaction } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
 import { readStrings } from '../store/database/text-array.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
-import { emailAddress, normalEmail } from './email-address.ts';
+import { emailAddress } from './email-address.ts';
 import type { Users } from './users.ts';
 
 export interface Identity {

@@ -3,12 +3,12 @@
  * new password.
  */
 import { Problem } from '../problem.ts';
+import { normalEmail } from '../schema/normal-email.ts';
 import { sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { Caller } from './caller.ts';
-import { normalEmail } from './email-address.ts';
 import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from './email-tokens.ts';
 import type { Limiter } from './limiter.ts';
 import type { Mailer } from './mail.ts';

@@ -2,10 +2,11 @@
 import { v7 } from 'uuid';
 import { present } from '../invariant.ts';
 import { decide } from '../policy/access.ts';
-import { isStorable } from '../policy/values.ts';
+import { datetimeOf, isStorable } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import { effectiveRoles } from '../schema/effective-roles.ts';
 import type { Schema } from '../schema/model.ts';
+import { normalEmail } from '../schema/normal-email.ts';
 import { join, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
@@ -13,7 +14,6 @@ import { Store } from '../store/records/access-context.ts';
 import type { RecordShape } from '../store/records/record-shape.ts';
 import { insertSystem } from '../store/records/system.ts';
 import { touched } from '../store/records/touched.ts';
-import { normalEmail } from './email-address.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -71,7 +71,11 @@ export class Users {
 
   /** As the user sees it: without the fields whose rules hide them from it. */
   async shown(db: Queryable, user: User): Promise<User> {
-    const request = { auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) }, query: {}, now: nowMicros() };
+    const request = {
+      auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) },
+      query: {},
+      now: datetimeOf(new Date()),
+    };
     const rules = [...this.#shape.collection.memberAccess].flatMap(([name, { read }]) =>
       read === undefined ? [] : [{ name, permit: decide({ rules: read, request }) }],
     );
@@ -164,8 +168,6 @@ export class Users {
     return cells && this.read(cells, 0);
   }
 }
-
-const nowMicros = (): string => new Date().toISOString().replace('Z', '000Z');
 
 function emailTaken(cause: unknown): Problem {
   const detail = 'an account with this email exists';

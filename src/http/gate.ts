@@ -11,7 +11,7 @@ import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
 import { prospectsOf } from '../policy/analyse/prospects.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
-import { parseUuid } from '../policy/values.ts';
+import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Collection, MemberAction, Schema } from '../schema/model.ts';
 import type { AccessContext, Origin, Prospect } from '../store/records/access-context.ts';
@@ -74,7 +74,7 @@ export type Admit = (collection: Collection, action: Action) => Admission;
 export const admitOf = (ctx: Context, app: App): Admit => admitterOf(ctx, app, callerOf(ctx));
 
 function admitterOf(ctx: Context, app: App, caller: Caller): Admit {
-  const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: nowMicros() };
+  const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: datetimeOf(new Date()) };
   const origin = () => clientOf(ctx, app);
   return (collection, action) => new Admission(app.schema, { caller, collection, action, request, origin });
 }
@@ -264,7 +264,3 @@ function requireAllowable(permit: Permit): void {
 export const forbidden = (errors: readonly ErrorDetail[] = []): Problem =>
   new Problem('forbidden', 'the access rules do not allow this', { errors });
 export const notFound = (): Problem => new Problem('not_found', 'there is nothing here, or nothing that you may see');
-
-function nowMicros(): string {
-  return new Date().toISOString().replace('Z', '000Z');
-}

@@ -259,6 +259,12 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     const blocker = file('blocker.json', JSON.stringify([record(1, { name: 'n5000' })]));
     await bylaw('import', 'nodes', blocker);
     const source = file('many.ndjson', many.join('\n'));
+    expect(await bylaw('import', 'nodes', source, '--dry-run', '--resume')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'bylaw import: a dry run commits nothing, so there is nothing to resume; expected one of --dry-run and --resume\n',
+    });
     const stopped = await bylaw('import', 'nodes', source, '--resume');
     expect([stopped.code, stopped.stderr]).toEqual([
       1,
@@ -278,12 +284,14 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       code: 1,
       stderr: expect.stringContaining('users.csv:3: `roles`: there is no role "boss"'),
     });
-    file('users.csv', 'email,roles\nAda@example.com,member\nben@example.com,\n');
+    file('users.csv', 'email,roles\nAda@example.com,member\nben@example.com,\n\u212Aim@example.com,\n');
     expect(await bylaw('import', 'users', users)).toMatchObject({ code: 0 });
     const found = records((await bylaw('export', 'users')).stdout);
     expect(found.map(({ email, roles }) => [email, roles])).toEqual([
       ['ada@example.com', ['member']],
       ['ben@example.com', []],
+      // The Kelvin sign: not another user's address.
+      ['\u212Aim@example.com', []],
     ]);
     expect(await bylaw('import', 'files', users)).toMatchObject({
       code: 2,

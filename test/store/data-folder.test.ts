@@ -26,12 +26,12 @@ const FAULTS = {
   'PG_VERSION that is none': [
     'PG_VERSION',
     '\0\0\0',
-    /it is damaged \(its file PG_VERSION is not a version\); put a copy/,
+    /it is damaged \(its file PG_VERSION is not a version\); restore a backup/,
   ],
   'a control file of garbage': [
     'global/pg_control',
     'garbage',
-    /it is damaged \(the engine does not start on it\); put a copy/,
+    /it is damaged \(the engine does not start on it\); restore a backup/,
   ],
 } as const;
 

@@ -1,12 +1,12 @@
 /** What `bylaw explain` is asked: a caller, an action, and the record or the write that it is about. */
 
-import { normalEmail } from '../../auth/email-address.ts';
 import { ConfigError, unknownName } from '../../config.ts';
 import { decide } from '../../policy/access.ts';
 import { ACTIONS, type Action, type PolicyRequest, type Row } from '../../policy/types.ts';
-import { parseUuid } from '../../policy/values.ts';
+import { datetimeOf, parseUuid } from '../../policy/values.ts';
 import { effectiveRoles } from '../../schema/effective-roles.ts';
 import type { Collection } from '../../schema/model.ts';
+import { normalEmail } from '../../schema/normal-email.ts';
 import { sql, text, uuid } from '../../sql.ts';
 import { type AccessContext, Store } from '../../store/records/access-context.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
@@ -41,7 +41,7 @@ export async function questionOf(args: Arguments, { db, schema }: OpenDatabase):
     auth: await callerByEmail(store, args.get('as')),
     query: queryArgument(args.all('query')),
     ...(data && { data }),
-    now: new Date().toISOString().replace('Z', '000Z'),
+    now: datetimeOf(new Date()),
   };
   const record = await recordArgument(store, collection, args.get('record'));
   return { store, collection, action, request, record, data };

@@ -1,9 +1,11 @@
 /** `bylaw import`: the records of a file into a collection, all or none. */
+
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import { ConfigError, unknownName } from '../../config.ts';
+import { datetimeOf } from '../../policy/values.ts';
 import type { Collection } from '../../schema/model.ts';
 import { type Imported, ImportRejected, importRecords } from '../../store/transfer/import-records.ts';
 import type { SourceRecord } from '../../store/transfer/read-record.ts';
@@ -44,7 +46,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
       upsert: args.get('upsert'),
       dryRun: args.has('dry-run'),
       resumeAs: args.has('resume') ? await fileHash(file) : undefined,
-      now: `${new Date().toISOString().slice(0, -1)}000Z`,
+      now: datetimeOf(new Date()),
     });
     progress.end();
     io.stdout.write(summaryOf(imported, args.has('dry-run')));

@@ -1,8 +1,10 @@
 /** `seed:` of the schema file: records for collections that are empty. For development only. */
+
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { unknownName } from '../../config.ts';
 import { present } from '../../invariant.ts';
+import { datetimeOf } from '../../policy/values.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import { ident, raw } from '../../sql.ts';
 import type { Database } from '../../store/database/contract.ts';
@@ -49,7 +51,7 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
         schema,
         collection,
         records: () => readSeedFile(path, format),
-        now: `${new Date().toISOString().slice(0, -1)}000Z`,
+        now: datetimeOf(new Date()),
       });
       done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
     } catch (error) {

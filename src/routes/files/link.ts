@@ -1,6 +1,7 @@
 import { object, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { clientOf } from '../../http/request-client.ts';
+import { datetimeOf } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
 import { idOf } from '../records/request.ts';
 
@@ -27,7 +28,7 @@ export const linkFile = route({
     ctx.set('Cache-Control', 'no-store');
     ctx.body = {
       url: `${config.baseUrl}/api/files/${id}/content?token=${token}`,
-      expires_at: expiresAt.toISOString().replace('Z', '000Z'),
+      expires_at: datetimeOf(expiresAt),
     };
   },
 });

@@ -29,7 +29,7 @@ export interface PostgresOptions {
   readonly searchPath?: string;
   /**
    * Connections for transactions (default 10), for reads (default 4), and for slow reads (default
-   * 4).
+   * 3).
    */
   readonly poolSize?: number;
   readonly pipelines?: number;

@@ -1,6 +1,8 @@
 /** Records that the program itself writes and reads (registration, the command line), without a policy. */
+
 import { v7 as uuidv7 } from 'uuid';
 import type { Row } from '../../policy/types.ts';
+import { datetimeOf } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, Default, Field } from '../../schema/model.ts';
 import { raw, type Sql, sql } from '../../sql.ts';
@@ -58,7 +60,7 @@ export async function findSystem(
 
 /** There is no caller here, so a default from `@request.auth` gives nothing. */
 function defaultOf(otherwise: Default | undefined): unknown {
-  if (otherwise?.kind === 'now') return new Date().toISOString();
+  if (otherwise?.kind === 'now') return datetimeOf(new Date());
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;
 }
 

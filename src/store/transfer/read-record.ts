@@ -4,6 +4,7 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, Default } from '../../schema/model.ts';
+import { normalEmail } from '../../schema/normal-email.ts';
 import { manyToManyOf, type StoredMember, storedMembersOf } from './members.ts';
 
 /** A record as its file has it. `line` is the physical line that it begins on, from 1. */
@@ -62,7 +63,7 @@ export class RecordReader {
     let roles: readonly string[] | undefined;
     for (const [name, value] of members) {
       const member = this.#byName.get(name);
-      if (member !== undefined) values.set(name, readValue(member, { value, isText, report }));
+      if (member !== undefined) values.set(name, this.#stored(member, readValue(member, { value, isText, report })));
       else if (this.#lists.has(name)) links.set(name, this.#ids(name, { value, isText, report }));
       else if (name === 'roles' && this.#collection.kind === 'users')
         roles = this.#roleNames({ value, isText, report });
@@ -110,6 +111,12 @@ export class RecordReader {
     return [...new Set((names ?? []) as string[])];
   }
 
+  /** As a registration would store it. */
+  #stored({ name }: StoredMember, value: Scalar | null): Scalar | null {
+    const isEmail = this.#collection.kind === 'users' && name === 'email';
+    return isEmail && typeof value === 'string' ? normalEmail(value) : value;
+  }
+
   #unknown(name: string): string {
     const near = nearest(name, [...this.#byName.keys(), ...this.#lists]);
     const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
@@ -128,7 +135,7 @@ function readValue(member: StoredMember, { value, isText, report }: GivenValue):
   if (value === null || value === undefined) return null;
   const json = isText ? member.fromText(value as string) : value;
   const read = member.read(json === undefined ? value : json);
-  if (!read.error) return member.name === 'email' ? String(read.value).toLowerCase() : read.value;
+  if (!read.error) return read.value;
   report(`\`${member.name}\`: ${read.error.detail}, found ${shown(value)}`);
   return null;
 }
