@@ -3,8 +3,10 @@
  * to get one is to decide the rules of an action for one request. The rules of an action are a union;
  * an action without a rule is denied.
  */
+
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
+import type { Branch } from './branch.ts';
 import type { Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 
 export interface AccessRules {
@@ -59,6 +61,21 @@ export class Permit {
     return this.rules.some(
       ({ residual: { needs } }) => needs.record.length + needs.next.length + needs.requested.length > 0,
     );
+  }
+
+  /**
+   * `where` in parts, of which indexes find the first records by id; together they are `where`. Undefined where some rule
+   * has a part that no index serves, and where the verdict is settled.
+   */
+  branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
+    if (this.verdict !== 'depends') return undefined;
+    const all: Branch[] = [];
+    for (const { residual } of this.rules) {
+      const some = residual.branches(alias, indexed);
+      if (some === undefined) return undefined;
+      all.push(...some);
+    }
+    return all;
   }
 
   get update(): UpdatePermit {

@@ -7,8 +7,9 @@
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import type { Sql } from '../sql.ts';
+import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
-import { type ColumnRef, type Condition, isTo, RECORD, STORED_ROOTS } from './condition.ts';
+import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, STORED_ROOTS } from './condition.ts';
 import type { Facts } from './decidable-leaves.ts';
 import { whereOf } from './emit/where.ts';
 import { lower } from './lower/lower.ts';
@@ -112,23 +113,42 @@ export class AskedFilter {
     return whereOf(this.#cond, { alias, inUnion: false, visibility: this.#visibility }).fill(this.#values);
   }
 
-  /** What is true of every record that it finds. A member that is hidden in some records gives none. */
-  get facts(): Facts {
-    const items = this.#cond.kind === 'and' ? this.#cond.items : [this.#cond];
-    return Object.fromEntries(items.flatMap((item) => this.#factOf(item)));
+  /** Those of its conjuncts that compare a column with a value. */
+  get tests(): readonly ColumnValues[] {
+    return this.#equalities().map(({ column, value }) => ({ column: column.column, values: [value] }));
   }
 
-  #factOf(item: Condition): readonly (readonly [name: string, value: unknown])[] {
-    if (item.kind === 'null') return isKnown(item.column) && !item.negated ? [[item.column.name, null]] : [];
-    if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return [];
-    const { left, right } = item;
-    if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return [];
-    // An id beside a string is compared as text.
-    if (isTo(left.type) !== isTo(right.type)) return [];
-    const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
-    // No int is a number with a fraction, so the filter finds nothing.
-    return left.type === 'int' && !Number.isSafeInteger(value) ? [] : [[left.name, value]];
+  /** What is true of every record that it finds. A member that is hidden in some records gives none. */
+  get facts(): Facts {
+    const absent = this.#items().filter((item) => item.kind === 'null' && !item.negated && isKnown(item.column));
+    return Object.fromEntries([
+      ...absent.map((item) => [(item as NullTest).column.name, null]),
+      ...this.#equalities().map(({ column, value }) => [column.name, value]),
+    ]);
   }
+
+  #items(): readonly Condition[] {
+    return this.#cond.kind === 'and' ? this.#cond.items : [this.#cond];
+  }
+
+  #equalities(): readonly Equality[] {
+    return this.#items().flatMap((item) => {
+      if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return [];
+      const { left, right } = item;
+      if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return [];
+      // An id beside a string is compared as text.
+      if (isTo(left.type) !== isTo(right.type)) return [];
+      const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
+      // No int is a number with a fraction, so the filter finds nothing.
+      return left.type === 'int' && !Number.isSafeInteger(value) ? [] : [{ column: left, value }];
+    });
+  }
+}
+
+/** Of a column of the record. */
+interface Equality {
+  readonly column: ColumnRef;
+  readonly value: unknown;
 }
 
 const isEquality = (operator: Operator): boolean => operator.family === 'equality' && isMember(operator);

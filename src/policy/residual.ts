@@ -3,10 +3,13 @@
  * values; requests of one signature share it, so that a known shape costs no more than binding the
  * values.
  */
+
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
+import type { Branch } from './branch.ts';
 import type { Condition } from './condition.ts';
 import { DecidableLeaves, type Facts } from './decidable-leaves.ts';
+import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
@@ -112,6 +115,7 @@ export class ResidualShape {
   #written: ResidualShape | undefined;
   #needs: ShapeNeeds | undefined;
   #leaves: DecidableLeaves | undefined;
+  #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
   /** By how the leaves turned out. */
   readonly #remainders = new Map<string, ResidualShape>();
 
@@ -167,6 +171,12 @@ export class ResidualShape {
     });
   }
 
+  branches(alias: string, indexed: ReadonlySet<string>): readonly BranchShape[] | undefined {
+    if (this.#branches?.alias !== alias || this.#branches.indexed !== indexed)
+      this.#branches = { alias, indexed, shapes: branchesOf(this.cond, { alias, indexed }) };
+    return this.#branches.shapes;
+  }
+
   where(printing: Printing): Where {
     const { alias, next = '', inUnion } = printing;
     const key = `${alias}|${next}|${inUnion}`;
@@ -217,6 +227,11 @@ class BoundResidual implements Residual {
 
   whereInUnion(alias: string, next?: string): Sql {
     return this.#where({ alias, next, inUnion: true });
+  }
+
+  branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
+    const values = this.#values();
+    return this.#shape.branches(alias, indexed)?.map((branch) => branch.fill(values));
   }
 
   #where(printing: Printing): Sql {
@@ -278,6 +293,10 @@ class ConstantResidual implements Residual {
 
   whereInUnion(): Sql {
     return this.#sql;
+  }
+
+  branches(): undefined {
+    return undefined;
   }
 
   test(): boolean {

@@ -4,6 +4,7 @@
  */
 import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql } from '../sql.ts';
+import type { Branch } from './branch.ts';
 import type { ScalarType, ValueType } from './scalar-types.ts';
 
 export type { ScalarType, ValueType };
@@ -375,6 +376,11 @@ export interface Residual {
    * Equal to this residual for those records, and for no others.
    */
   given(facts: Row): Residual;
+  /**
+   * The same condition in parts, at least one, of which indexes find the first records by id. `indexed`: the columns that an
+   * index begins with, followed by the id. Undefined where some part has none.
+   */
+  branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
 }
 export interface Policy {
   /** The whole rule as one expression. */

@@ -2,6 +2,7 @@
 import { type Fault, fault } from './fault.ts';
 import { FRONT_END_FAULTS } from './front-end-faults.ts';
 import { QUERY_FAULTS } from './query/fault-list.ts';
+import { LIST_FAULTS } from './query/list-fault-list.ts';
 
 const LOWER = 'src/policy/lower/lower.ts';
 const COLUMNS = 'src/policy/lower/columns.ts';
@@ -666,4 +667,5 @@ export const FAULTS: readonly Fault[] = [
     'collection !== collection)) return false;',
   ),
   ...QUERY_FAULTS,
+  ...LIST_FAULTS,
 ];

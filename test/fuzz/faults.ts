@@ -15,6 +15,8 @@ import { FAULTS } from './fault-list.ts';
 import { inOwnSchema } from './own-schema.ts';
 import { QUERY_FAULTS } from './query/fault-list.ts';
 import { noFilterCounts, runFilters } from './query/filters.ts';
+import { LIST_FAULTS } from './query/list-fault-list.ts';
+import { noListCounts, runLists } from './query/lists.ts';
 import { noPageCounts, runPages } from './query/pages.ts';
 import { loadQueryDoors } from './query/store-modules.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
@@ -68,11 +70,13 @@ async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Ou
     }
     const began = performance.now();
     const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
-    const found = QUERY_FAULTS.includes(fault)
-      ? await queryCopy(folder, { lanes, url, seed })
-      : isOfStore
-        ? await writeToCopy(folder, { url, seed })
-        : await fuzzCopy(folder, { lanes, seed });
+    const found = LIST_FAULTS.includes(fault)
+      ? await listCopy(folder, { url, seed })
+      : QUERY_FAULTS.includes(fault)
+        ? await queryCopy(folder, { lanes, url, seed })
+        : isOfStore
+          ? await writeToCopy(folder, { url, seed })
+          : await fuzzCopy(folder, { lanes, seed });
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const how =
       found === undefined
@@ -150,6 +154,28 @@ async function queryCopy(folder: string, { lanes, url, seed }: Grounds): Promise
       const found =
         (await runFilters(number, lanes[number % lanes.length]!, filters)) ??
         (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) => runPages(number, db, pages)));
+      if (found !== undefined) return found;
+    }
+  } catch (error) {
+    // A fault may also break the store altogether.
+    return error as Error;
+  }
+  return undefined;
+}
+
+/** A fault of the ways to a page shows in lists. */
+async function listCopy(
+  folder: string,
+  { url, seed }: Pick<Grounds, 'url' | 'seed'>,
+): Promise<string | Error | undefined> {
+  const isOver = timeLimit();
+  try {
+    const doors = await loadQueryDoors(rootOf(folder));
+    const lists = { doors, seed, counts: noListCounts(), isOver };
+    for (let number = 0; !isOver(); number++) {
+      const schema = `lists_${process.pid}_${number}`;
+      const place = { url, schema, openDatabase: doors.openDatabase };
+      const found = await inOwnSchema(place, (db) => runLists(number, db, lists));
       if (found !== undefined) return found;
     }
   } catch (error) {

@@ -70,7 +70,7 @@ const ADAPT: Readonly<Record<'floor' | 'ceil' | 'whole', (value: number) => numb
   whole: (value) => (Number.isSafeInteger(value) ? value : BEYOND),
 };
 
-function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
+export function readerOf({ slot, adapt }: Extract<Value, { kind: 'slot' }>): Hole['read'] {
   if (adapt === undefined) return (values) => values[slot];
   const change = ADAPT[adapt];
   return (values) => {

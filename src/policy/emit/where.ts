@@ -46,6 +46,8 @@ const LAST = raw(String(MOST_ANCESTORS));
 
 /** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */
 interface Keys {
+  /** `column` names it in the statement. */
+  readonly of: ColumnRef;
   readonly column: Sql;
   readonly keys: Sql;
 }
@@ -53,7 +55,7 @@ interface Keys {
 /** How the columns of a bound row are named. */
 type Naming = (column: string) => Sql;
 
-class Printer {
+export class Printer {
   readonly #alias: string;
   readonly #naming = new Map<number, Naming>();
   readonly #visibility: Visibility | undefined;
@@ -156,7 +158,7 @@ class Printer {
   #hoisted(exists: Exists): Keys {
     const { from, link } = this.#rowsOf(exists);
     const where = join(this.#conditions(exists), ' AND ');
-    return { column: this.#key(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
+    return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 
   // -------------------------------------------------------------- ancestors
@@ -179,7 +181,7 @@ class Printer {
 
   /** The ids of the records below those that meet the condition, found once: then an index serves the row outside. */
   #below(exists: Exists, { via }: AncestorRelation): Keys {
-    const key = this.#key(exists);
+    const outer = this.#outer(exists);
     const row = `${this.#alias}_${++this.#rows}`;
     const [below, under] = [ident(`${row}.below`), ident(`${row}.under`)];
     const table = ident(exists.target.table);
@@ -195,7 +197,7 @@ class Printer {
     const met = join([isUnder, ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
     const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
     const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE "place" < ${LAST})`;
-    return { column: key, keys: sql`${all} SELECT "id" FROM ${below}` };
+    return { ...outer, keys: sql`${all} SELECT "id" FROM ${below}` };
   }
 
   /** A row of a chain: what lets the caller see it, and see which record is above it. */
@@ -248,6 +250,12 @@ class Printer {
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
   }
 
+  /** INVARIANT: what is hoisted hangs on a column. */
+  #outer({ key }: Exists): Omit<Keys, 'keys'> {
+    invariant(key.kind === 'column', 'a list of keys is compared with a column');
+    return { of: key, column: this.#column(key) };
+  }
+
   #key({ key }: Exists): Sql {
     return key.kind === 'column' ? this.#column(key) : placeholder(key, false);
   }
@@ -263,7 +271,7 @@ class Printer {
     const conditions = [sql`${link} = ${this.#key(exists)}`, ...rest.map((item) => this.#part(item, false))];
     this.#nearest = around;
     const keys = sql`SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}`;
-    return { column: this.#column(outer), keys };
+    return { of: outer, column: this.#column(outer), keys };
   }
 
   #conditions({ condition, source, guard }: Exists, underOr = false): readonly Sql[] {

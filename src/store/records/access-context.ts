@@ -8,6 +8,8 @@ import type { Action, Policy, Row } from '../../policy/types.ts';
 import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
+import { byStatistics, type ChoosesBranches, PagePlanner } from '../planning/page-planner.ts';
+import { BackgroundStatistics } from '../planning/table-statistics.ts';
 import { readVersionKey } from '../version-key.ts';
 import { Cursors } from './cursor.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
@@ -94,14 +96,18 @@ export class Store {
   readonly schema: Schema;
   readonly hooks: Hooks;
   readonly uniqueQueue = new UniqueQueue();
+  readonly pages: PagePlanner;
   readonly #shapes = new Map<string, RecordShape>();
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
-  constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
+  /** @param choosesBranches how pages are found; by the database's own statistics without it */
+  constructor(db: Database, schema: Schema, hooks: Hooks = {}, choosesBranches?: ChoosesBranches) {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
+    const statistics = new BackgroundStatistics(db, schema);
+    this.pages = new PagePlanner(schema, choosesBranches ?? byStatistics((table) => statistics.of(table)));
     for (const collection of schema.collections.values())
       this.#shapes.set(collection.name, new RecordShape(collection));
   }

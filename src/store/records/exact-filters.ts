@@ -1,4 +1,5 @@
 /** The exact filters of a list: the conditions that they are, and what they say of the records that they find. */
+import type { ColumnValues } from '../../policy/branch.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
@@ -30,6 +31,17 @@ function factOf(access: AccessContext, filter: Filter): readonly (readonly [name
     case 'any':
       return [];
   }
+}
+
+/** Undefined where a filter finds few records by itself. */
+export function testsOf(filters: readonly Filter[]): readonly ColumnValues[] | undefined {
+  const tests: ColumnValues[] = [];
+  for (const filter of filters) {
+    if (filter.kind === 'field') tests.push({ column: filter.field.column, values: [filter.value] });
+    else if (filter.kind === 'belongs_to') tests.push({ column: filter.relation.column, values: [filter.id] });
+    else return undefined;
+  }
+  return tests;
 }
 
 function isOpen({ collection, member }: AccessContext, { name }: Field | BelongsTo): boolean {

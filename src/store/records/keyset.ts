@@ -38,6 +38,11 @@ export class Keyset {
     return this.#keys.length;
   }
 
+  /** The order is that of the ids alone. */
+  get byId(): { readonly descending: boolean } | undefined {
+    return this.#keys.length === 1 ? this.#keys[0] : undefined;
+  }
+
   /** For the list of a SELECT. */
   get columns(): Sql {
     return join(

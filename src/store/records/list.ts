@@ -1,11 +1,12 @@
 /** Lists a page of a collection: filters and policy in one statement. */
+import type { Permit } from '../../policy/access.ts';
 import type { Relation } from '../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from './access-context.ts';
-import { conditionOf, type Filter, factsOf } from './exact-filters.ts';
+import { conditionOf, type Filter, factsOf, testsOf } from './exact-filters.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { recordColumns } from './select.ts';
-import { windowOf } from './window.ts';
+import { anyWindowOf, windowOf } from './window.ts';
 
 export interface ListRequest {
   readonly filters: readonly Filter[];
@@ -26,20 +27,11 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const permit = access.permit(access.collection.name, 'list').given(factsOf(access, request.filters));
   // The filters leave nothing that the caller may list.
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...(request.count ? { total: 0 } : {}) };
-  // Sorted, so that equal sets of filters give one statement for any order of the request.
-  const filters = request.filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
-  const conditions = permit.verdict === 'allow' ? filters : [...filters, permit.where('t')];
-  const source = store.from(access.collection.name, raw('t'));
-  const where = conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
-  const columns = recordColumns(store, access, { collection: access.collection.name, alias: 't' });
+  const statements = new ListStatements(store, access, request, permit);
   const q = store.readerFor(access);
-  const page = sql`
-    SELECT ${columns}
-      FROM ${source}${where}
-     ORDER BY t.id ${windowOf(request.limit + 1, request.offset)}`;
   const [rows, total] = await Promise.all([
-    request.offset >= DEEP_OFFSET ? q.slowRows(page) : q.rows(page),
-    request.count ? q.slowRows(sql`SELECT count(*) FROM ${source}${where}`) : undefined,
+    request.offset >= DEEP_OFFSET ? q.slowRows(statements.page) : q.rows(statements.page),
+    request.count ? q.slowRows(statements.count) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
@@ -49,6 +41,54 @@ export async function list(store: Store, access: AccessContext, request: ListReq
     { collection: access.collection.name, rows: shown, from: 0, expands },
   );
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
+}
+
+class ListStatements {
+  readonly #store: Store;
+  readonly #access: AccessContext;
+  readonly #request: ListRequest;
+  /** What the filters leave of the list rule. */
+  readonly #permit: Permit;
+  readonly #from: Sql;
+  readonly #filters: readonly Sql[];
+
+  constructor(store: Store, access: AccessContext, request: ListRequest, permit: Permit) {
+    this.#store = store;
+    this.#access = access;
+    this.#request = request;
+    this.#permit = permit;
+    this.#from = store.from(access.collection.name, raw('t'));
+    // Sorted, so that equal sets of filters give one statement for any order of the request.
+    this.#filters = request.filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
+  }
+
+  get page(): Sql {
+    const { limit, offset } = this.#request;
+    const first = this.#amongFirst();
+    return sql`
+    SELECT ${recordColumns(this.#store, this.#access, { collection: this.#access.collection.name, alias: 't' })}
+      FROM ${this.#from}${first === undefined ? this.#where : sql` WHERE ${first}`}
+     ORDER BY t.id ${first === undefined ? windowOf(limit + 1, offset) : anyWindowOf(limit + 1, offset)}`;
+  }
+
+  get count(): Sql {
+    return sql`SELECT count(*) FROM ${this.#from}${this.#where}`;
+  }
+
+  get #where(): Sql {
+    const conditions = this.#permit.verdict === 'allow' ? this.#filters : [...this.#filters, this.#permit.where('t')];
+    return conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
+  }
+
+  /** Where the branches of the list rule are the better way to the page. */
+  #amongFirst(): Sql | undefined {
+    const { filters, limit, offset } = this.#request;
+    const tests = testsOf(filters);
+    if (tests === undefined) return undefined;
+    const range = { from: this.#from, conditions: this.#filters, most: limit + 1 + offset, descending: false };
+    const { collection } = this.#access;
+    return this.#store.pages.condition({ collection, permit: this.#permit, filters: tests, ...range });
+  }
 }
 
 const byText = (a: Sql, b: Sql): number => (a.text < b.text ? -1 : a.text === b.text ? 0 : 1);

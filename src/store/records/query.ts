@@ -2,9 +2,12 @@
  * A page of the records that a filter matches, in any order, found by keyset: filter and policy in
  * one statement.
  */
-import type { Filter } from '../../policy/filter.ts';
+import type { Permit } from '../../policy/access.ts';
+import type { AskedFilter, Filter } from '../../policy/filter.ts';
+import type { Collection } from '../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
+import type { PagePlanner } from '../planning/page-planner.ts';
 import type { AccessContext, Store } from './access-context.ts';
 import { CapabilityColumns } from './capabilities.ts';
 import { type Counted, type CountKind, countOf, nothingCounted } from './count.ts';
@@ -17,7 +20,7 @@ import { RowBudget } from './row-budget.ts';
 import { recordColumns } from './select.ts';
 import { keysetOf, type Sorting } from './sort.ts';
 import { ObservedVisibility, visibilityOf } from './visibility.ts';
-import { mostOf, windowOf } from './window.ts';
+import { anyWindowOf, mostOf, windowOf } from './window.ts';
 
 export interface QueryRequest {
   readonly filter?: Filter | undefined;
@@ -84,24 +87,35 @@ class QueryStatement {
   readonly #columns: Sql;
   readonly #from: Sql;
   readonly #conditions: readonly Sql[];
+  readonly #filter: readonly Sql[];
+  readonly #asked: AskedFilter | undefined;
+  /** What the filter leaves of the list rule. */
+  readonly #permit: Permit;
+  readonly #collection: Collection;
+  readonly #pages: PagePlanner;
 
   constructor(store: Store, access: AccessContext, request: QueryRequest) {
     const { name } = access.collection;
     const visibility = new ObservedVisibility(visibilityOf(access));
     const permit = access.permit(name, 'list');
     const asked = request.filter?.asked(access, visibility);
-    const filter = asked?.where('t');
+    const filter = asked === undefined ? [] : [asked.where('t')];
     const isSeen = visibility.isOpen;
     const left = permit.given(asked?.facts ?? {});
     const row = { store, visibility, collection: name, alias: 't' };
     const members = withExpanded(request.members, request.expands);
     this.#request = request;
+    this.#collection = access.collection;
+    this.#pages = store.pages;
+    this.#asked = asked;
+    this.#permit = left;
+    this.#filter = filter;
     this.keyset = keysetOf(request.sort, row);
     this.#from = store.from(name, raw('t'));
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
     const columns = recordColumns(store, access, { collection: name, alias: 't', members });
     this.#columns = this.capabilities === undefined ? columns : join([columns, this.capabilities.of('t')], ', ');
-    this.#conditions = [...(filter ? [filter] : []), ...(left.verdict === 'allow' ? [] : [left.where('t')])];
+    this.#conditions = [...this.#filter, ...(left.verdict === 'allow' ? [] : [left.where('t')])];
     this.isEmpty = left.verdict === 'deny';
     this.isOpen = permit.verdict === 'allow' && isSeen;
     this.source = sql`FROM ${this.#from}${whereOf(this.#conditions)}`;
@@ -111,6 +125,8 @@ class QueryStatement {
   page(position: Position | undefined): Sql {
     const { limit, offset } = this.#request;
     const { halves } = this.keyset;
+    const first = this.#amongFirst(position);
+    if (first !== undefined) return this.#rows(this.keyset, [first], anyWindowOf(limit + 1, offset));
     if (halves === undefined) return this.#range(this.keyset, { position, window: windowOf(limit + 1, offset) });
     const { column, present, absent } = halves;
     const without = sql`${column} IS NULL`;
@@ -130,11 +146,27 @@ class QueryStatement {
        ORDER BY ${this.keyset.order} ${windowOf(limit + 1, offset)}`;
   }
 
+  /** In the order of the ids, the branches of the list rule may find the page. */
+  #amongFirst(position: Position | undefined): Sql | undefined {
+    const { byId } = this.keyset;
+    if (byId === undefined) return undefined;
+    const { limit, offset } = this.#request;
+    const after = position === undefined ? [] : [this.keyset.after(position)];
+    const filters = this.#asked?.tests ?? [];
+    const conditions = [...after, ...this.#filter];
+    const range = { from: this.#from, conditions, most: limit + 1 + offset, descending: byId.descending };
+    return this.#pages.condition({ collection: this.#collection, permit: this.#permit, filters, ...range });
+  }
+
   #range(keyset: Keyset, { position, where = [], window }: Range): Sql {
     const after = position === undefined ? [] : [keyset.after(position)];
+    return this.#rows(keyset, [...after, ...where, ...this.#conditions], window);
+  }
+
+  #rows(keyset: Keyset, conditions: readonly Sql[], window: Sql): Sql {
     return sql`
       SELECT ${keyset.columns}, ${this.#columns}
-        FROM ${this.#from}${whereOf([...after, ...where, ...this.#conditions])}
+        FROM ${this.#from}${whereOf(conditions)}
        ORDER BY ${keyset.order} ${window}`;
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../database/contract.ts';
+import type { ChoosesBranches } from '../planning/page-planner.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './aggregate.ts';
 import { type Batch, batch, rehearse, type UniqueValues } from './batch.ts';
@@ -37,8 +38,14 @@ export interface Records {
   batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
 }
 
-export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
-  const store = new Store(db, schema, hooks);
+/** @param choosesBranches how the pages of lists are found; by the database's own statistics without it */
+export function createRecords(
+  db: Database,
+  schema: Schema,
+  hooks: Hooks = {},
+  choosesBranches?: ChoosesBranches,
+): Records {
+  const store = new Store(db, schema, hooks, choosesBranches);
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));
   return {

@@ -12,3 +12,7 @@ export const mostOf = (rows: number): Sql =>
 
 export const windowOf = (rows: number, offset: number): Sql =>
   offset === 0 ? sql`LIMIT ${mostOf(rows)}` : sql`LIMIT ${mostOf(rows)} OFFSET ${param('int8', offset)}`;
+
+/** For rows that are found by their ids: one text for pages of any size. */
+export const anyWindowOf = (rows: number, offset: number): Sql =>
+  sql`LIMIT ${param('int8', rows)} OFFSET ${param('int8', offset)}`;

@@ -1,16 +1,19 @@
 /**
  * `npm run fuzz -- query --seconds 60 --seed 1` · `--world n` one world of filters alone · `--page-world n` one of pages alone ·
+ * `--list-world n` one of lists alone ·
  * `--embedded` the embedded database too. Exits with 1 when anything disagrees.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import type { Database } from '../../../src/store/database/contract.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../embedded-lane.ts';
 import { inOwnSchema } from '../own-schema.ts';
 import type { Lane } from '../run.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
-import { noPageCounts, type PageCounts, type PageRun, runPages } from './pages.ts';
-import { loadQueryDoors } from './store-modules.ts';
+import { type ListCounts, noListCounts, runLists } from './lists.ts';
+import { noPageCounts, type PageCounts, runPages } from './pages.ts';
+import { loadQueryDoors, type QueryDoors } from './store-modules.ts';
 
 interface Servers {
   readonly lanes: Lane[];
@@ -25,26 +28,30 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       world: { type: 'string' },
       'page-world': { type: 'string' },
+      'list-world': { type: 'string' },
       from: { type: 'string', default: '0' },
       embedded: { type: 'boolean', default: false },
     },
   });
   const seed = Number(options.seed);
   const end = Date.now() + Number(options.seconds) * 1000;
-  const [counts, pageCounts] = [noFilterCounts(), noPageCounts()];
+  const [counts, pageCounts, listCounts] = [noFilterCounts(), noPageCounts(), noListCounts()];
   let found = 0;
   const isOver = (): boolean => Date.now() > end || found > 0;
   const doors = await loadQueryDoors();
   const run = { compiler: doors.compiler, seed, counts, isOver };
   const pageRun = { doors, seed, counts: pageCounts, isOver };
+  const listRun = { doors, seed, counts: listCounts, isOver };
   const note = (disagreement: string | undefined): void => {
     if (disagreement === undefined) return;
     found++;
     console.log(disagreement);
   };
-  const filterWorlds = options['page-world'] === undefined ? worldsOf(options.world, options.from) : [];
-  const pageWorlds = options.world === undefined ? worldsOf(options['page-world'], options.from) : [];
-  const [filterTurns, pageTurns] = [filterWorlds[Symbol.iterator](), pageWorlds[Symbol.iterator]()];
+  const named = [options.world, options['page-world'], options['list-world']];
+  const isOne = named.some((number) => number !== undefined);
+  const [filterTurns, pageTurns, listTurns] = named.map((number) =>
+    worldsOf(isOne && number === undefined ? [] : number, options.from),
+  ) as [Iterator<number>, Iterator<number>, Iterator<number>];
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
   const until = async (turns: Iterator<number>, ask: (number: number) => Promise<string | undefined>) => {
@@ -60,7 +67,12 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     const places = options.embedded ? [...urls, undefined] : urls;
     await Promise.all([
       ...lanes.map((lane) => until(filterTurns, (number) => runFilters(number, lane, run))),
-      ...places.map((url) => until(pageTurns, (number) => pagesIn(url, number, pageRun))),
+      ...places.map((url) =>
+        until(pageTurns, (number) => inDatabase({ url, number, doors }, (db) => runPages(number, db, pageRun))),
+      ),
+      ...places.map((url) =>
+        until(listTurns, (number) => inDatabase({ url, number, doors }, (db) => runLists(number, db, listRun))),
+      ),
     ]);
   } finally {
     for (const stop of stops.reverse()) await stop();
@@ -71,6 +83,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
   console.log(`filters             ${filters}, without a form or fitting params ${rejected}`);
   console.log(`decisions compared  ${decisions} in ${seconds.toFixed(0)} s, others by what is hidden ${hidden}`);
   console.log(pageLine(pageCounts));
+  console.log(listLine(listCounts));
   console.log(`disagreements       ${found} (seed ${seed})`);
   return found === 0 ? 0 : 1;
 }
@@ -79,25 +92,34 @@ const pageLine = ({ walks, pages, records, aggregates, groups, hidden, tainted }
   `walks               ${walks}, pages ${pages}, records ${records}, others by what is hidden ${hidden}; ` +
   `aggregates ${aggregates}, groups ${groups}; hidden values changed ${tainted}`;
 
-/** The one that is named, or all from a first one on. */
-function* worldsOf(one: string | undefined, from: string): Iterable<number> {
-  if (one !== undefined) {
-    yield Number(one);
-    return;
-  }
+const listLine = ({ worlds, pages, planned, filtered, records, unasked }: ListCounts): string =>
+  `lists               ${worlds} worlds, pages ${pages}, by branches as well ${planned}, with filters ${filtered}, ` +
+  `records ${records}, empty ${unasked}`;
+
+/** The one that is named, none, or all from a first one on. */
+function* worldsOf(which: string | undefined | readonly [], from: string): Iterator<number> {
+  if (typeof which === 'string') yield Number(which);
+  if (which !== undefined) return;
   for (let number = Number(from); ; number++) yield number;
 }
 
-/** @param url of a server; undefined: the embedded database */
-async function pagesIn(url: string | undefined, number: number, run: PageRun): Promise<string | undefined> {
-  const { openDatabase } = run.doors;
-  if (url !== undefined)
-    return inOwnSchema({ url, schema: `pages_${process.pid}_${number}`, openDatabase }, (db) =>
-      runPages(number, db, run),
-    );
+interface Place {
+  /** Of a server; undefined: the embedded database. */
+  readonly url: string | undefined;
+  readonly number: number;
+  readonly doors: QueryDoors;
+}
+let schemas = 0;
+
+async function inDatabase<T>(
+  { url, number, doors: { openDatabase } }: Place,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const schema = `query_${process.pid}_${number}_${++schemas}`;
+  if (url !== undefined) return inOwnSchema({ url, schema, openDatabase }, work);
   const db = await openDatabase({});
   try {
-    return await runPages(number, db, run);
+    return await work(db);
   } finally {
     await db.close();
   }

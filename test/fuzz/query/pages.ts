@@ -77,7 +77,7 @@ export async function runPages(number: number, db: Database, run: PageRun): Prom
 }
 
 /** An index is another way to read a page. The time of a query is not under test. */
-function indexed(text: string, random: Random): string {
+export function indexed(text: string, random: Random): string {
   const file = JSON.parse(text) as { collections: Record<string, { fields: Record<string, object> }> };
   for (const { fields } of Object.values(file.collections))
     for (const [name, field] of Object.entries(fields)) fields[name] = { ...field, index: random.chance(0.5) };

@@ -8,6 +8,7 @@ import { openEmbeddedLane } from '../embedded-lane.ts';
 import type { Lane } from '../run.ts';
 import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
+import { noListCounts, runLists } from './lists.ts';
 import { noPageCounts, runPages } from './pages.ts';
 import { loadQueryDoors } from './store-modules.ts';
 
@@ -69,6 +70,32 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
       expect(hidden).toBeGreaterThan(0);
       expect(tainted).toBeGreaterThan(20);
       expect(groups).toBeGreaterThan(aggregates);
+    },
+    60_000,
+  );
+});
+
+describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {
+  it.skipIf(kind === 'postgres' && SERVER === '')(
+    'show what the rules and filters leave, in whichever way their pages are found',
+    async () => {
+      const counts = noListCounts();
+      const run = { doors: await loadQueryDoors(), seed: 20260103, counts, isOver: () => false };
+      const db = await (kind === 'embedded'
+        ? openEmbeddedDatabase()
+        : openDatabase({ url: await isolatedUrl(SERVER) }));
+      try {
+        expect(await runLists(1, db, run)).toBeUndefined();
+      } finally {
+        await db.close();
+      }
+      // Rules that no index serves, and pages without records, compare nothing.
+      const { pages, planned, filtered, unasked, records } = counts;
+      expect(pages).toBeGreaterThan(100);
+      expect(planned / pages).toBeGreaterThan(0.15);
+      expect(filtered).toBeGreaterThan(30);
+      expect(unasked / pages).toBeLessThan(0.6);
+      expect(records).toBeGreaterThan(pages);
     },
     60_000,
   );

@@ -1,0 +1,165 @@
+/**
+ * A condition as branches, of each of which an index on (column, id) finds the records in the order of their ids: one value of
+ * the column, or a list of keys, each with a range of the index of its own. A page needs no more than its first records of
+ * each range. No condition with another branch is taken apart.
+ */
+import { raw, type Sql, sql } from '../../sql.ts';
+import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
+import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test } from '../condition.ts';
+import { and } from '../lower/simplify.ts';
+import { isMember, OPERATORS } from '../operators.ts';
+import { fillable, placeholder, readerOf, type Where } from './value-places.ts';
+import { Printer, whereOf } from './where.ts';
+
+export interface BranchPrinting {
+  readonly alias: string;
+  /** Columns of the record that an index begins with, followed by the id. */
+  readonly indexed: ReadonlySet<string>;
+}
+export interface BranchShape {
+  fill(values: readonly unknown[]): Branch;
+}
+
+/** More would cost more than they save. */
+const MOST_BRANCHES = 8;
+
+export function branchesOf(cond: Condition, printing: BranchPrinting): readonly BranchShape[] | undefined {
+  const apart = takenApart(cond, printing.indexed);
+  if (apart === undefined || apart.length === 0 || apart.length > MOST_BRANCHES) return undefined;
+  return apart.map((branch) => shapeOf(branch, printing));
+}
+
+type Values = readonly unknown[];
+
+// ---------------------------------------------------------------- taking apart
+
+interface Apart {
+  readonly cond: Condition;
+  /** The part of it that the index serves. */
+  readonly access: Access;
+}
+/** A test for a value of a column, for an element of a list, or for keys that are found first. */
+type Access = OwnTest | Exists;
+interface OwnTest extends Test {
+  readonly left: ColumnRef;
+}
+
+function takenApart(cond: Condition, indexed: ReadonlySet<string>): readonly Apart[] | undefined {
+  if (cond.kind === 'const') return cond.value ? undefined : [];
+  if (cond.kind === 'or') return allOf(cond.items.map((item) => takenApart(item, indexed)));
+  const access = accessOf(cond, indexed);
+  if (access !== undefined) return [{ cond, access }];
+  if (cond.kind !== 'and') return undefined;
+  for (const [i, item] of cond.items.entries()) {
+    if (item.kind !== 'or') continue;
+    const others = cond.items.toSpliced(i, 1);
+    const apart = allOf(item.items.map((way) => takenApart(and([way, ...others]), indexed)));
+    if (apart !== undefined) return apart;
+  }
+  return undefined;
+}
+
+/** Undefined where one of them is, or where there are too many. */
+function allOf(parts: readonly (readonly Apart[] | undefined)[]): readonly Apart[] | undefined {
+  const all: Apart[] = [];
+  for (const part of parts) {
+    if (part === undefined) return undefined;
+    all.push(...part);
+  }
+  return all.length <= MOST_BRANCHES ? all : undefined;
+}
+
+const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
+
+/** One value needs one range of the index, so it goes before keys. */
+function accessOf(cond: Condition, indexed: ReadonlySet<string>): Access | undefined {
+  const parts = partsOf(cond);
+  const served = parts.filter(isOwnTest).filter(({ left }) => indexed.has(left.column));
+  const one = served.find(({ op }) => OPERATORS[op].family === 'equality');
+  return one ?? parts.find((part): part is Exists => isServedByKeys(part, indexed)) ?? served[0];
+}
+
+/** Whether a column of the record itself is a value, or one of some. */
+function isOwnTest(cond: Condition): cond is OwnTest {
+  if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
+  const { left, right } = cond;
+  if (left.kind !== 'column' || left.source.id !== RECORD.id || left.mask !== undefined) return false;
+  return (right.kind === 'literal' || right.kind === 'slot') && isTo(left.type) === isTo(right.type);
+}
+
+function isServedByKeys(cond: Condition, indexed: ReadonlySet<string>): boolean {
+  if (cond.kind !== 'exists') return false;
+  const keys = new Printer({ alias: '', next: undefined }).keysOf(cond);
+  return keys !== undefined && keys.of.source.id === RECORD.id && indexed.has(keys.of.column);
+}
+
+// ---------------------------------------------------------------- printing
+
+function shapeOf({ cond, access }: Apart, { alias }: BranchPrinting): BranchShape {
+  const parts = partsOf(cond);
+  const tests = parts.filter(isOwnTest).map(valuesOf);
+  const column = access.kind === 'test' ? access.left.column : keysOf(access, alias).of.column;
+  const isOneRange = column === 'id' || (access.kind === 'test' && OPERATORS[access.op].family === 'equality');
+  const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
+  // An index on the id serves a list of ids, in order, as it stands.
+  const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
+  const isAll = rest.kind === 'const' && rest.value;
+  const where = isAll ? undefined : whereOf(rest, { alias, inUnion: column === 'id' && access.kind === 'exists' });
+  const keys = isOneRange ? undefined : access.kind === 'test' ? listOf(access) : fillable(keysOf(access, alias).keys);
+  const count = isOneRange ? undefined : keyCountOf(access);
+  return {
+    fill: (values) => ({
+      column,
+      tests: tests.map(({ column: own, read }): ColumnValues => ({ column: own, values: read(values) })),
+      others,
+      ...(where && { where: where.fill(values) }),
+      ...(keys && { keys: keys.fill(values) }),
+      ...(count && { count: count(values) }),
+    }),
+  };
+}
+
+function keysOf(exists: Exists, alias: string) {
+  const keys = new Printer({ alias, next: undefined }).keysOf(exists);
+  return keys!;
+}
+
+function listOf({ right }: OwnTest): Where {
+  const list: Sql = right.kind === 'literal' || right.kind === 'slot' ? placeholder(right, true) : raw('NULL');
+  return fillable(sql`SELECT unnest(${list})`);
+}
+
+function valuesOf({ left, right }: OwnTest) {
+  const read = (values: Values): readonly unknown[] => {
+    const value = right.kind === 'slot' ? readerOf(right)(values) : right.kind === 'literal' ? right.value : [];
+    return Array.isArray(value) ? value : [value];
+  };
+  return { column: left.column, read };
+}
+
+/** What is known of how many keys there will be: the rows of one table that a value finds. */
+function keyCountOf(access: Access): ((values: Values) => KeyCount) | undefined {
+  if (access.kind === 'test') {
+    const { read } = valuesOf(access);
+    return (values) => ({ kind: 'list', count: read(values).length });
+  }
+  const { target, condition, key, relation, source } = access;
+  const test = partsOf(condition).find((part): part is OwnTest => isTestOf(part, source.id));
+  if (test !== undefined) {
+    const { column, read } = valuesOf(test);
+    return (values) => ({ kind: 'rows', table: target.table, column, values: read(values) });
+  }
+  if (key.kind !== 'slot' || !('viaColumn' in relation)) return undefined;
+  const { viaColumn } = relation;
+  return (values) => ({ kind: 'rows', table: target.table, column: viaColumn, values: [values[key.slot]] });
+}
+
+function isTestOf(cond: Condition, id: number): boolean {
+  if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
+  return (
+    cond.left.kind === 'column' &&
+    cond.left.source.id === id &&
+    cond.right.kind !== 'column' &&
+    cond.right.kind !== 'count'
+  );
+}

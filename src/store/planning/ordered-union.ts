@@ -1,0 +1,45 @@
+/**
+ * The first ids of every branch, from which the first ids of all are taken. Branches may have records in common: the page
+ * looks its ids up as a list, in which each counts once.
+ */
+import type { Branch } from '../../policy/branch.ts';
+import { ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+
+export interface RowSource {
+  /** The table, as `t`. */
+  readonly from: Sql;
+  /** What must hold of every row, besides the branch. */
+  readonly conditions: readonly Sql[];
+  /** Rows up to the end of the page. */
+  readonly most: number;
+  readonly descending: boolean;
+}
+
+/** INVARIANT: whatever row of the first `most` by id meets the conditions and a branch has its id in the list. */
+export function amongFirstIds(branches: readonly Branch[], source: RowSource): Sql {
+  const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
+  return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+}
+
+function firstIds({ column, keys, where }: Branch, source: RowSource): Sql {
+  const rest = where === undefined ? [] : [where];
+  if (keys === undefined) return range(rest, source);
+  return sql`
+    SELECT b.id
+      FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)) AS k
+     CROSS JOIN LATERAL (${range([sql`t.${ident(column)} = k.key`, ...rest], source)}) AS b`;
+}
+
+function range(branch: readonly Sql[], { from, conditions, most, descending }: RowSource): Sql {
+  return sql`
+    SELECT t.id
+      FROM ${from}
+     WHERE ${join([...branch, ...conditions], ' AND ')}
+     ORDER BY t.id${raw(descending ? ' DESC' : '')}
+     LIMIT ${typedLiteral('int8', roundedUp(most))}`;
+}
+
+/** Few lengths, so that statements are few: a longer range has the same first ids. Those of the usual pages are exact. */
+const LENGTHS = [11, 21, 51, 101, 256, 1_024, 4_096, 16_384];
+
+const roundedUp = (rows: number): number => LENGTHS.find((length) => length >= rows) ?? rows;

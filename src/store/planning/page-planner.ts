@@ -1,0 +1,62 @@
+/** Decides how the page of a list is found in the order of the ids: by the plain condition, or by the branches of the list rule. */
+import type { Permit } from '../../policy/access.ts';
+import type { ColumnValues } from '../../policy/branch.ts';
+import { indexesOf } from '../../schema/indexes.ts';
+import type { Collection, Schema } from '../../schema/model.ts';
+import type { Sql } from '../../sql.ts';
+import { amongFirstIds, type RowSource } from './ordered-union.ts';
+import { type PageQuestion, prefersBranches } from './page-cost.ts';
+import type { StatisticsOf } from './table-statistics.ts';
+
+/** Whether the branches are the better way. The page is the same. */
+export type ChoosesBranches = (question: PageQuestion) => boolean;
+
+export const byStatistics =
+  (statisticsOf: StatisticsOf): ChoosesBranches =>
+  (question) =>
+    prefersBranches(question, statisticsOf);
+
+export interface Page extends RowSource {
+  readonly collection: Collection;
+  /** What is left of the list rule. */
+  readonly permit: Permit;
+  /** Those of the conditions that compare a column with values. */
+  readonly filters: readonly ColumnValues[];
+}
+
+/** Beyond, ranges are as long as what they save. */
+const MOST_ROWS = 10_000;
+
+export class PagePlanner {
+  readonly #schema: Schema;
+  readonly #choosesBranches: ChoosesBranches;
+  readonly #indexed = new Map<string, ReadonlySet<string>>();
+
+  constructor(schema: Schema, choosesBranches: ChoosesBranches) {
+    this.#schema = schema;
+    this.#choosesBranches = choosesBranches;
+  }
+
+  /**
+   * A condition on the row `t` that stands for the list rule and all other conditions, for a page in the order of the ids.
+   * Undefined where these are as good.
+   */
+  condition(page: Page): Sql | undefined {
+    const { collection, permit, filters, most } = page;
+    if (most > MOST_ROWS) return undefined;
+    const indexed = this.#indexedOf(collection);
+    const branches = permit.branches('t', indexed);
+    // One range of one index is what the plain condition comes to.
+    if (branches === undefined || (branches.length === 1 && branches[0]!.keys === undefined)) return undefined;
+    const question = { table: collection.table, branches, filters, indexed, most };
+    return this.#choosesBranches(question) ? amongFirstIds(branches, page) : undefined;
+  }
+
+  #indexedOf(collection: Collection): ReadonlySet<string> {
+    const known = this.#indexed.get(collection.name);
+    if (known !== undefined) return known;
+    const made = new Set(['id', ...indexesOf(collection, this.#schema).map(({ columns }) => columns[0]!)]);
+    this.#indexed.set(collection.name, made);
+    return made;
+  }
+}

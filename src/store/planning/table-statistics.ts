@@ -1,0 +1,122 @@
+/**
+ * What PostgreSQL knows of the tables of a schema: how many rows, and how often the values of indexed columns occur. It is read
+ * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
+ */
+import type { Schema } from '../../schema/model.ts';
+import { ident, param, raw, sql } from '../../sql.ts';
+import type { Cells, Database } from '../database/contract.ts';
+import { readTextArray } from '../database/text-array.ts';
+import { tablesOf } from '../migrations/tables.ts';
+
+export interface ColumnStatistics {
+  /** Different values. */
+  readonly distinct: number;
+  readonly nullShare: number;
+  /** The most frequent values, as PostgreSQL prints them, and the share of the rows that have each. */
+  readonly common: ReadonlyMap<string, number>;
+  readonly commonShare: number;
+  /** 0: the rows of a value are spread over the table; 1: they lie together. */
+  readonly clustering: number;
+}
+export interface TableStatistics {
+  readonly rows: number;
+  readonly columns: ReadonlyMap<string, ColumnStatistics>;
+}
+/** Undefined: PostgreSQL has not looked at the table yet, or has not been asked. */
+export type StatisticsOf = (table: string) => TableStatistics | undefined;
+
+/** Milliseconds after which what is known is read anew. */
+const FRESH_MS = 30_000;
+/** The growth of a table after which the embedded database, which has no autovacuum, is told to look at it. */
+const GROWTH = 1.2;
+const FEW_PAGES = 8;
+const PAGE_BYTES = 8_192;
+
+export class BackgroundStatistics {
+  readonly #db: Database;
+  readonly #tables: readonly string[];
+  #known: ReadonlyMap<string, TableStatistics> = new Map();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(db: Database, schema: Schema) {
+    this.#db = db;
+    this.#tables = [...tablesOf(schema).keys()];
+  }
+
+  /** Never waits. */
+  of(table: string): TableStatistics | undefined {
+    if (performance.now() - this.#readAt > FRESH_MS) void this.refresh();
+    return this.#known.get(table);
+  }
+
+  /** Does not fail: without statistics, pages are found all the same. */
+  refresh(): Promise<void> {
+    this.#reading ??= this.#read()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#readAt = performance.now();
+        this.#reading = undefined;
+      });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    if (this.#db.kind === 'embedded') await this.#analyse();
+    const rows = await this.#db.slowRows(sql`
+      SELECT c.relname, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
+             s.correlation
+        FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        LEFT JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
+       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
+         AND c.reltuples >= 0`);
+    this.#known = tablesIn(rows);
+  }
+
+  /** Of tables that have grown since the last look. */
+  async #analyse(): Promise<void> {
+    const grown = await this.#db.rows(sql`
+      SELECT c.relname
+        FROM pg_class AS c
+       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
+         AND c.relkind = 'r'
+         AND pg_relation_size(c.oid) > ${param('float8', PAGE_BYTES)} * (c.relpages * ${param('float8', GROWTH)} + ${param('float8', FEW_PAGES)})`);
+    // One after the other: between them, requests have their turn.
+    for (const [table] of grown) await this.#db.run(sql`${raw('ANALYZE')} ${ident(table!)}`);
+  }
+}
+
+function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> {
+  const tables = new Map<string, { readonly rows: number; readonly columns: Map<string, ColumnStatistics> }>();
+  for (const [name, count, column, ...cells] of rows) {
+    const table = tables.get(name!) ?? { rows: Number(count), columns: new Map<string, ColumnStatistics>() };
+    tables.set(name!, table);
+    if (column != null) table.columns.set(column, columnOf(cells, table.rows));
+  }
+  return tables;
+}
+
+function columnOf([distinct, nulls, values, shares, correlation]: Cells, rows: number): ColumnStatistics {
+  const common = new Map<string, number>();
+  const frequencies = shares == null ? [] : readTextArray(shares).map(Number);
+  for (const [i, value] of (values == null ? [] : readTextArray(values)).entries())
+    common.set(value, frequencies[i] ?? 0);
+  // Negative: a share of the rows.
+  const given = Number(distinct);
+  return {
+    distinct: Math.max(1, given < 0 ? -given * rows : given),
+    nullShare: Number(nulls),
+    common,
+    commonShare: sumOf(frequencies),
+    clustering: clusteringOf(correlation == null ? 0 : Number(correlation), frequencies),
+  };
+}
+
+/** Equal values count as ordered, so that the correlation of values that are spread evenly is the sum of the squares of their shares. */
+function clusteringOf(correlation: number, shares: readonly number[]): number {
+  const even = sumOf(shares.map((share) => share * share));
+  return even >= 1 ? 0 : Math.max(0, (Math.abs(correlation) - even) / (1 - even));
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);

@@ -1,0 +1,94 @@
+/** Faults of what filters say of the list rule, of its branches, and of the union of their first ids. */
+import { type Fault, fault } from '../fault.ts';
+
+const LEAVES = 'src/policy/decidable-leaves.ts';
+const RESIDUAL = 'src/policy/residual.ts';
+const FILTER = 'src/policy/filter.ts';
+const ACCESS = 'src/policy/access.ts';
+const BRANCHES = 'src/policy/emit/branches.ts';
+const UNION = 'src/store/planning/ordered-union.ts';
+const LIST = 'src/store/records/list.ts';
+const QUERY = 'src/store/records/query.ts';
+const KEYSET = 'src/store/records/keyset.ts';
+
+export const LIST_FAULTS: readonly Fault[] = [
+  fault(LEAVES, 'what is known is known of other records too', /source\.id === RECORD\.id &&/, ''),
+  fault(LEAVES, 'what holds fails', /\? HOLDS : FAILS/, '? FAILS : HOLDS'),
+  fault(LEAVES, 'what is not known fails', /!isKnown \? UNKNOWN/, '!isKnown ? FAILS'),
+  fault(LEAVES, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
+  fault(LEAVES, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
+  fault(
+    RESIDUAL,
+    'all facts leave the same',
+    /this\.#remainders\.get\(outcomes\)/,
+    '[...this.#remainders.values()][0]',
+  ),
+  fault(
+    FILTER,
+    'a filter for a value says null',
+    /item\.kind === 'null' && !item\.negated &&/,
+    "item.kind === 'null' &&",
+  ),
+  fault(
+    FILTER,
+    'a filter says what it excludes',
+    /operator\.family === 'equality' && isMember\(operator\)/,
+    "operator.family === 'equality'",
+  ),
+  fault(
+    ACCESS,
+    'a rule without branches hides its records',
+    /if \(some === undefined\) return undefined;/,
+    'if (some === undefined) continue;',
+  ),
+  fault(
+    BRANCHES,
+    'the rest of a branch is forgotten',
+    /and\(parts\.filter\(\(part\) => part !== access\)\)/,
+    'and([])',
+  ),
+  fault(BRANCHES, 'what stands beside an or is forgotten', /and\(\[way, \.\.\.others\]\)/, 'way'),
+  fault(
+    BRANCHES,
+    'branches without an index are left out',
+    /if \(part === undefined\) return undefined;/,
+    'if (part === undefined) continue;',
+  ),
+  fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.part\)/, 'all.splice(0, all.length, ...part)'),
+  fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
+  fault(UNION, 'branches do not obey the filters', /\[\.\.\.branch, \.\.\.conditions\]/, 'branch'),
+  fault(
+    UNION,
+    'ranges end one record early',
+    /typedLiteral\('int8', roundedUp\(most\)\)/,
+    "typedLiteral('int8', roundedUp(most) - 1)",
+  ),
+  fault(UNION, 'ranges begin at the first id in any order', /descending \? ' DESC' : ''/, "''"),
+  fault(
+    UNION,
+    'the last branch is left out',
+    /const parts = branches\.map/,
+    'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
+  ),
+  fault(UNION, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
+  fault(LIST, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
+  fault(
+    LIST,
+    'what a filter leaves open is empty',
+    /permit\.verdict === 'deny'\) return/,
+    "permit.verdict === 'depends') return",
+  ),
+  fault(
+    QUERY,
+    'branches begin again on every page',
+    /const conditions = \[\.\.\.after, \.\.\.this\.#filter\]/,
+    'const conditions = this.#filter',
+  ),
+  fault(
+    QUERY,
+    'branches do not obey the filter of a query',
+    /const conditions = \[\.\.\.after, \.\.\.this\.#filter\]/,
+    'const conditions = after',
+  ),
+  fault(KEYSET, 'any order is that of the ids', /this\.#keys\.length === 1 \?/, 'this.#keys.length > 0 ?'),
+];
