@@ -56,10 +56,13 @@ export class DocumentsWorld {
   static async open(options: WorldOptions): Promise<DocumentsWorld> {
     const parts = await Parts.open(options);
     try {
-      const bylaw = await parts.startBylaw();
-      const signedIn = await signIn(bylaw.url);
-      const own = options.isEmbedded ? await parts.filledEmbedded(signedIn, options.rows) : bylaw;
-      if (!options.isEmbedded) await fill(parts.database, signedIn.userId, options.rows);
+      const first = await parts.startBylaw();
+      await call(`${first.url}/api/auth/register`, { method: 'POST', body: PERSON });
+      const { userId } = await logIn(first.url);
+      const own = options.isEmbedded ? await parts.filledEmbedded(userId, options.rows) : first;
+      if (!options.isEmbedded) await fill(parts.database, userId, options.rows);
+      // Tokens name the address of the service, which has another port after a restart.
+      const signedIn = await logIn(own.url);
       return new DocumentsWorld(parts, signedIn, [own, ...(await others(parts, signedIn, options))]);
     } catch (error) {
       await parts.close();
@@ -144,7 +147,7 @@ class Parts {
   }
 
   /** One process has an embedded database: the server ends, the rows come in, another server starts. */
-  async filledEmbedded({ userId }: SignedIn, rows: number): Promise<Contender> {
+  async filledEmbedded(userId: string, rows: number): Promise<Contender> {
     await this.#stopChildren();
     await fill(this.database, userId, rows);
     return this.startBylaw();
@@ -164,8 +167,7 @@ class Parts {
   }
 }
 
-async function signIn(url: string): Promise<SignedIn> {
-  await call(`${url}/api/auth/register`, { method: 'POST', body: PERSON });
+async function logIn(url: string): Promise<SignedIn> {
   const { body } = await call(`${url}/api/auth/login`, { method: 'POST', body: PERSON });
   return { token: body.access_token, userId: body.user.id };
 }

@@ -16,6 +16,7 @@ import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
+import { SyncedFolder } from './synced-folder.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {
@@ -53,11 +54,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
   dataDir === undefined ? undefined : join(dataDir, 'database');
 
+/** `-F` is `fsync = off`. */
+const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
+
 async function startEngine(options: EmbeddedOptions): Promise<PGlite> {
   const folder = folderOf(options);
   if (folder === undefined) return PGlite.create('memory://', { loadDataDir: options.snapshot });
   await requireSameVersion(folder);
-  const engine = await PGlite.create(folder).catch((error: unknown) => {
+  const engine = await PGlite.create({ fs: new SyncedFolder(folder), startParams: SYNCED }).catch((error: unknown) => {
     // A folder that may not be read or written is not damaged.
     throw error instanceof Error && 'syscall' in error ? error : damaged(folder, error);
   });

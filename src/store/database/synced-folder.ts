@@ -1,0 +1,127 @@
+/**
+ * The folder of the embedded database, on a disk that keeps what was synced. The engine believes that
+ * every sync succeeds at once; here, those of tables (at checkpoints) are made, in order after the
+ * write-ahead log, and the log itself is synced within a second of each write: waiting for the disk
+ * at each commit would stop the whole process.
+ *
+ * So a power failure can cost the writes of the last second, and no more.
+ */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
+import { NodeFS } from '@electric-sql/pglite/nodefs';
+import { reasonOf } from '../../thrown.ts';
+
+/** Milliseconds. */
+const LOG_DELAY_MS = 1_000;
+const LOG = 'pg_wal';
+
+/** What a disk is asked to keep. Paths are absolute. */
+export interface Disk {
+  sync(path: string): void;
+  syncLater(path: string): Promise<void>;
+}
+
+const DISK: Disk = {
+  sync(path) {
+    const file = openSync(path, 'r');
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  },
+  async syncLater(path) {
+    const file = await open(path, 'r');
+    try {
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  },
+};
+
+/** As much of the engine's own file system as is replaced. */
+interface FileStream {
+  readonly node: unknown;
+}
+interface EngineFiles {
+  realPath(node: unknown): string;
+  readonly stream_ops: {
+    fsync?(stream: FileStream): number;
+    write(stream: FileStream, ...more: unknown[]): number;
+  };
+}
+
+type EngineOptions = Parameters<NodeFS['init']>[1];
+
+export class SyncedFolder extends NodeFS {
+  readonly #disk: Disk;
+  /** Of the log, written since they were synced. */
+  readonly #unsynced = new Set<string>();
+  readonly #isLog = new WeakMap<FileStream, boolean>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(folder: string, disk = DISK) {
+    super(folder);
+    this.#disk = disk;
+  }
+
+  override async init(engine: PGlite, options: EngineOptions): ReturnType<NodeFS['init']> {
+    const preRun = (module: object): void => this.#replace((module as { readonly NODEFS: EngineFiles }).NODEFS);
+    return super.init(engine, { ...options, preRun: [...(options.preRun ?? []), preRun] } as EngineOptions);
+  }
+
+  override async closeFs(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#syncLog();
+    await super.closeFs();
+  }
+
+  #replace(files: EngineFiles): void {
+    const { write } = files.stream_ops;
+    files.stream_ops.write = (stream, ...more) => {
+      const written = write(stream, ...more);
+      this.#noteWrite(stream, files);
+      return written;
+    };
+    files.stream_ops.fsync = (stream) => {
+      // A table on the disk that is ahead of the log could not be recovered.
+      this.#syncLog();
+      this.#disk.sync(files.realPath(stream.node));
+      return 0;
+    };
+  }
+
+  #noteWrite(stream: FileStream, files: EngineFiles): void {
+    let isLog = this.#isLog.get(stream);
+    if (isLog === undefined) {
+      isLog = relative(this.rootDir, files.realPath(stream.node)).startsWith(`${LOG}/`);
+      this.#isLog.set(stream, isLog);
+    }
+    if (!isLog) return;
+    this.#unsynced.add(files.realPath(stream.node));
+    this.#timer ??= setTimeout(() => void this.#syncLogLater(), LOG_DELAY_MS).unref();
+  }
+
+  #syncLog(): void {
+    for (const path of this.#taken()) this.#disk.sync(path);
+  }
+
+  async #syncLogLater(): Promise<void> {
+    this.#timer = undefined;
+    for (const path of this.#taken()) {
+      await this.#disk.syncLater(path).catch((error: unknown) => {
+        process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
+      });
+    }
+  }
+
+  /** A new file is found after a failure only if its folder was synced. */
+  #taken(): readonly string[] {
+    const paths = [...this.#unsynced];
+    this.#unsynced.clear();
+    return paths.length === 0 ? [] : [...paths, join(this.rootDir, LOG)];
+  }
+}
