@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseSchema } from '../../src/schema/load.ts';
+import { BOOK_SCHEMAS } from '../support/book.ts';
 import type { Client } from '../support/client.ts';
 import { describeOnOne, type TestService } from '../support/service.ts';
 
@@ -15,11 +16,7 @@ test.each(['multi-tenant', 'helpdesk', 'sharing'])('the schema of %s is checked 
   expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
 });
 
-const BOOK = readFileSync(join(import.meta.dirname, '../../docs/recipes/policies.md'), 'utf8');
-const chapters = [...BOOK.matchAll(/## (.+)\n\n```yaml bylaw\n([\s\S]*?)```/g)].map(([, name, schema]) => [
-  name,
-  schema,
-]);
+const chapters = [...BOOK_SCHEMAS];
 
 test.each(chapters)('the book of policies: %s is a schema without errors', (_, schema) => {
   const { issues } = parseSchema(schema!, 'bylaw.yaml');

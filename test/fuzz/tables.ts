@@ -63,15 +63,17 @@ export async function createTables(
   const collate = collation === 'declared' ? ' COLLATE "C"' : '';
   for (const [name, collection] of catalog.collections) {
     const columns = columnsOf(collection, collate);
-    const rows = data.rows.get(name)!;
+    const rows = data.rows.get(name) ?? [];
     const declared = columns.map(({ column, declared }) => `${quoted(column)} ${declared}`);
-    await database.query(`CREATE TABLE ${quoted(collection.table)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
+    const bits = `bit(${Math.max(1, rows.length)})`;
+    await database.query(`CREATE TABLE ${quoted(collection.table)} (${declared.join(', ')}, _bit ${bits})`);
     const values: unknown[] = [];
     const tuples = rows.map((row: Row, i) => {
       const cells = columns.map((column) => `$${values.push(cellOf(row, column))}::${column.type}`);
       return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
     });
-    await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
+    if (rows.length > 0)
+      await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
     const keys = columns.filter(({ type }) => type === 'uuid').slice(1);
     for (const { column } of new Set([...columns.slice(1, 3), ...keys])) {
       await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
@@ -82,7 +84,7 @@ export async function createTables(
       await database.query(
         `CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`,
       );
-      const pairs = data.links.get(linkTable)!;
+      const pairs = data.links.get(linkTable) ?? [];
       const sources = pairs.map(([source]) => source);
       const targets = pairs.map(([, target]) => target);
       await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [

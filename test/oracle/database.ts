@@ -25,10 +25,10 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
       const index = new Map<Id, Row[]>();
       ofCollection.set(relation.name, index);
       if (relation.kind === 'many_to_many') {
-        for (const [source, target] of data.links.get(relation.linkTable)!)
+        for (const [source, target] of data.links.get(relation.linkTable) ?? [])
           put(index, source, one.get(relation.collection)!.get(target)!);
       } else {
-        for (const row of data.rows.get(relation.collection)!)
+        for (const row of data.rows.get(relation.collection) ?? [])
           if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
       }
     }
