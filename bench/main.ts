@@ -21,6 +21,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   batch: () => import('./batch.ts'),
   auth: () => import('./auth.ts'),
   files: () => import('./files.ts'),
+  profile: () => import('./profile.ts'),
   start: () => import('./start.ts'),
 };
 

@@ -28,6 +28,8 @@ export interface WorldOptions {
   readonly rows: number;
   /** Instead of the servers written by hand: bylaw with so many workers. */
   readonly workers?: number;
+  /** Without the servers written by hand. */
+  readonly isAlone?: boolean;
   /** Instead of PostgreSQL; then bylaw races alone. */
   readonly isEmbedded?: boolean;
 }
@@ -83,9 +85,9 @@ export class DocumentsWorld {
 async function others(
   parts: Parts,
   { token, userId }: SignedIn,
-  { workers, isEmbedded }: WorldOptions,
+  { workers, isEmbedded, isAlone }: WorldOptions,
 ): Promise<readonly Contender[]> {
-  if (isEmbedded) return [];
+  if (isEmbedded || isAlone) return [];
   if (workers !== undefined) return [await parts.startBylaw(workers)];
   const args = [parts.database.url!, token, userId];
   return [await parts.start('usual', 'handwritten', args), await parts.start('best', 'best', args)];

@@ -1,5 +1,5 @@
 /** The one error door: turns everything thrown into problem details (RFC 9457) without leaking internals. */
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { PROBLEMS, Problem } from '../problem.ts';
 import { requestIdOf } from './request-id.ts';
@@ -11,9 +11,9 @@ export interface ErrorDoorOptions {
 }
 
 export function errorDoor({ log, translate }: ErrorDoorOptions) {
-  return async (ctx: Context, next: Next): Promise<void> => {
+  return async (ctx: Context, answer: () => Promise<void>): Promise<void> => {
     try {
-      await next();
+      await answer();
     } catch (error) {
       const problem = error instanceof Problem ? error : (translate(error) ?? internal(error));
       if (problem.code === 'internal') logDefect(log, ctx, error);

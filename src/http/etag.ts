@@ -3,11 +3,11 @@
  * keeps; If-None-Match compares the whole tag, because the representation also depends on the
  * expanded relations and on what the caller may see.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** `version` as the store gives it, without a quotation mark. */
 export function etagOf(version: string, json: string): string {
-  const digest = createHash('sha256').update(json).digest('base64url').slice(0, 16);
+  const digest = hash('sha256', json, 'base64url').slice(0, 16);
   return `"${version}.${digest}"`;
 }
 

@@ -2,8 +2,9 @@
  * Prometheus metrics of this process. Labels come from the route list, never from the path that a
  * client sent.
  */
-import type { Context, Next } from 'koa';
-import { AggregatorRegistry, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import type { Context } from 'koa';
+import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { RequestDurations } from './request-durations.ts';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -13,8 +14,8 @@ export interface Metrics {
    * Prometheus.
    */
   readonly read: () => Promise<string>;
-  /** Counts and times the request under the route that `ctx.state.route` names. */
-  readonly measure: (ctx: Context, next: Next) => Promise<void>;
+  /** Counts the request under the route that `ctx.state.route` names. */
+  readonly observe: (ctx: Context, seconds: number) => void;
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -22,29 +23,17 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   if (readAll !== undefined) answerPrimary(registry);
-  const duration = new Histogram({
-    name: 'bylaw_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its response.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
-  });
-  const measure = async (ctx: Context, next: Next): Promise<void> => {
-    const start = performance.now();
-    ctx.res.once('close', () => {
-      const path = ctx.state.route?.path ?? 'none';
-      duration.observe(
-        { method: countedMethod(ctx.method), route: path, status: ctx.res.statusCode },
-        (performance.now() - start) / 1000,
-      );
-    });
-    await next();
+  const durations = new RequestDurations();
+  registry.registerMetric(durations as unknown as Metric);
+  const observe = (ctx: Context, seconds: number): void => {
+    const route = ctx.state.route?.path ?? 'none';
+    durations.observe({ method: countedMethod(ctx.method), route, status: ctx.res.statusCode }, seconds);
   };
   return {
     registry,
     contentType: registry.contentType,
     read: remembered(readAll ?? (() => registry.metrics())),
-    measure,
+    observe,
   };
 }
 

@@ -2,7 +2,7 @@
  * Requests from other sites: CORS for reads, and a check that changes with a cookie come from this
  * site (CSRF).
  */
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import { Problem } from '../problem.ts';
 import type { App } from './app.ts';
 
@@ -12,13 +12,13 @@ const REQUEST_HEADERS =
 const ANSWER_HEADERS =
   'Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
 
-/** Sends CORS headers to trusted origins only. */
+/** Sends CORS headers to trusted origins only. Returns whether they were all that was asked for. */
 export function answerOrigins(app: App) {
   const varies = app.schema.origins.length > 0 || app.config.isDevelopment;
-  return async (ctx: Context, next: Next): Promise<void> => {
+  return (ctx: Context): boolean => {
     if (varies) ctx.vary('Origin');
     const origin = ctx.get('Origin');
-    if (!isTrusted(ctx, app)) return next();
+    if (!isTrusted(ctx, app)) return false;
     ctx.set('Access-Control-Allow-Origin', origin);
     ctx.set('Access-Control-Allow-Credentials', 'true');
     if (ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== '') {
@@ -26,10 +26,10 @@ export function answerOrigins(app: App) {
       ctx.set('Access-Control-Allow-Headers', REQUEST_HEADERS);
       ctx.set('Access-Control-Max-Age', '600');
       ctx.status = 204;
-      return;
+      return true;
     }
     ctx.set('Access-Control-Expose-Headers', ANSWER_HEADERS);
-    await next();
+    return false;
   };
 }
 

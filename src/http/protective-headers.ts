@@ -2,7 +2,7 @@
  * Headers of every response. A browser must not guess a type, frame, embed, or load anything for
  * what it was given.
  */
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 import type { Config } from '../config.ts';
 
 export const PROTECTIVE_HEADERS = {
@@ -13,16 +13,17 @@ export const PROTECTIVE_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
 
+const PROTECTION = Object.entries(PROTECTIVE_HEADERS);
+
 /** Seconds: a year. No `includeSubDomains`: other hosts of the domain are not this service's to decide. */
 const TRANSPORT_SECURITY = 'max-age=31536000';
 
 /** With an https base URL, tells browsers to use https only (HSTS). */
 export function protect(config: Pick<Config, 'baseUrl'>) {
-  return async (ctx: Context, next: Next): Promise<void> => {
-    ctx.set(PROTECTIVE_HEADERS);
+  return (ctx: Context): void => {
+    for (const [name, value] of PROTECTION) ctx.res.setHeader(name, value);
     // Read at each request: with port 0 the base URL is known only once the service listens.
     if (config.baseUrl.startsWith('https://')) ctx.set('Strict-Transport-Security', TRANSPORT_SECURITY);
-    await next();
   };
 }
 

@@ -3,16 +3,15 @@
  * else by a new one.
  */
 import { randomUUID } from 'node:crypto';
-import type { Context, Next } from 'koa';
+import type { Context } from 'koa';
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-export async function giveRequestId(ctx: Context, next: Next): Promise<void> {
+export function giveRequestId(ctx: Context): void {
   const given = ctx.get('X-Request-Id');
   const id = REQUEST_ID.test(given) ? given : randomUUID();
   ctx.state.requestId = id;
   ctx.set('X-Request-Id', id);
-  await next();
 }
 
 export const requestIdOf = (ctx: Context): string => ctx.state.requestId;

@@ -2,7 +2,7 @@
  * The state of a record as an opaque string, which changes with the record and with the members of
  * its many_to_many.
  */
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 interface Changes {
   readonly collection: string;
@@ -12,14 +12,15 @@ interface Changes {
 }
 
 export class Versions {
-  readonly #key: Buffer;
+  /** Made once: from bytes, each HMAC would make one, at seven times its own cost. */
+  readonly #key: KeyObject;
 
   /**
    * Keyed, so that a version reveals neither how often a record changed nor anything that its
    * reader may not see.
    */
   constructor(key: Buffer) {
-    this.#key = key;
+    this.#key = createSecretKey(key);
   }
 
   /** 96 bits: too many to guess one, or for two to meet. */

@@ -1,0 +1,73 @@
+/** The self time of a processor profile of V8 by layer. A native function counts for the one that called it. */
+import { readFileSync } from 'node:fs';
+
+interface ProfileNode {
+  readonly id: number;
+  readonly callFrame: { readonly functionName: string; readonly url: string };
+  readonly children?: readonly number[];
+}
+interface Profile {
+  readonly nodes: readonly ProfileNode[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** The first that matches the address of a function. */
+const LAYERS: readonly (readonly [layer: string, address: RegExp])[] = [
+  ['pg driver', /node_modules\/pg/],
+  [
+    'Koa and its packages',
+    /node_modules\/(?:koa|@koa|co-body|raw-body|type-is|cookies|delegates|accepts|statuses|content-type|on-finished|parseurl)/,
+  ],
+  ['log (pino)', /node_modules\/(?:pino|sonic-boom|thread-stream)|src\/http\/log/],
+  ['metrics (prom-client)', /node_modules\/prom-client|src\/http\/metrics/],
+  ['other packages', /node_modules/],
+  ['own database driver', /src\/store\/database/],
+  ['SQL text', /src\/sql|src\/policy\/emit/],
+  ['records', /src\/store/],
+  ['policy', /src\/policy|src\/schema/],
+  ['auth', /src\/auth/],
+  ['own http', /src\/http/],
+  ['routes', /src\/routes|src\/describe/],
+  ['node:http', /^node:_http|^node:internal\/http/],
+  ['node:crypto', /^node:(?:internal\/)?crypto/],
+  ['node: timers, promises, events', /^node:(?:internal\/timers|internal\/process|events|async_hooks|internal\/async)/],
+  ['node: streams, sockets', /^node:/],
+];
+
+export interface LayerTime {
+  readonly layer: string;
+  readonly us: number;
+}
+
+/** The busiest first, without idle time, of the last seconds of the process. */
+export function layersOf(file: string, lastSeconds: number): readonly LayerTime[] {
+  const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as Profile;
+  const skipped = timeDeltas.reduce((sum, us) => sum + us, 0) - lastSeconds * 1e6;
+  const layers = new Map<number, string>();
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const walk = (node: ProfileNode, above: string): void => {
+    const layer = layerOf(node, above);
+    layers.set(node.id, layer);
+    for (const child of node.children ?? []) walk(byId.get(child)!, layer);
+  };
+  walk(nodes[0]!, 'program');
+  const times = new Map<string, number>();
+  let at = 0;
+  samples.forEach((id, i) => {
+    const layer = layers.get(id)!;
+    const us = timeDeltas[i]!;
+    at += us;
+    if (at > skipped) times.set(layer, (times.get(layer) ?? 0) + us);
+  });
+  times.delete('idle');
+  return [...times].map(([layer, us]) => ({ layer, us })).sort((a, b) => b.us - a.us);
+}
+
+function layerOf({ callFrame: { functionName, url } }: ProfileNode, above: string): string {
+  if (functionName === '(idle)') return 'idle';
+  if (functionName === '(garbage collector)') return 'garbage collection';
+  if (functionName === '(program)') return 'program';
+  if (url === '') return above;
+  return LAYERS.find(([, address]) => address.test(url))?.[0] ?? 'other';
+}
