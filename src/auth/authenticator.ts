@@ -104,8 +104,8 @@ export class Authenticator {
   }
 
   /** After a change of a user's roles, fields or `disabled`. */
-  userChanged(id: string): Promise<void> {
-    return this.#announce(`user:${id}`);
+  async userChanged(id: string): Promise<void> {
+    await Promise.all([this.#announce(`user:${id}`), this.#parts.db.noteWrite(id)]);
   }
 
   close(): Promise<void> {

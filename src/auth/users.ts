@@ -112,12 +112,15 @@ export class Users {
    */
   async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
     try {
-      return await this.#store.db.transaction(async (tx) => {
+      const { db } = this.#store;
+      const made = await db.transaction(async (tx) => {
         const id = await this.#insertRows(tx, user);
         await beginRoleHistory(tx, id);
         await also(tx, id);
         return this.known(tx, id);
       });
+      await db.noteWrite(made.id);
+      return made;
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
     }

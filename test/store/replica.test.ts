@@ -1,5 +1,5 @@
 /**
- * Which server a read goes to. The two servers are played by functions; `npm run test:errors --
+ * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
  * --only replica` has real ones.
  */
 import { afterEach, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { raw } from '../../src/sql.ts';
 import { type Cells, type Reader, StoreError } from '../../src/store/database/contract.ts';
 import { RecentWriters } from '../../src/store/database/recent-writers.ts';
 import { Replica } from '../../src/store/database/replica.ts';
+import { WriteNews } from '../../src/store/database/write-news.ts';
 
 const QUESTION = raw('SELECT 1');
 const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({ rows, slowRows: rows, run: async () => 0 });
@@ -68,6 +69,18 @@ describe('a replica', () => {
     await pair.until('standby');
   });
 
+  it('is left alone while writes on other nodes are not heard of, and for the lag after that', async () => {
+    pair = new Pair(300);
+    await pair.until('standby');
+    pair.replica.hears(false);
+    expect(await pair.place()).toBe('primary');
+    const since = performance.now();
+    pair.replica.hears(true);
+    expect(await pair.place()).toBe('primary');
+    await pair.until('standby');
+    expect(performance.now() - since).toBeGreaterThan(290);
+  });
+
   it('that is gone costs one try, and comes back by itself', async () => {
     pair = new Pair(1_000);
     await pair.until('standby');
@@ -116,4 +129,40 @@ it('recent writers are forgotten in time', () => {
   ]);
   writers.add('cleo', 5_000);
   expect([writers.has('bob', 1_000), writers.has('cleo', 5_001)]).toEqual([false, true]);
+});
+
+describe('news of writes', () => {
+  it('name everybody who wrote while the news before were sent, once', async () => {
+    const sent: string[] = [];
+    const gates: PromiseWithResolvers<void>[] = [];
+    const news = new WriteNews((payload) => {
+      sent.push(payload);
+      gates.push(Promise.withResolvers());
+      return gates.at(-1)!.promise;
+    });
+    let told = 0;
+    const tell = (id: string): void => void news.tell(id).then(() => told++);
+    tell('a');
+    tell('b');
+    await Promise.resolve();
+    await Promise.resolve();
+    for (const id of ['c', 'd', 'c']) tell(id);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect([sent, told]).toEqual([['a,b'], 0]);
+    // What cannot be sent does not fail the write.
+    gates[0]!.reject(new Error('lost'));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect([sent, told]).toEqual([['a,b', 'c,d'], 2]);
+    gates[1]!.resolve();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(told).toBe(5);
+  });
+
+  it('fit into the payload of a notification', async () => {
+    const sent: string[] = [];
+    const news = new WriteNews(async (payload) => void sent.push(payload));
+    await Promise.all(Array.from({ length: 450 }, (_, n) => news.tell(String(n).padStart(36, '0'))));
+    expect(sent.every((payload) => payload.length < 8_000)).toBe(true);
+    expect(sent.join(',').split(',')).toHaveLength(450);
+  });
 });

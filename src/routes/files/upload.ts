@@ -88,7 +88,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
     };
     const answer =
       key === undefined
-        ? await app.db.transaction(create)
+        ? await app.db.transaction(create).finally(() => app.db.noteWrite(caller.id))
         : await withIdempotencyKey(
             app,
             { userId: caller.id, path: ctx.path, key, bodyHash: uploadHash(received) },

@@ -14,7 +14,7 @@ export function withIdempotencyKey(
   key: IdempotencyKey,
   create: (tx: Transaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return db.transaction((tx) => onceUnderKey(tx, key, () => create(tx)));
+  return db.transaction((tx) => onceUnderKey(tx, key, () => create(tx))).finally(() => db.noteWrite(key.userId));
 }
 
 /** The answer that was kept under the key, or that of `work`, which is kept. */

@@ -50,8 +50,11 @@ export interface Database extends Reader {
    * it.
    */
   replicaFor(callerId: string): Reader;
-  /** A write of this caller was committed, through this process. */
-  noteWrite(callerId: string): void;
+  /**
+   * A write of this caller was committed, through this process. Resolves when other nodes have been
+   * told.
+   */
+  noteWrite(callerId: string): Promise<void>;
   /**
    * For SELECTs that every request depends on, such as sessions: connections that nothing else is
    * sent on.

@@ -174,7 +174,7 @@ function databaseOn(client: pg.Client, statements: Statements, { close, folder }
       return rows(statement);
     },
     replicaFor: () => database,
-    noteWrite: () => undefined,
+    noteWrite: async () => undefined,
     get urgent() {
       return database;
     },

@@ -19,6 +19,7 @@ import { StatementLimits } from './statement-limits.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
+import { WRITE_CHANNEL, WriteNews, writersIn } from './write-news.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -57,7 +58,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return replica ?? database;
     },
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
-    noteWrite: (callerId) => replica?.noteWrite(callerId),
+    async noteWrite(callerId) {
+      replica?.noteWrite(callerId);
+      await news?.tell(callerId);
+    },
     urgent: {
       async rows(statement) {
         mustNotHoldConnection();
@@ -95,7 +99,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       primaryProbe: urgent,
       maxLag: standby.maxLag,
     });
+  const news = replica && listener && new WriteNews((payload) => database.notify(WRITE_CHANNEL, payload));
   await checkStart(database, primary.isPooled ? urgent : undefined);
+  if (replica !== undefined) {
+    await listener?.listen(
+      WRITE_CHANNEL,
+      (payload) => writersIn(payload).forEach((callerId) => void replica.noteWrite(callerId)),
+      (isUp) => replica.hears(isUp),
+    );
+  }
   return database;
 }
 

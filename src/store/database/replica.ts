@@ -42,6 +42,8 @@ export class Replica implements Reader {
   readonly #samples: Sample[] = [];
   /** Everything that was committed before is on the standby. */
   #freshAt = Number.NEGATIVE_INFINITY;
+  /** Until then, other nodes may have told of writes that this one did not hear of. */
+  #deafUntil = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -52,7 +54,8 @@ export class Replica implements Reader {
   }
 
   get isFresh(): boolean {
-    return performance.now() - this.#freshAt <= this.#options.maxLag;
+    const now = performance.now();
+    return now - this.#freshAt <= this.#options.maxLag && now >= this.#deafUntil;
   }
 
   /** Who has just written reads what was written. */
@@ -62,6 +65,12 @@ export class Replica implements Reader {
 
   noteWrite(callerId: string): void {
     this.#writers.add(callerId);
+  }
+
+  /** Whether the notifications of other nodes arrive. */
+  hears(isUp: boolean): void {
+    // What was not heard of is as old as the permitted lag by then.
+    this.#deafUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
   }
 
   rows(statement: Sql): Promise<readonly Cells[]> {

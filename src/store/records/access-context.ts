@@ -138,8 +138,8 @@ export class Store {
   }
 
   /** After the commit. */
-  noteWrite({ auth }: AccessContext): void {
-    this.db.noteWrite(auth.id as string);
+  noteWrite({ auth }: AccessContext): Promise<void> {
+    return this.db.noteWrite(auth.id as string);
   }
 
   /** The table of a collection under an alias, for FROM. */

@@ -119,7 +119,7 @@ export class Batch {
   /** After the commit. */
   async runHooks(): Promise<void> {
     const { hooks } = this.#store;
-    for (const access of this.#callers) this.#store.noteWrite(access);
+    await Promise.all([...this.#callers].map((access) => this.#store.noteWrite(access)));
     if (this.#removedFiles.size > 0) await hooks.onFilesRemoved?.([...this.#removedFiles]);
     if (this.#changedUsers.size > 0) await hooks.afterUsersChanged?.([...this.#changedUsers]);
   }

@@ -46,6 +46,7 @@ export function createRecords(
   choosesBranches?: ChoosesBranches,
 ): Records {
   const store = new Store(db, schema, hooks, choosesBranches);
+  // Also after an error: whether a write was committed may be unknown.
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));
   return {
@@ -53,7 +54,11 @@ export function createRecords(
     query: (access, request) => query(store, access, request),
     aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
-    create: (access, request) => noted(access, create(store, access, request)),
+    create: (access, request) => {
+      const written = create(store, access, request);
+      // A transaction of the caller is noted by the caller, after its commit.
+      return request.tx === undefined ? noted(access, written) : written;
+    },
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, remove(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),

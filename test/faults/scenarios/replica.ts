@@ -6,7 +6,8 @@ import { pause, SCHEMA, untilGood } from '../world.ts';
 
 export const REPLICA: Scenario = {
   name: 'replica',
-  holds: 'own writes are read at once, nothing older than a second is read, and a dead or stale replica costs nothing',
+  holds:
+    'own writes are read at once on every node, nothing older than a second is read, and a dead or stale replica costs nothing',
   skip: () => (hasStandby() ? undefined : 'it needs pg_basebackup'),
   async run(world) {
     const standby = await Standby.start(world.postgres.url);
@@ -27,7 +28,22 @@ export const REPLICA: Scenario = {
     };
 
     for (let i = 0; i < 20; i++) assert.equal(await statusOf(await create(`own ${i}`)), 200);
+    const peer = await world.serve({ env: { DATABASE_REPLICA_URL: standby.url } });
+    const there = await world.login(peer);
     await pause(1_500);
+    // The same user on another node, while the replica stands still but is still fresh.
+    for (let round = 0; round < 3; round++) {
+      await standby.pause();
+      for (let i = 0; i < 10; i++) {
+        const id = await create(`elsewhere ${round} ${i}`);
+        assert.equal((await there.get(`/api/notes/${id}`)).status, 200);
+        const patched = await there.patch(`/api/notes/${id}`, { data: { n: i } });
+        assert.equal(patched.status, 200);
+        assert.equal((await client.get(`/api/notes/${id}`)).body.data.n, i);
+      }
+      await standby.resume();
+      await pause(1_500);
+    }
     const old = await create('seen everywhere');
     await pause(2_000);
     assert.equal(await statusOf(old), 200);
