@@ -2,22 +2,20 @@
  * Does the fuzz see anything at all? The compiler is copied to a temporary folder, a fault is written into the copy, and the copy is fuzzed until it is
  * caught. Nothing in the program knows of it.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { startPostgres } from '../support/postgres.ts';
-import { loadCompiler, ROOT, rootOf } from './compiler.ts';
+import { loadCompiler } from './compiler.ts';
 import { DoorLane } from './door-lane.ts';
 import type { Fault } from './fault.ts';
 import { FAULTS } from './fault-list.ts';
 import { inOwnSchema } from './own-schema.ts';
+import { ProgramCopy } from './program-copy.ts';
 import { QUERY_FAULTS } from './query/fault-list.ts';
 import { noFilterCounts, runFilters } from './query/filters.ts';
 import { LIST_FAULTS } from './query/list-fault-list.ts';
 import { noListCounts, runLists } from './query/lists.ts';
 import { noPageCounts, runPages } from './query/pages.ts';
+import { makeCountsSmall } from './query/small-counts.ts';
 import { loadQueryDoors } from './query/store-modules.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
 import { loadDoors } from './store-modules.ts';
@@ -26,7 +24,6 @@ import { FEW_ROWS, MANY_ROWS } from './world.ts';
 const SECONDS_EACH = 60;
 /** Of this process, so that a busy machine gives a fault no less work: about what it uses of a minute that it has for itself. */
 const PROCESSOR_SECONDS_EACH = 25;
-const COPIED = ['grammar', 'src', 'package.json'];
 type Outcome = 'caught' | 'missed' | 'equivalent' | 'not found';
 
 /** The exit code: 0 when every fault is caught but those that are named as equivalent, and every one could be put in. */
@@ -58,9 +55,9 @@ export async function runFaults({ only, seed }: { only?: string | undefined; see
 
 async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Outcome> {
   const label = `${fault.file.split('/').at(-1)}: ${fault.name}`;
-  const folder = mkdtempSync(join(tmpdir(), 'bylaw-fault-'));
+  const copy = new ProgramCopy();
   try {
-    if (!putIn(fault, folder)) {
+    if (!copy.change(fault)) {
       console.log(`NOT FOUND  ${label}: the text that it changes is no longer there`);
       return 'not found';
     }
@@ -71,12 +68,12 @@ async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Ou
     const began = performance.now();
     const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
     const found = LIST_FAULTS.includes(fault)
-      ? await listCopy(folder, { url, seed })
+      ? await listCopy(copy, { url, seed })
       : QUERY_FAULTS.includes(fault)
-        ? await queryCopy(folder, { lanes, url, seed })
+        ? await queryCopy(copy, { lanes, url, seed })
         : isOfStore
-          ? await writeToCopy(folder, { url, seed })
-          : await fuzzCopy(folder, { lanes, seed });
+          ? await writeToCopy(copy, { url, seed })
+          : await fuzzCopy(copy, { lanes, seed });
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     const how =
       found === undefined
@@ -91,19 +88,8 @@ async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Ou
     );
     return found ? 'caught' : 'missed';
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    copy.remove();
   }
-}
-
-function putIn({ file, find, put }: Fault, folder: string): boolean {
-  const root = fileURLToPath(ROOT);
-  for (const each of COPIED) cpSync(join(root, each), join(folder, each), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  const path = join(folder, file);
-  const text = readFileSync(path, 'utf8');
-  const changed = text.replace(find, put);
-  writeFileSync(path, changed);
-  return changed !== text;
 }
 
 interface Grounds {
@@ -124,12 +110,12 @@ function timeLimit(): () => boolean {
 
 /** A fault of the store shows at its doors. */
 async function writeToCopy(
-  folder: string,
+  copy: ProgramCopy,
   { url, seed }: Pick<Grounds, 'url' | 'seed'>,
 ): Promise<string | Error | undefined> {
   const isOver = timeLimit();
   try {
-    const doors = await loadDoors(rootOf(folder));
+    const doors = await loadDoors(copy.root);
     const lane = new DoorLane(url, { doors, seed, counts: { worlds: 0, writes: 0, allowed: 0 }, isOver });
     while (!isOver()) {
       const found = await lane.next();
@@ -143,10 +129,11 @@ async function writeToCopy(
 }
 
 /** A fault of queries shows in what filters find and in what pages and aggregates say. */
-async function queryCopy(folder: string, { lanes, url, seed }: Grounds): Promise<string | Error | undefined> {
+async function queryCopy(copy: ProgramCopy, { lanes, url, seed }: Grounds): Promise<string | Error | undefined> {
   const isOver = timeLimit();
   try {
-    const doors = await loadQueryDoors(rootOf(folder));
+    makeCountsSmall(copy);
+    const doors = await loadQueryDoors(copy.root);
     const filters = { compiler: doors.compiler, seed, counts: noFilterCounts(), isOver };
     const pages = { doors, seed, counts: noPageCounts(), isOver };
     for (let number = 0; !isOver(); number++) {
@@ -165,12 +152,12 @@ async function queryCopy(folder: string, { lanes, url, seed }: Grounds): Promise
 
 /** A fault of the ways to a page shows in lists. */
 async function listCopy(
-  folder: string,
+  copy: ProgramCopy,
   { url, seed }: Pick<Grounds, 'url' | 'seed'>,
 ): Promise<string | Error | undefined> {
   const isOver = timeLimit();
   try {
-    const doors = await loadQueryDoors(rootOf(folder));
+    const doors = await loadQueryDoors(copy.root);
     const lists = { doors, seed, counts: noListCounts(), isOver };
     for (let number = 0; !isOver(); number++) {
       const schema = `lists_${process.pid}_${number}`;
@@ -186,13 +173,13 @@ async function listCopy(
 }
 
 async function fuzzCopy(
-  folder: string,
+  copy: ProgramCopy,
   { lanes, seed }: { lanes: readonly Lane[]; seed: number },
 ): Promise<Disagreement | Error | undefined> {
   const isLate = timeLimit();
   let found: Disagreement | Error | undefined;
   try {
-    const compiler = await loadCompiler(rootOf(folder));
+    const compiler = await loadCompiler(copy.root);
     const run: Run = {
       compiler,
       seed,

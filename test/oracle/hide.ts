@@ -14,6 +14,8 @@ export interface Seen {
   readonly data: Data;
   /** A record as the caller sees it, where it is shown for another reason than the read rule. */
   masked(collection: string, row: Row): Row;
+  /** The members of a record that the caller may not read. */
+  hiddenIn(collection: string, row: Row): readonly string[];
 }
 
 export function hide(
@@ -24,10 +26,12 @@ export function hide(
   const related = relatedOf(catalog, stored);
   const allows = (policies: readonly Checked[], record: Row): boolean =>
     policies.some((policy) => interpret(policy, { record, related, request }) === true);
-  const masked = (collection: string, row: Row): Row => {
-    const hidden = [...(rules.members.get(collection) ?? [])].filter(([, policies]) => !allows(policies, row));
-    return { ...row, ...Object.fromEntries(hidden.map(([member]) => [member, null])) };
-  };
+  const hiddenIn = (collection: string, row: Row): readonly string[] =>
+    [...(rules.members.get(collection) ?? [])].flatMap(([name, policies]) => (allows(policies, row) ? [] : [name]));
+  const masked = (collection: string, row: Row): Row => ({
+    ...row,
+    ...Object.fromEntries(hiddenIn(collection, row).map((member) => [member, null])),
+  });
   const readable =
     (collection: string) =>
     (row: Row): boolean =>
@@ -47,5 +51,5 @@ export function hide(
       );
     }
   }
-  return { data: { rows, links }, masked };
+  return { data: { rows, links }, masked, hiddenIn };
 }

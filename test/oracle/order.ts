@@ -23,6 +23,10 @@ export function inOrder(rows: readonly Row[], sort: readonly string[], ordering:
   });
 }
 
+/** What a record is ordered by. */
+export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): readonly unknown[] =>
+  sort.map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering));
+
 function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
   if (rest.length === 0) return row[name!] ?? null;
   const relation = catalog.collections.get(collection)!.relations.get(name!)!;

@@ -108,6 +108,18 @@ describeOnBoth(
       if (forRoot !== undefined) expect(await found(filter, params, root)).toEqual(forRoot);
     });
 
+    test('a chain of 32 that ends before a hidden record is whole', async () => {
+      const hidden = await make(root, 'folders', { name: 'the 33rd' });
+      let folder = await make(bob, 'folders', { name: 'the 32nd' });
+      expect((await root.client.patch(`/api/folders/${folder}`, { data: { parent: hidden } })).status).toBe(200);
+      for (let i = 31; i > 0; i--) folder = await make(bob, 'folders', { name: `folder ${i}`, parent: folder });
+      await make(bob, 'documents', { title: 'deep', folder });
+      const isDeep = 'title = "deep" and none(ancestors(folder by parent) as f, f.name = "nowhere")';
+      expect(await found(isDeep)).toEqual(['deep']);
+      // Who sees the next one cannot know what is above it.
+      expect(await found(isDeep, {}, root)).toEqual([]);
+    });
+
     test('a search knows neither letter case nor accents, here too', async () => {
       expect(await found('title matches $q', { q: 'MÏN' })).toEqual(['mine']);
       expect(await found('folder.name = "top" or title matches "NONE"')).toEqual(['none', 'top']);

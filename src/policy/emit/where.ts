@@ -170,9 +170,9 @@ export class Printer {
 
   /** Some ancestor meets the condition: the chain of the row outside, a look-up a step. */
   #above(exists: Exists, relation: AncestorRelation): Sql {
-    const { chain, from, conditions } = this.#chainOf(exists, relation, true);
+    const { chain, from, conditions, isNextSeen } = this.#chainOf(exists, relation, true);
     const met = join(conditions, ' AND ');
-    const goesOn = sql`cardinality("path") = ${LAST} AND "next" <> ALL("path")`;
+    const goesOn = join([sql`cardinality("path") = ${LAST} AND "next" <> ALL("path")`, ...isNextSeen], ' AND ');
     const isMet = exists.condition.kind === 'const' && exists.condition.value;
     const where = exists.beyond ? (exists.condition.kind === 'const' ? goesOn : sql`(${goesOn} OR ${met})`) : met;
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
@@ -231,7 +231,10 @@ export class Printer {
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
     // What the caller may not read is not in the chain.
     const { guard: _, ...seen } = exists;
-    return { chain, from, conditions: this.#conditions(seen, underOr) };
+    // The record after the last that counts may be hidden; where nothing is, a reference leads to a record.
+    const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(raw('"next"'))})`;
+    const isNextSeen = isSeen.length === 0 ? [] : [beyond];
+    return { chain, from, conditions: this.#conditions(seen, underOr), isNextSeen };
   }
 
   /** Stops where further counting cannot change the result. */

@@ -169,7 +169,8 @@ function relatedStatement(
   const link = isLinkReadable(reading, relation);
   const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
   const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
-  const ids = records.map((record) => record[0]);
+  // Several records may share a related one, whose own related records are wanted once.
+  const ids = [...new Set(records.map((record) => record[0]))];
   const conditions = [sql`${key} = record.id`, readable(access, collection, 'x')];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.where('x', access, visibility));

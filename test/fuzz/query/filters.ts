@@ -2,18 +2,20 @@
  * Random filters × policies × masks × callers: the rows that a filter finds under the list rule are those that the interpreter finds in what
  * is left of the database after everything that the caller may not read has been taken out.
  */
-import type { CatalogCollection, PolicyRequest, Row } from '../../../src/policy/types.ts';
+import type { Permit } from '../../../src/policy/access.ts';
+import type { CatalogCollection, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../../src/policy/visibility.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { hide } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import { ask, type Question } from '../batch.ts';
 import type { Finding } from '../differential.ts';
+import type { PolicyMaker } from '../policies.ts';
 import { Random } from '../random.ts';
 import { randomRequest } from '../requests.ts';
 import type { Lane } from '../run.ts';
 import { createTables } from '../tables.ts';
-import { randomWorld, type World } from '../world.ts';
+import { FEW_ROWS, MANY_ROWS, randomWorld, type World } from '../world.ts';
 import { filterOf, fitted } from './client-filters.ts';
 import type { QueryCompiler } from './compiler.ts';
 import { linesOf, meantBy, permitOf, type Rule, RuleMaker, type RuleSet } from './read-rules.ts';
@@ -41,22 +43,40 @@ export interface FilterRun {
   readonly compiler: QueryCompiler;
   readonly seed: number;
   readonly counts: FilterCounts;
+  /** Of a collection. Default: few or many, by the number of the world. */
+  readonly rows?: number;
   isOver(): boolean;
 }
 
 const CALLERS = 4;
+/** Of a caller. The more rows there are, the longer rules and tables took to make. */
 const FILTERS = 48;
+const FILTERS_OF_MANY_ROWS = 144;
+/** In a statement. */
+const QUESTIONS = 48;
+
+/** The embedded database is slower, and holds up everything else meanwhile. */
+const MANY_EMBEDDED_ROWS = 400;
+
+/** Two worlds of three have many rows: each filter decides all of them. The others have few, so that there are many worlds. */
+function rowsOf(number: number, { backend }: Lane): number {
+  if (number % 3 === 2) return FEW_ROWS;
+  return backend === 'PGlite' ? MANY_EMBEDDED_ROWS : MANY_ROWS;
+}
 
 /** The first disagreement, in words. */
 export async function runFilters(number: number, lane: Lane, run: FilterRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 6_007 + 77) >>> 0);
-  const world = randomWorld(random);
+  const most = run.rows ?? rowsOf(number, lane);
+  const world = randomWorld(random, most);
   const schema = `filters_${process.pid}_${number}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);
   try {
     await database.query(`SET search_path = ${schema}`);
     await createTables(database, { ...world, collation: random.chance(0.5) ? 'declared' : 'default' });
+    // Without statistics the planner takes every table for a small one.
+    if (most > FEW_ROWS) await database.query('ANALYZE');
     run.counts.worlds++;
     for (let i = 0; i < CALLERS; i++) {
       const found = await new FilterSession(world, { lane, run, random }).run();
@@ -76,71 +96,101 @@ interface Grounds {
   readonly random: Random;
 }
 
+/** What one caller may see of the collection that is asked, and of what it leads to. */
+interface Sight {
+  readonly request: PolicyRequest;
+  /** The rows in their order, as the caller sees them; undefined: not listed. */
+  readonly listed: readonly (Row | undefined)[];
+  readonly visible: Related;
+  readonly everything: Related;
+  readonly permit: Permit;
+  readonly visibility: Visibility;
+}
+
 /** One caller, with rules for every collection, and filters for one. */
 class FilterSession {
   readonly #world: World;
   readonly #grounds: Grounds;
   readonly #ids: ReadonlyMap<string, readonly string[]>;
+  readonly #allIds: readonly string[];
   readonly #collection: string;
 
   constructor(world: World, grounds: Grounds) {
     this.#world = world;
     this.#grounds = grounds;
     this.#ids = new Map([...world.data.rows].map(([name, rows]) => [name, rows.map((row) => row.id as string)]));
+    this.#allIds = [...this.#ids.values()].flat();
     this.#collection = grounds.random.pick([...world.catalog.collections.keys()]);
   }
 
   async run(): Promise<string | undefined> {
-    const { random, run } = this.#grounds;
-    const { catalog, data } = this.#world;
+    const { lane, random, run } = this.#grounds;
+    const { catalog } = this.#world;
     const request = this.#request();
     const ruleMaker = new RuleMaker({ catalog, ids: this.#ids, random, compiler: run.compiler });
     const rules = ruleMaker.make(this.#collection, (name) => maskable(catalog.collections.get(name)!));
-    const { list } = rules;
-    const seen = hide(catalog, data, { rules: meantBy(rules), request });
-    const visibility = this.#visibility(rules, request);
-    const listed = permitOf(list, request, run.compiler.decide);
-    const ids = [...this.#ids.values()].flat();
-    const table = catalog.collections.get(this.#collection)!.table;
-    const [everything, visible] = [relatedOf(catalog, data), relatedOf(catalog, seen.data)];
-    const rows = data.rows.get(this.#collection)!;
-    const isListed = rows.map((record) =>
-      list.some(({ meant }) => interpret(meant, { record, related: everything, request }) === true),
-    );
-    const questions: Question[] = [];
+    const sight = this.#sightOf(rules, request);
     const maker = ruleMaker.maker(this.#collection);
-    for (let i = 0; i < FILTERS; i++) {
-      const written = filterOf(maker.make());
-      const made =
-        written &&
-        fitted(written, { random, ids, compiler: run.compiler, place: { catalog, collection: this.#collection } });
-      run.counts.filters++;
-      if (made === undefined) {
-        run.counts.rejected++;
-        continue;
-      }
-      const { filter, checked, params } = made;
-      const asked: PolicyRequest = { auth: request.auth, query: {}, params, now: request.now };
-      const finds = (record: Row, related = visible) =>
-        interpret(checked, { record, related, request: asked }) === true;
-      const expected = rows.map((row, r) => isListed[r]! && finds(seen.masked(this.#collection, row)));
-      run.counts.decisions += rows.length;
-      run.counts.found += expected.filter(Boolean).length;
-      run.counts.hidden += rows.filter((row, r) => isListed[r]! && finds(row, everything) !== expected[r]).length;
-      const { sql } = run.compiler.sql;
-      const condition = sql`(${filter.where('r', { auth: request.auth!, now: request.now }, visibility)} AND ${listed.where('r')})`;
-      const finding = {
-        form: 'it',
-        text: made.text,
-        request: { ...asked, query: request.query },
-      } as unknown as Finding;
-      questions.push({ condition, expected, finding });
+    const isSmall = this.#rows.length <= FEW_ROWS;
+    for (let left = isSmall ? FILTERS : FILTERS_OF_MANY_ROWS; left > 0 && !run.isOver(); left -= QUESTIONS) {
+      const questions: Question[] = [];
+      for (let i = 0; i < QUESTIONS; i++) questions.push(...this.#question(maker, sight));
+      if (questions.length === 0) continue;
+      const from = `"${catalog.collections.get(this.#collection)!.table}" AS r`;
+      const batch = { from, questions, asWhere: random.chance(0.5) };
+      const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
+      if (finding !== undefined) return this.#told(finding, rules);
     }
-    const batch = { from: `"${table}" AS r`, questions, asWhere: random.chance(0.5) };
-    if (questions.length === 0) return undefined;
-    const { lane } = this.#grounds;
-    const finding = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });
-    return finding && this.#told(finding, rules);
+    return undefined;
+  }
+
+  get #rows(): readonly Row[] {
+    return this.#world.data.rows.get(this.#collection)!;
+  }
+
+  /** What the caller may see. */
+  #sightOf(rules: RuleSet, request: PolicyRequest): Sight {
+    const { catalog, data } = this.#world;
+    const seen = hide(catalog, data, { rules: meantBy(rules), request });
+    const everything = relatedOf(catalog, data);
+    const isListed = ({ record }: { readonly record: Row }): boolean =>
+      rules.list.some(({ meant }) => interpret(meant, { record, related: everything, request }) === true);
+    const listed = this.#rows.map((record) =>
+      isListed({ record }) ? seen.masked(this.#collection, record) : undefined,
+    );
+    const permit = permitOf(rules.list, request, this.#grounds.run.compiler.decide);
+    const visibility = this.#visibility(rules, request);
+    return { request, listed, visible: relatedOf(catalog, seen.data), everything, permit, visibility };
+  }
+
+  /** A filter with what it should find, or nothing where none was found that says something. */
+  #question(maker: PolicyMaker, sight: Sight): readonly Question[] {
+    const { random, run } = this.#grounds;
+    const { compiler, counts } = run;
+    const { request, listed, visible, everything, permit, visibility } = sight;
+    const written = filterOf(maker.make());
+    const place = { catalog: this.#world.catalog, collection: this.#collection };
+    const made = written && fitted(written, { random, ids: this.#allIds, compiler, place });
+    counts.filters++;
+    if (made === undefined) {
+      counts.rejected++;
+      return [];
+    }
+    const { text, filter, checked, params } = made;
+    const asked: PolicyRequest = { auth: request.auth, query: {}, params, now: request.now };
+    const finds = (record: Row, related: Related): boolean =>
+      interpret(checked, { record, related, request: asked }) === true;
+    const expected = listed.map((record) => record !== undefined && finds(record, visible));
+    counts.decisions += expected.length;
+    counts.found += expected.filter(Boolean).length;
+    if (expected.length <= FEW_ROWS)
+      counts.hidden += this.#rows.filter(
+        (row, r) => listed[r] !== undefined && finds(row, everything) !== expected[r],
+      ).length;
+    const { sql } = compiler.sql;
+    const seen = filter.where('r', { auth: request.auth!, now: request.now }, visibility);
+    const finding = { form: 'it', text, request: { ...asked, query: request.query } } as unknown as Finding;
+    return [{ condition: sql`(${seen} AND ${permit.where('r')})`, expected, finding }];
   }
 
   #request(): PolicyRequest {

@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz -- query --seconds 60 --seed 1` · `--world n` one world of filters alone · `--page-world n` one of pages alone ·
- * `--list-world n` one of lists alone ·
- * `--embedded` the embedded database too. Exits with 1 when anything disagrees.
+ * `--list-world n` one of lists alone · `--service-world n` one of the service alone ·
+ * `--embedded` on the embedded database, which holds up everything else in its process. Exits with 1 when anything disagrees.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -13,11 +13,18 @@ import type { Lane } from '../run.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { type ListCounts, noListCounts, runLists } from './lists.ts';
 import { noPageCounts, type PageCounts, runPages } from './pages.ts';
+import { noServiceCounts, runServiceTaint, type ServiceCounts } from './service-taint.ts';
+import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryDoors, type QueryDoors } from './store-modules.ts';
 
-interface Servers {
-  readonly lanes: Lane[];
-  readonly urls: readonly string[];
+type Work = (db: Database) => Promise<string | undefined>;
+/** Gives databases without tables. */
+interface Place {
+  use(doors: QueryDoors, number: number, work: Work): Promise<string | undefined>;
+}
+interface Places {
+  readonly lanes: readonly Lane[];
+  readonly places: readonly Place[];
 }
 
 export async function fuzzQuery(args: readonly string[]): Promise<number> {
@@ -29,106 +36,123 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       world: { type: 'string' },
       'page-world': { type: 'string' },
       'list-world': { type: 'string' },
+      'service-world': { type: 'string' },
       from: { type: 'string', default: '0' },
       embedded: { type: 'boolean', default: false },
     },
   });
   const seed = Number(options.seed);
   const end = Date.now() + Number(options.seconds) * 1000;
-  const [counts, pageCounts, listCounts] = [noFilterCounts(), noPageCounts(), noListCounts()];
+  const [counts, pageCounts] = [noFilterCounts(), noPageCounts()];
+  const [listCounts, serviceCounts] = [noListCounts(), noServiceCounts()];
   let found = 0;
   const isOver = (): boolean => Date.now() > end || found > 0;
-  const doors = await loadQueryDoors();
+  const copy = copyWithSmallCounts();
+  const doors = await loadQueryDoors(copy.root);
   const run = { compiler: doors.compiler, seed, counts, isOver };
   const pageRun = { doors, seed, counts: pageCounts, isOver };
   const listRun = { doors, seed, counts: listCounts, isOver };
+  const serviceRun = { doors, seed, counts: serviceCounts, isOver };
   const note = (disagreement: string | undefined): void => {
     if (disagreement === undefined) return;
     found++;
     console.log(disagreement);
   };
-  const named = [options.world, options['page-world'], options['list-world']];
-  const isOne = named.some((number) => number !== undefined);
-  const [filterTurns, pageTurns, listTurns] = named.map((number) =>
-    worldsOf(isOne && number === undefined ? [] : number, options.from),
-  ) as [Iterator<number>, Iterator<number>, Iterator<number>];
+  const { world, 'page-world': pageWorld, 'list-world': listWorld, 'service-world': serviceWorld, from } = options;
+  const isOne = [world, pageWorld, listWorld, serviceWorld].some((one) => one !== undefined);
+  const turnsOf = (one: string | undefined) =>
+    (isOne && one === undefined ? [] : worldsOf(one, from))[Symbol.iterator]();
+  const [filterTurns, pageTurns] = [turnsOf(world), turnsOf(pageWorld)];
+  const [listTurns, serviceTurns] = [turnsOf(listWorld), turnsOf(serviceWorld)];
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
   const until = async (turns: Iterator<number>, ask: (number: number) => Promise<string | undefined>) => {
     while (!isOver()) {
       const { value, done } = turns.next();
       if (done) return;
-      note(await ask(value));
+      // The other lanes come to their end before the servers stop.
+      note(await ask(value).catch((error: Error) => `FAILED, seed ${seed}, world ${value}: ${error.stack}`));
     }
   };
   try {
-    const { lanes, urls } = await openServers(stops);
-    if (options.embedded) lanes.push(await openEmbeddedLane(stops, { rest: 1 }));
-    const places = options.embedded ? [...urls, undefined] : urls;
+    const { lanes, places } = options.embedded ? await openEmbedded(stops) : await openServers(stops);
     await Promise.all([
       ...lanes.map((lane) => until(filterTurns, (number) => runFilters(number, lane, run))),
-      ...places.map((url) =>
-        until(pageTurns, (number) => inDatabase({ url, number, doors }, (db) => runPages(number, db, pageRun))),
+      ...places.map((place) =>
+        until(pageTurns, (number) => place.use(doors, number, (db) => runPages(number, db, pageRun))),
       ),
-      ...places.map((url) =>
-        until(listTurns, (number) => inDatabase({ url, number, doors }, (db) => runLists(number, db, listRun))),
+      ...places.map((place) =>
+        until(listTurns, (number) => place.use(doors, number, (db) => runLists(number, db, listRun))),
       ),
+      ...places
+        .slice(0, 1)
+        .map((place) =>
+          until(serviceTurns, (number) => place.use(doors, number, (db) => runServiceTaint(number, db, serviceRun))),
+        ),
     ]);
   } finally {
     for (const stop of stops.reverse()) await stop();
+    copy.remove();
   }
   const seconds = (performance.now() - began) / 1000;
   const { worlds, filters, rejected, decisions, hidden } = counts;
   console.log(`worlds              ${worlds}, of pages ${pageCounts.worlds}`);
   console.log(`filters             ${filters}, without a form or fitting params ${rejected}`);
-  console.log(`decisions compared  ${decisions} in ${seconds.toFixed(0)} s, others by what is hidden ${hidden}`);
+  const all = decisions + pageCounts.decisions;
+  const rate = ((all / seconds) * 60) / 1e6;
+  console.log(`decisions compared  ${all} in ${seconds.toFixed(0)} s, ${rate.toFixed(2)} M a minute`);
+  console.log(`  of filters        ${decisions}, in worlds of few rows others by what is hidden ${hidden}`);
+  console.log(`  of pages          ${pageCounts.decisions}`);
   console.log(pageLine(pageCounts));
   console.log(listLine(listCounts));
+  console.log(serviceLine(serviceCounts));
   console.log(`disagreements       ${found} (seed ${seed})`);
   return found === 0 ? 0 : 1;
 }
 
-const pageLine = ({ walks, pages, records, aggregates, groups, hidden, tainted }: PageCounts): string =>
-  `walks               ${walks}, pages ${pages}, records ${records}, others by what is hidden ${hidden}; ` +
-  `aggregates ${aggregates}, groups ${groups}; hidden values changed ${tainted}`;
+const pageLine = (counts: PageCounts): string => {
+  const {
+    walks,
+    pages,
+    records,
+    expanded,
+    capable,
+    estimates,
+    changing,
+    aggregates,
+    groups,
+    hidden,
+    tainted,
+    expensive,
+  } = counts;
+  return [
+    `walks               ${walks}, others by what is hidden ${hidden}, with writes between their pages ${changing}, too expensive ${expensive}`,
+    `pages               ${pages}, records ${records}, with relations ${expanded}, with capabilities ${capable}, estimates ${estimates}`,
+    `aggregates          ${aggregates}, groups ${groups}`,
+    `hidden changes      ${tainted}`,
+  ].join('\n');
+};
 
 const listLine = ({ worlds, pages, planned, filtered, records, unasked }: ListCounts): string =>
   `lists               ${worlds} worlds, pages ${pages}, by branches as well ${planned}, with filters ${filtered}, ` +
   `records ${records}, empty ${unasked}`;
 
-/** The one that is named, none, or all from a first one on. */
-function* worldsOf(which: string | undefined | readonly [], from: string): Iterator<number> {
-  if (typeof which === 'string') yield Number(which);
-  if (which !== undefined) return;
+const serviceLine = ({ worlds, requests, errors, changes }: ServiceCounts): string =>
+  `service             worlds ${worlds}, requests ${requests} in two databases each, errors ${errors}, hidden changes ${changes}`;
+
+/** The one that is named, or all from a first one on. */
+function* worldsOf(one: string | undefined, from: string): Iterable<number> {
+  if (one !== undefined) {
+    yield Number(one);
+    return;
+  }
   for (let number = Number(from); ; number++) yield number;
 }
 
-interface Place {
-  /** Of a server; undefined: the embedded database. */
-  readonly url: string | undefined;
-  readonly number: number;
-  readonly doors: QueryDoors;
-}
-let schemas = 0;
-
-async function inDatabase<T>(
-  { url, number, doors: { openDatabase } }: Place,
-  work: (db: Database) => Promise<T>,
-): Promise<T> {
-  const schema = `query_${process.pid}_${number}_${++schemas}`;
-  if (url !== undefined) return inOwnSchema({ url, schema, openDatabase }, work);
-  const db = await openDatabase({});
-  try {
-    return await work(db);
-  } finally {
-    await db.close();
-  }
-}
-
 /** With the default collation C, and with ICU's en-US. */
-async function openServers(stops: (() => Promise<void>)[]): Promise<Servers> {
+async function openServers(stops: (() => Promise<void>)[]): Promise<Places> {
   const lanes: Lane[] = [];
-  const urls: string[] = [];
+  const places: Place[] = [];
   for (const collation of ['c', 'icu'] as const) {
     const server = await startPostgres({ collation });
     if (server === undefined) throw new Error('the fuzz of queries needs a PostgreSQL');
@@ -137,7 +161,27 @@ async function openServers(stops: (() => Promise<void>)[]): Promise<Servers> {
     await client.connect();
     stops.push(() => client.end());
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });
-    urls.push(server.url);
+    places.push({ use: (doors, number, work) => inServer(server.url, { doors, number }, work) });
   }
-  return { lanes, urls };
+  return { lanes, places };
+}
+
+let schemas = 0;
+
+function inServer(url: string, { doors, number }: { doors: QueryDoors; number: number }, work: Work): ReturnType<Work> {
+  const schema = `query_${process.pid}_${number}_${++schemas}`;
+  return inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, work);
+}
+
+async function openEmbedded(stops: (() => Promise<void>)[]): Promise<Places> {
+  return { lanes: [await openEmbeddedLane(stops)], places: [{ use: (doors, _, work) => inEmbedded(doors, work) }] };
+}
+
+async function inEmbedded({ openDatabase }: QueryDoors, work: Work): Promise<string | undefined> {
+  const db = await openDatabase({});
+  try {
+    return await work(db);
+  } finally {
+    await db.close();
+  }
 }

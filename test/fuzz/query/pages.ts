@@ -1,24 +1,22 @@
 /**
- * Random queries and aggregates through the store: every walk by cursor, with a new limit for each page, equals the sorted list of the
- * oracle, which first hides and then filters; so do counts, and so do groups with their measures.
+ * Random queries and aggregates through the store: every walk by cursor, with new options for each page, equals the sorted list of the
+ * oracle, which first hides and then filters; so do counts and capabilities, and so do groups with their measures.
  */
-import type { Permit } from '../../../src/policy/access.ts';
-import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
-import type { Collection } from '../../../src/schema/model.ts';
+import type { Row } from '../../../src/policy/types.ts';
 import type { Database } from '../../../src/store/database/contract.ts';
-import type { AccessContext } from '../../../src/store/records/access-context.ts';
-import { type Aggregation, aggregated } from '../../oracle/aggregate.ts';
-import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
-import { hide, type Seen } from '../../oracle/hide.ts';
-import { interpret } from '../../oracle/interpret.ts';
+import { aggregated } from '../../oracle/aggregate.ts';
+import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder } from '../../oracle/order.ts';
-import { idsOf } from '../doors.ts';
-import { fill, PLAIN, randomSchema, readAll, type Stocked } from '../doors-world.ts';
+import { Showing } from '../../oracle/shown.ts';
+import { fill, randomSchema, readAll } from '../doors-world.ts';
 import { Random } from '../random.ts';
-import { randomRequest } from '../requests.ts';
-import type { World } from '../world.ts';
-import { filterOf, fitted } from './client-filters.ts';
-import { linesOf, meantBy, permitOf, RuleMaker, type RuleSet } from './read-rules.ts';
+import { FuzzCaller, type Standing, type StockedWorld } from './caller.ts';
+import { wrongCan } from './capability-check.ts';
+import { ChangingWalk } from './changing-walk.ts';
+import { aroundDifference } from './difference.ts';
+import { aggregationOf, OptionMaker, type Options, sortOf } from './options.ts';
+import { linesOf } from './read-rules.ts';
+import { MOST_COUNTED } from './small-counts.ts';
 import type { QueryDoors } from './store-modules.ts';
 import { type Question, TaintCheck } from './taint.ts';
 
@@ -28,27 +26,46 @@ export interface PageCounts {
   pages: number;
   /** Met on walks. */
   records: number;
+  /** Of the pages, those with relations, and those with capabilities. */
+  expanded: number;
+  capable: number;
+  /** Counts that were given as estimates. */
+  estimates: number;
+  /** Walks with writes between their pages. */
+  changing: number;
   aggregates: number;
   groups: number;
+  /** A query, a caller and a row that it meets or does not meet. */
+  decisions: number;
   /** Walks that would be others if nothing were hidden. */
   hidden: number;
-  /** Hidden values that were changed before the same questions were asked again. */
+  /** Hidden values, links and records that were changed before the same questions were asked again. */
   tainted: number;
+  /** Queries that were refused for what they cost. */
+  expensive: number;
 }
 export const noPageCounts = (): PageCounts => ({
   worlds: 0,
   walks: 0,
   pages: 0,
   records: 0,
+  expanded: 0,
+  capable: 0,
+  estimates: 0,
+  changing: 0,
   aggregates: 0,
   groups: 0,
+  decisions: 0,
   hidden: 0,
   tainted: 0,
+  expensive: 0,
 });
 export interface PageRun {
   readonly doors: QueryDoors;
   readonly seed: number;
   readonly counts: PageCounts;
+  /** Of a world. Default 6. */
+  readonly callers?: number;
   isOver(): boolean;
 }
 
@@ -59,19 +76,22 @@ const QUESTIONS = 12;
 /** One world in a database without tables. The first disagreement in full; undefined if there is none. */
 export async function runPages(number: number, db: Database, run: PageRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_037 + number * 7_901) >>> 0);
-  const { schema, issues } = run.doors.parseSchema(indexed(randomSchema(random), random));
+  const { doors, counts } = run;
+  const { schema, issues } = doors.parseSchema(indexed(randomSchema(random), random));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
-  await run.doors.applyMigration(db, schema);
-  const stocked = { doors: run.doors, schema, db };
+  await doors.applyMigration(db, schema);
+  const stocked = { doors, schema, db };
   await fill(stocked, random, ROWS);
+  // Estimates follow the statistics.
+  await db.run(doors.compiler.sql.raw('ANALYZE'));
   let data = await readAll(stocked);
-  run.counts.worlds++;
-  for (let i = 0; i < CALLERS && !run.isOver(); i++) {
-    const session = new PageSession({ stocked, data, doors: run.doors }, random, run.counts);
-    const answer = (await session.run()) ?? (await session.taint());
-    const found = typeof answer === 'string' ? answer : answer.found;
-    if (typeof answer !== 'string') data = answer.data;
-    if (found !== undefined) return `${found}\n  again       seed ${run.seed}, world ${number} of the pages`;
+  counts.worlds++;
+  for (let i = 0; i < (run.callers ?? CALLERS) && !run.isOver(); i++) {
+    const session = new PageSession({ stocked, data, doors }, random, counts);
+    const answer = await session.run();
+    if (answer.found !== undefined)
+      return `${answer.found}\n  again       seed ${run.seed}, world ${number} of the pages`;
+    data = answer.data;
   }
   return undefined;
 }
@@ -84,15 +104,17 @@ export function indexed(text: string, random: Random): string {
   return JSON.stringify({ ...file, limits: { query_time: '60s' } });
 }
 
-interface StockedWorld {
-  readonly stocked: Stocked;
-  readonly data: Data;
-  readonly doors: QueryDoors;
-}
 /** A filter in a body, and the records that it finds, as the caller sees them. */
 interface Asked {
   readonly body: Row;
   readonly found: readonly Row[];
+  /** Whether a filter takes part. */
+  readonly isFiltered: boolean;
+}
+/** What the database holds afterwards, and a disagreement in words. */
+interface Outcome {
+  readonly data: Data;
+  readonly found?: string | undefined;
 }
 
 /** One caller, with rules for every collection. */
@@ -100,14 +122,9 @@ class PageSession {
   readonly #world: StockedWorld;
   readonly #random: Random;
   readonly #counts: PageCounts;
-  readonly #collection: Collection;
-  readonly #rules: RuleSet;
-  readonly #maker: RuleMaker;
-  readonly #request: PolicyRequest;
-  readonly #everything: Related;
-  readonly #seen: Seen;
-  readonly #visible: Related;
-  readonly #ids: ReadonlyMap<string, readonly Id[]>;
+  readonly #caller: FuzzCaller;
+  readonly #standing: Standing;
+  readonly #options: OptionMaker;
   /** Those that were answered as they should be. */
   readonly #questions: Question[] = [];
 
@@ -115,100 +132,90 @@ class PageSession {
     this.#world = world;
     this.#random = random;
     this.#counts = counts;
-    const { data, doors } = world;
-    const { schema } = world.stocked;
-    this.#collection = schema.collections.get(random.pick(['users', ...PLAIN, ...PLAIN]))!;
-    this.#ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
-    this.#maker = new RuleMaker({ catalog: schema, ids: this.#ids, random, compiler: doors.compiler });
-    const { name } = this.#collection;
-    this.#rules = this.#maker.make(name, (of) => [...schema.collections.get(of)!.memberAccess.keys()]);
-    const setting = { catalog: schema, collection: name, action: 'list' } as const;
-    const request = randomRequest({ catalog: schema, data } as unknown as World, setting, random);
-    this.#request = { ...request, auth: request.auth ?? random.pick(data.rows.get('users')!) };
-    this.#seen = hide(schema, data, { rules: meantBy(this.#rules), request: this.#request });
-    this.#everything = relatedOf(schema, data);
-    this.#visible = relatedOf(schema, this.#seen.data);
+    this.#caller = new FuzzCaller(world, random);
+    this.#standing = this.#caller.standing(world.data);
+    this.#options = new OptionMaker(this.#caller, this.#standing, { schema: world.stocked.schema, random });
   }
 
-  async run(): Promise<string | undefined> {
+  async run(): Promise<Outcome> {
     for (let i = 0; i < QUESTIONS; i++) {
       const asked = this.#asked();
-      const found = await (this.#random.chance(0.7) ? this.#walk(asked) : this.#aggregate(asked));
-      if (found !== undefined) return found;
+      const question = this.#random.chance(0.7) ? this.#walk(asked) : this.#aggregate(asked);
+      const found = await question.catch((error: unknown) => this.#tooExpensive(error));
+      if (found !== undefined) return { data: this.#world.data, found };
     }
+    const tainted = await this.#taint();
+    if (tainted.found !== undefined || this.#random.chance(0.3)) return tainted;
+    this.#counts.changing++;
+    const walk = new ChangingWalk({ ...this.#world, data: tainted.data }, this.#caller, this.#random);
+    const { data, found } = await walk.run();
+    return { data, found: found && this.#withRules(found) };
+  }
+
+  /** A filter may take long; that is not under test. */
+  #tooExpensive(error: unknown): undefined {
+    if ((error as { readonly code?: string }).code !== 'query_too_expensive') throw error;
+    this.#counts.expensive++;
     return undefined;
   }
 
   /** The same questions, after a change of what the caller may not see. */
-  async taint() {
-    const { data, ...world } = this.#world;
-    const access = this.#access();
-    const caller = { ...world, collection: this.#collection, rules: this.#rules, request: this.#request, access };
-    const answer = await new TaintCheck(caller, this.#random).run(data, this.#questions);
-    this.#counts.tainted += answer.changes;
-    if (answer.found === undefined) return answer;
-    const lines = [answer.found, `  request     ${JSON.stringify(this.#request)}`, ...linesOf(this.#rules)];
-    return { ...answer, found: lines.join('\n') };
+  async #taint(): Promise<Outcome> {
+    const { data, changes, found } = await new TaintCheck(this.#world, this.#caller, this.#random).run(this.#questions);
+    this.#counts.tainted += changes;
+    return { data, found: found && this.#withRules(found) };
+  }
+
+  #withRules(found: string): string {
+    const { request, rules } = this.#caller;
+    return [found, `  request     ${JSON.stringify(request)}`, ...linesOf(rules)].join('\n');
   }
 
   // -------------------------------------------------------------- the filter
 
   #asked(): Asked {
-    const { name } = this.#collection;
-    const listed = this.#world.data.rows.get(name)!.filter((record) => this.#isListed(record));
-    const all = listed.map((row) => this.#seen.masked(name, row));
-    const filter = this.#random.chance(0.4) ? undefined : this.#filter();
-    if (filter === undefined) return { body: {}, found: all };
-    const { text, params, checked } = filter;
-    const request = { auth: this.#request.auth, query: {}, params, now: this.#request.now };
-    const finds = (record: Row, related: Related) => interpret(checked, { record, related, request }) === true;
-    const found = all.filter((row) => finds(row, this.#visible));
-    if (listed.filter((row) => finds(row, this.#everything)).length !== found.length) this.#counts.hidden++;
-    return { body: { filter: text, params }, found };
-  }
-
-  #isListed(record: Row): boolean {
-    const place = { record, related: this.#everything, request: this.#request };
-    return this.#rules.list.some(({ meant }) => interpret(meant, place) === true);
-  }
-
-  #filter() {
-    const { name } = this.#collection;
-    const { stocked, doors } = this.#world;
-    const written = filterOf(this.#maker.maker(name).make());
-    if (written === undefined || written.text.length > 4096) return undefined;
-    const place = { catalog: stocked.schema, collection: name };
-    const ids = [...this.#ids.values()].flat();
-    return fitted(written, { random: this.#random, ids, compiler: doors.compiler, place });
+    const { name } = this.#caller.collection;
+    const { listed, seen, visible, everything } = this.#standing;
+    const all = listed.map((row) => seen.masked(name, row));
+    const filter = this.#random.chance(0.4) ? undefined : this.#caller.filter(name);
+    if (filter === undefined) return { body: {}, found: all, isFiltered: false };
+    const { text, params, finds } = filter;
+    const found = all.filter((row) => finds(row, visible));
+    if (listed.filter((row) => finds(row, everything)).length !== found.length) this.#counts.hidden++;
+    return { body: { filter: text, params }, found, isFiltered: true };
   }
 
   // -------------------------------------------------------------- pages
 
-  async #walk({ body: filter, found }: Asked): Promise<string | undefined> {
+  async #walk({ body: filter, found, isFiltered }: Asked): Promise<string | undefined> {
     const random = this.#random;
-    const sort = this.#sort();
+    const { collection } = this.#caller;
+    const { schema } = this.#world.stocked;
+    const sort = sortOf(collection, { schema, random });
     const offset = random.chance(0.2) ? random.below(8) : undefined;
-    const ordering = { catalog: this.#world.stocked.schema, collection: this.#collection.name, related: this.#visible };
+    const ordering = { catalog: schema, collection: collection.name, related: this.#standing.visible };
     const expected = inOrder(found, sort, ordering).map(({ id }) => id as Id);
     this.#counts.walks++;
+    this.#counts.decisions += this.#world.data.rows.get(collection.name)!.length;
     let at = offset ?? 0;
     let cursor: string | undefined;
     for (;;) {
+      const options = this.#options.make();
       const limit = 1 + random.below(random.chance(0.7) ? 6 : 100);
       const count = random.pick(['none', 'exact', 'estimated'] as const);
-      const body = { ...filter, sort, limit, count, ...(cursor === undefined ? { offset } : { cursor }) };
-      const page = await this.#page(withoutUndefined(body));
-      const wanted = {
-        ids: expected.slice(at, at + limit),
-        hasMore: expected.length > at + limit,
-        ...(count !== 'none' && { total: expected.length }),
-        ...(count === 'estimated' && { totalIsEstimate: false }),
-      };
-      const { nextCursor, ...shown } = page;
-      if (cursor === undefined) this.#questions.push({ kind: 'query', body: withoutUndefined(body) });
-      this.#counts.pages++;
-      this.#counts.records += page.ids.length;
-      if (text(shown) !== text(wanted)) return this.#told({ body, wanted, shown });
+      const capabilities = random.chance(0.3);
+      const more = { ...options.body, limit, count, capabilities };
+      const body = withoutUndefined({ ...filter, sort, ...more, ...(cursor === undefined ? { offset } : { cursor }) });
+      const { nextCursor, records, ...counted } = await this.#page(body);
+      const page = { ids: expected.slice(at, at + limit), options, capabilities };
+      const wanted = { records: this.#shown(page), hasMore: expected.length > at + limit };
+      this.#questions.push({ kind: 'query', body });
+      this.#countPage(body, records);
+      const wrong =
+        this.#wrongCapabilities(page, records) ??
+        this.#wrongCount(count, { ...counted, count: expected.length, isFiltered });
+      const shown = { records: records.map(({ can: _, ...record }) => record), hasMore: nextCursor !== undefined };
+      if (wrong !== undefined || text(shown) !== text(wanted)) return this.#told({ body, wanted, shown, wrong });
       if (nextCursor === undefined) return undefined;
       cursor = nextCursor;
       const misused = random.chance(0.1) ? await this.#misuse({ ...filter, sort }, cursor) : undefined;
@@ -217,13 +224,56 @@ class PageSession {
     }
   }
 
+  #countPage({ expand, capabilities }: Row, records: readonly Row[]): void {
+    this.#counts.pages++;
+    this.#counts.records += records.length;
+    if (expand !== undefined) this.#counts.expanded++;
+    if (capabilities === true) this.#counts.capable++;
+  }
+
+  #shown({ ids, options }: PageWanted): readonly Row[] {
+    const { name } = this.#caller.collection;
+    const showing = new Showing({ catalog: this.#world.stocked.schema, ...this.#standing });
+    return ids.map((id) => showing.record(name, this.#standing.everything.one(name, id)!, options.wanted));
+  }
+
+  #wrongCapabilities({ ids, capabilities }: PageWanted, records: readonly Row[]): string | undefined {
+    const { name } = this.#caller.collection;
+    const about = { caller: this.#caller, standing: this.#standing, random: this.#random };
+    for (const record of records) {
+      if (!capabilities && 'can' in record) return 'can where it was not asked for';
+      if (!capabilities || !ids.includes(record.id as Id)) continue;
+      const wrong = wrongCan(record.can, this.#standing.everything.one(name, record.id as Id)!, about);
+      if (wrong !== undefined) return `${String(record.id)}: ${wrong}`;
+    }
+    return undefined;
+  }
+
+  /** An estimate above what is counted is the planner's only where nothing may be hidden. */
+  #wrongCount(kind: string, { total, totalIsEstimate, count, isFiltered }: CountShown): string | undefined {
+    if (kind === 'none') return total === undefined ? undefined : 'a total that was not asked for';
+    if (kind === 'exact' || count <= MOST_COUNTED) {
+      const isSaid = totalIsEstimate === (kind === 'exact' ? undefined : false);
+      return total === count && isSaid ? undefined : `total ${total} (${totalIsEstimate}), expected ${count}`;
+    }
+    this.#counts.estimates++;
+    if (totalIsEstimate !== true || total === undefined)
+      return `total ${total} (${totalIsEstimate}), expected an estimate`;
+    if (total === MOST_COUNTED) return undefined;
+    const rows = this.#world.data.rows.get(this.#caller.collection.name)!.length;
+    if (this.#standing.listed.length < rows)
+      return `total ${total}: the planner's, although the list rule hides records`;
+    // The tables of a world grow by what is written between the callers.
+    const isNear = total > MOST_COUNTED && (isFiltered || (total >= count / 4 && total <= count * 4));
+    return isNear ? undefined : `total ${total}, expected about ${count}`;
+  }
+
   async #page(body: Row) {
     const { doors, stocked } = this.#world;
     const records = doors.createRecords(stocked.db, stocked.schema);
-    const request = doors.queryRequestOf(body, stocked.schema, this.#collection);
-    const { json, nextCursor, ...counted } = await records.query(this.#access(), request);
-    const ids = (JSON.parse(json) as readonly Row[]).map(({ id }) => id as Id);
-    return { ids, hasMore: nextCursor !== undefined, ...counted, nextCursor };
+    const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
+    const { json, ...page } = await records.query(this.#caller.access(), request);
+    return { records: JSON.parse(json) as readonly Row[], ...page };
   }
 
   /** A cursor of another order, or of another signature, is none. */
@@ -243,90 +293,57 @@ class PageSession {
     }
   }
 
-  /** Up to four different paths through belongs_to and has_one. */
-  #sort(): readonly string[] {
-    const paths = Array.from({ length: this.#random.below(5) }, () => this.#path(this.#collection, 2));
-    return [...new Set(paths)].map((path) => (this.#random.chance(0.5) ? `-${path}` : path));
-  }
-
-  #path({ fields, relations }: Collection, most: number): string {
-    const random = this.#random;
-    const steps = [...relations.values()].filter(({ kind }) => kind === 'belongs_to' || kind === 'has_one');
-    if (most === 0 || steps.length === 0 || random.chance(0.6)) return random.pick([...fields.keys(), 'id']);
-    const { name, collection } = random.pick(steps);
-    return `${name}.${this.#path(this.#world.stocked.schema.collections.get(collection)!, most - 1)}`;
-  }
-
   // -------------------------------------------------------------- aggregates
 
   async #aggregate({ body: filter, found }: Asked): Promise<string | undefined> {
-    const { doors, stocked } = this.#world;
-    const asked = this.#aggregation();
+    const { doors, stocked, data } = this.#world;
+    const { collection } = this.#caller;
+    const asked = aggregationOf(collection, this.#random);
     const limit = this.#random.chance(0.5) ? 1 + this.#random.below(6) : 1000;
     const body = { ...filter, ...asked, limit };
-    const rows = aggregated(found, asked, this.#collection);
-    const request = doors.aggregateRequestOf(body, stocked.schema, this.#collection);
-    const { json, hasMore } = await doors.createRecords(stocked.db, stocked.schema).aggregate(this.#access(), request);
+    const rows = aggregated(found, asked, collection);
+    const request = doors.aggregateRequestOf(body, stocked.schema, collection);
+    const { json, hasMore } = await doors
+      .createRecords(stocked.db, stocked.schema)
+      .aggregate(this.#caller.access(), request);
     const shown = { rows: JSON.parse(json) as readonly Row[], hasMore };
     const wanted = { rows: rows.slice(0, limit), hasMore: rows.length > limit };
     this.#questions.push({ kind: 'aggregate', body });
     this.#counts.aggregates++;
+    this.#counts.decisions += data.rows.get(collection.name)!.length;
     this.#counts.groups += shown.rows.length;
     return text(shown) === text(wanted) ? undefined : this.#told({ body, wanted, shown });
   }
 
-  #aggregation(): Aggregation {
-    const random = this.#random;
-    const { fields, relations } = this.#collection;
-    const all = [...fields.values()];
-    const dates = all.filter(({ type }) => type === 'datetime').map(({ name }) => name);
-    const groups = [
-      ...fields.keys(),
-      ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
-      ...dates.flatMap((name) => ['year', 'month', 'day'].map((part) => `${part}(${name})`)),
-    ];
-    const group_by = random.shuffled(groups).slice(0, random.below(4));
-    const measured = all.flatMap(({ name, type }) => {
-      if (type === 'bool') return [];
-      const kinds = type === 'int' || type === 'float' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
-      return kinds.map((kind) => `${kind}(${name})`);
-    });
-    const some = ['count', ...random.shuffled(measured).slice(0, random.below(5))];
-    const measures = Object.fromEntries(some.map((measure, i) => [`m${i}`, measure]));
-    const names = random.shuffled([...group_by, ...Object.keys(measures)]).slice(0, random.below(4));
-    return { group_by, measures, sort: names.map((name) => (random.chance(0.5) ? `-${name}` : name)) };
-  }
-
-  // -------------------------------------------------------------- the caller
-
-  #access(): AccessContext {
-    const { decide } = this.#world.doors;
-    const { list, records, members } = this.#rules;
-    const permit = (collection: string, action: string): Permit =>
-      permitOf(action === 'list' ? list : action === 'read' ? records.get(collection)! : [], this.#request, decide);
-    return {
-      collection: this.#collection,
-      permit,
-      member: (collection, name, action) => {
-        const rule = action === 'read' ? members.get(collection)!.get(name) : undefined;
-        return rule && permitOf(rule, this.#request, decide);
-      },
-      prospect: () => ({ certain: permit('', 'update'), possible: permit('', 'update') }),
-      auth: this.#request.auth!,
-      now: this.#request.now,
-    };
-  }
-
-  #told({ body, wanted, shown }: { readonly body: object; readonly wanted: object; readonly shown: object }): string {
-    return [
-      `DISAGREEMENT: the store, in an answer about ${this.#collection.name}`,
+  #told({ body, wanted, shown, wrong }: Told): string {
+    const lines = [
+      `DISAGREEMENT: the store, in an answer about ${this.#caller.collection.name}`,
       `  body        ${JSON.stringify(body)}`,
-      `  request     ${JSON.stringify(this.#request)}`,
-      ...linesOf(this.#rules),
-      `  expected    ${text(wanted)}`,
-      `  found       ${text(shown)}`,
-    ].join('\n');
+      ...(wrong === undefined ? [] : [`  wrong       ${wrong}`]),
+      `  expected    ${aroundDifference(text(wanted), text(shown))}`,
+      `  found       ${aroundDifference(text(shown), text(wanted))}`,
+    ];
+    return this.#withRules(lines.join('\n'));
   }
+}
+
+interface PageWanted {
+  readonly ids: readonly Id[];
+  readonly options: Options;
+  readonly capabilities: boolean;
+}
+interface CountShown {
+  readonly total?: number;
+  readonly totalIsEstimate?: boolean;
+  /** The records that the query finds. */
+  readonly count: number;
+  readonly isFiltered: boolean;
+}
+interface Told {
+  readonly body: object;
+  readonly wanted: object;
+  readonly shown: object;
+  readonly wrong?: string | undefined;
 }
 
 const withoutUndefined = (row: Row): Row =>

@@ -1,15 +1,19 @@
 /** A few worlds of queries in every test run; `npm run fuzz -- query` is the long form. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { Database } from '../../../src/store/database/contract.ts';
 import { openDatabase } from '../../../src/store/database/open-database.ts';
 import { emptySnapshot, openEmbeddedDatabase } from '../../support/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../embedded-lane.ts';
 import type { Lane } from '../run.ts';
+import { FEW_ROWS } from '../world.ts';
 import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { noListCounts, runLists } from './lists.ts';
 import { noPageCounts, runPages } from './pages.ts';
+import { noServiceCounts, runServiceTaint } from './service-taint.ts';
+import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryDoors } from './store-modules.ts';
 
 const WORLDS = 3;
@@ -36,7 +40,7 @@ describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
 
     it('find what is left to find when all that is hidden has been taken out', async () => {
       const counts = noFilterCounts();
-      const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, isOver: () => false };
+      const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, rows: FEW_ROWS, isOver: () => false };
       for (let number = 0; number < WORLDS; number++) expect(await runFilters(number, lane, run)).toBeUndefined();
       // Filters that are rejected, find nothing, or meet nothing hidden compare nothing.
       const { decisions, filters, rejected, found, hidden } = counts;
@@ -49,30 +53,44 @@ describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
 });
 
 describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (kind) => {
-  it.skipIf(kind === 'postgres' && SERVER === '')(
-    'equal the sorted list and the groups of what is left when all that is hidden has been taken out',
-    async () => {
+  const inDatabase = async (work: (db: Database) => Promise<string | undefined>): Promise<string | undefined> => {
+    const db = await (kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(SERVER) }));
+    try {
+      return await work(db);
+    } finally {
+      await db.close();
+    }
+  };
+
+  describe.skipIf(kind === 'postgres' && SERVER === '')('with a database', () => {
+    const copy = copyWithSmallCounts();
+    afterAll(() => copy.remove());
+
+    it('equal the sorted list and the groups of what is left when all that is hidden has been taken out', async () => {
       const counts = noPageCounts();
-      const run = { doors: await loadQueryDoors(), seed: 20260101, counts, isOver: () => false };
-      const db = await (kind === 'embedded'
-        ? openEmbeddedDatabase()
-        : openDatabase({ url: await isolatedUrl(SERVER) }));
-      try {
-        expect(await runPages(1, db, run)).toBeUndefined();
-      } finally {
-        await db.close();
-      }
+      const doors = await loadQueryDoors(copy.root);
+      const run = { doors, seed: 20260101, counts, callers: 3, isOver: () => false };
+      expect(await inDatabase((db) => runPages(1, db, run))).toBeUndefined();
       // Walks of one page, without records, or where nothing is hidden compare nothing.
-      const { walks, pages, records, hidden, aggregates, groups, tainted } = counts;
-      expect(walks).toBeGreaterThan(30);
-      expect(pages).toBeGreaterThan(2 * walks);
+      const { walks, pages, records, hidden, aggregates, groups, tainted, expanded, capable, estimates } = counts;
+      expect(walks).toBeGreaterThan(15);
+      expect(pages).toBeGreaterThan(1.5 * walks);
       expect(records).toBeGreaterThan(2 * pages);
-      expect(hidden).toBeGreaterThan(0);
-      expect(tainted).toBeGreaterThan(20);
+      for (const count of [hidden, aggregates, tainted, expanded, capable, estimates]) expect(count).toBeGreaterThan(2);
       expect(groups).toBeGreaterThan(aggregates);
-    },
-    60_000,
-  );
+    }, 60_000);
+
+    it('of the whole service say nothing of what is hidden', async () => {
+      const counts = noServiceCounts();
+      const doors = await loadQueryDoors(copy.root);
+      const run = { doors, seed: 20260101, counts, callers: 2, isOver: () => false };
+      expect(await inDatabase((db) => runServiceTaint(0, db, run))).toBeUndefined();
+      const { requests, errors, changes } = counts;
+      expect(requests).toBeGreaterThan(60);
+      expect(errors).toBeGreaterThan(5);
+      expect(changes).toBeGreaterThan(5);
+    }, 60_000);
+  });
 });
 
 describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {

@@ -1,6 +1,6 @@
-/** Random rules about reading, of every collection and of some members, for the compiler under test and for the oracle. */
+/** Random rules: about reading, of every collection and of some members, and about writes of the listed collection; for the compiler under test and for the oracle. */
 import type { Permit } from '../../../src/policy/access.ts';
-import type { Catalog, PolicyRequest } from '../../../src/policy/types.ts';
+import type { Action, Catalog, PolicyRequest } from '../../../src/policy/types.ts';
 import type { ReadRules } from '../../oracle/hide.ts';
 import type { Compiler } from '../compiler.ts';
 import { type Compiled, compileForm, Rejected } from '../differential.ts';
@@ -11,6 +11,9 @@ import type { Random } from '../random.ts';
 export type Rule = readonly Compiled[];
 export interface RuleSet {
   readonly list: Rule;
+  /** Of the listed collection. */
+  readonly update: Rule;
+  readonly remove: Rule;
   readonly records: ReadonlyMap<string, Rule>;
   /** Collection → member → its rule, for members that have one. */
   readonly members: ReadonlyMap<string, ReadonlyMap<string, Rule>>;
@@ -42,7 +45,7 @@ export class RuleMaker {
         return [name, new Map(some.map((member) => [member, this.#rule(name)]))] as const;
       }),
     );
-    return { list, records, members };
+    return { list, records, members, update: this.#rule(listed, 'update'), remove: this.#rule(listed, 'delete') };
   }
 
   maker(collection: string): PolicyMaker {
@@ -51,18 +54,19 @@ export class RuleMaker {
   }
 
   /** Open, closed, or one or two policies. */
-  #rule(collection: string): Rule {
+  #rule(collection: string, action: Action = 'read'): Rule {
     const { random } = this.#grounds;
     const roll = random.next();
     if (roll < 0.25) return [this.#open(collection)];
     if (roll < 0.3) return [];
-    return Array.from({ length: 1 + random.below(2) }, () => this.#random(collection));
+    return Array.from({ length: 1 + random.below(2) }, () => this.#random(collection, action));
   }
 
-  #random(collection: string): Compiled {
-    const { random, compiler } = this.#grounds;
-    const maker = this.maker(collection);
-    const making = { setting: this.#setting(collection), compiler, random };
+  #random(collection: string, action: Action): Compiled {
+    const { random, compiler, ids } = this.#grounds;
+    const setting = { ...this.#setting(collection), action };
+    const maker = new PolicyMaker(setting, { random, ids });
+    const making = { setting, compiler, random };
     for (;;) {
       try {
         return compileForm(random.chance(0.5) ? 'it' : 'it or not it', maker.make(), making);
@@ -98,10 +102,12 @@ const checkedIn = (rules: ReadonlyMap<string, Rule>) =>
   new Map([...rules].map(([name, rule]) => [name, rule.map(({ meant }) => meant)] as const));
 
 /** For a report. */
-export function linesOf({ list, records, members }: RuleSet): readonly string[] {
+export function linesOf({ list, records, members, update, remove }: RuleSet): readonly string[] {
   const textsOf = (rule: Rule) => rule.map((each) => each.text).join('  |  ') || 'nobody';
   return [
     `  list        ${textsOf(list)}`,
+    `  update      ${textsOf(update)}`,
+    `  delete      ${textsOf(remove)}`,
     ...[...records].map(([name, rule]) => `  read        ${name}: ${textsOf(rule)}`),
     ...[...members].flatMap(([name, masks]) =>
       [...masks].map(([member, rule]) => `  mask        ${name}.${member}: ${textsOf(rule)}`),

@@ -4,11 +4,21 @@ import { type Doors, loadDoors } from '../store-modules.ts';
 import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';
 
 type QueryModule = typeof import('../../../src/routes/records/query-request.ts');
+type ServiceModule = typeof import('../../../src/cli/start-service.ts');
+type ConfigModule = typeof import('../../../src/config.ts');
+type LogModule = typeof import('../../../src/http/log.ts');
+type PasswordsModule = typeof import('../../../src/auth/passwords.ts');
+type ProspectsModule = typeof import('../../../src/policy/analyse/prospects.ts');
 type AggregateModule = typeof import('../../../src/routes/records/aggregate-request.ts');
 
 export interface QueryDoors extends Omit<Doors, 'compiler'> {
   readonly compiler: QueryCompiler;
   readonly queryRequestOf: QueryModule['queryRequestOf'];
+  readonly startService: ServiceModule['startService'];
+  readonly readConfig: ConfigModule['readConfig'];
+  readonly openLog: LogModule['openLog'];
+  readonly createPasswordPool: PasswordsModule['createPasswordPool'];
+  readonly prospectsOf: ProspectsModule['prospectsOf'];
   readonly aggregateRequestOf: AggregateModule['aggregateRequestOf'];
 }
 
@@ -16,6 +26,19 @@ export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
   const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
   const { queryRequestOf } = await load<QueryModule>('src/routes/records/query-request.ts');
   const { aggregateRequestOf } = await load<AggregateModule>('src/routes/records/aggregate-request.ts');
+  const { prospectsOf } = await load<ProspectsModule>('src/policy/analyse/prospects.ts');
   const compiler = await loadQueryCompiler(root);
-  return { ...(await loadDoors(root)), compiler, queryRequestOf, aggregateRequestOf };
+  const { startService } = await load<ServiceModule>('src/cli/start-service.ts');
+  const { readConfig } = await load<ConfigModule>('src/config.ts');
+  const { openLog } = await load<LogModule>('src/http/log.ts');
+  const { createPasswordPool } = await load<PasswordsModule>('src/auth/passwords.ts');
+  const service = { startService, readConfig, openLog, createPasswordPool };
+  return {
+    ...(await loadDoors(root)),
+    ...service,
+    compiler,
+    queryRequestOf,
+    aggregateRequestOf,
+    prospectsOf,
+  };
 }

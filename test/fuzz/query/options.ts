@@ -1,0 +1,139 @@
+/** What a query may ask for beside its records: chosen members, and related records within each other. */
+import type { Row } from '../../../src/policy/types.ts';
+import type { Collection, Schema } from '../../../src/schema/model.ts';
+import type { Aggregation } from '../../oracle/aggregate.ts';
+import type { Wanted, WantedRelation } from '../../oracle/shown.ts';
+import type { Random } from '../random.ts';
+import type { FuzzCaller, Standing } from './caller.ts';
+
+export interface Options {
+  readonly body: Row;
+  readonly wanted: Wanted;
+}
+
+const MOST_RELATIONS = 6;
+const MOST_LEVELS = 3;
+
+export class OptionMaker {
+  readonly #caller: FuzzCaller;
+  readonly #schema: Schema;
+  readonly #standing: Standing;
+  readonly #random: Random;
+  #relations = 0;
+
+  constructor(caller: FuzzCaller, standing: Standing, { schema, random }: { schema: Schema; random: Random }) {
+    this.#caller = caller;
+    this.#standing = standing;
+    this.#schema = schema;
+    this.#random = random;
+  }
+
+  make(): Options {
+    this.#relations = 0;
+    const random = this.#random;
+    const fields = random.chance(0.4) ? this.#fields(this.#caller.collection) : undefined;
+    const expands = random.chance(0.5) ? this.#expands(this.#caller.collection, 1) : [];
+    const body = {
+      ...(fields !== undefined && { fields }),
+      ...(expands.length > 0 && { expand: Object.fromEntries(expands.map(({ name, body }) => [name, body])) }),
+    };
+    return { body, wanted: { fields, expands: expands.map(({ wanted }) => wanted) } };
+  }
+
+  #fields({ kind, fields, relations }: Collection): readonly string[] {
+    const toOne = [...relations.values()].filter((each) => each.kind === 'belongs_to' || each.kind === 'has_one');
+    const names = ['id', ...fields.keys(), ...(kind === 'users' ? ['roles'] : []), ...toOne.map(({ name }) => name)];
+    return this.#random.shuffled(names).slice(0, this.#random.below(names.length + 1));
+  }
+
+  #expands({ relations }: Collection, level: number): readonly Drawn[] {
+    const random = this.#random;
+    const left = MOST_RELATIONS - this.#relations;
+    if (level > MOST_LEVELS || left <= 0) return [];
+    const names = random
+      .shuffled([...relations.keys()])
+      .slice(0, Math.min(left, random.below(3) + (level === 1 ? 1 : 0)));
+    this.#relations += names.length;
+    return names.map((name) => this.#expand(name, relations.get(name)!, level));
+  }
+
+  #expand(name: string, { kind, collection: target }: { kind: string; collection: string }, level: number): Drawn {
+    const random = this.#random;
+    if (random.chance(0.25)) return { name, body: true, wanted: { name, expands: [], ...EVERYTHING } };
+    const collection = this.#schema.collections.get(target)!;
+    const fields = random.chance(0.4) ? this.#fields(collection) : undefined;
+    const inner = random.chance(0.6) ? this.#expands(collection, level + 1) : [];
+    const own = {
+      ...(fields !== undefined && { fields }),
+      ...(inner.length > 0 && { expand: Object.fromEntries(inner.map((each) => [each.name, each.body])) }),
+    };
+    const wanted = { name, fields, expands: inner.map((each) => each.wanted) };
+    if (kind === 'belongs_to' || kind === 'has_one') return { name, body: own, wanted: { ...wanted, ...EVERYTHING } };
+    const filter = random.chance(0.5) ? this.#caller.filter(target) : undefined;
+    const sort = random.chance(0.6) ? sortOf(collection, { schema: this.#schema, random }) : undefined;
+    const limit = random.chance(0.6) ? 1 + random.below(4) : undefined;
+    const { visible } = this.#standing;
+    return {
+      name,
+      body: {
+        ...own,
+        ...(filter && { filter: filter.text, params: filter.params }),
+        ...(sort && { sort }),
+        ...(limit !== undefined && { limit }),
+      },
+      wanted: {
+        ...wanted,
+        sort: sort ?? [],
+        limit: limit ?? EVERYTHING.limit,
+        finds: (record) => filter === undefined || filter.finds(record, visible),
+      },
+    };
+  }
+}
+
+/** A relation with its value in a body, and what that means. */
+interface Drawn {
+  readonly name: string;
+  readonly body: unknown;
+  readonly wanted: WantedRelation;
+}
+
+const EVERYTHING = { sort: [], limit: 100, finds: () => true };
+
+interface Drawing {
+  readonly schema: Schema;
+  readonly random: Random;
+}
+
+/** Up to four different paths through belongs_to and has_one. */
+export function sortOf(collection: Collection, { schema, random }: Drawing): readonly string[] {
+  const paths = Array.from({ length: random.below(5) }, () => pathFrom(collection, 2, { schema, random }));
+  return [...new Set(paths)].map((path) => (random.chance(0.5) ? `-${path}` : path));
+}
+
+function pathFrom({ fields, relations }: Collection, most: number, { schema, random }: Drawing): string {
+  const steps = [...relations.values()].filter(({ kind }) => kind === 'belongs_to' || kind === 'has_one');
+  if (most === 0 || steps.length === 0 || random.chance(0.6)) return random.pick([...fields.keys(), 'id']);
+  const { name, collection } = random.pick(steps);
+  return `${name}.${pathFrom(schema.collections.get(collection)!, most - 1, { schema, random })}`;
+}
+
+export function aggregationOf({ fields, relations }: Collection, random: Random): Aggregation {
+  const all = [...fields.values()];
+  const dates = all.filter(({ type }) => type === 'datetime').map(({ name }) => name);
+  const groups = [
+    ...fields.keys(),
+    ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
+    ...dates.flatMap((name) => ['year', 'month', 'day'].map((part) => `${part}(${name})`)),
+  ];
+  const group_by = random.shuffled(groups).slice(0, random.below(4));
+  const measured = all.flatMap(({ name, type }) => {
+    if (type === 'bool') return [];
+    const kinds = type === 'int' || type === 'float' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
+    return kinds.map((kind) => `${kind}(${name})`);
+  });
+  const some = ['count', ...random.shuffled(measured).slice(0, random.below(5))];
+  const measures = Object.fromEntries(some.map((measure, i) => [`m${i}`, measure]));
+  const names = random.shuffled([...group_by, ...Object.keys(measures)]).slice(0, random.below(4));
+  return { group_by, measures, sort: names.map((name) => (random.chance(0.5) ? `-${name}` : name)) };
+}
