@@ -134,7 +134,11 @@ class FilterSession {
     const isSmall = this.#rows.length <= FEW_ROWS;
     for (let left = isSmall ? FILTERS : FILTERS_OF_MANY_ROWS; left > 0 && !run.isOver(); left -= QUESTIONS) {
       const questions: Question[] = [];
-      for (let i = 0; i < QUESTIONS; i++) questions.push(...this.#question(maker, sight));
+      for (let i = 0; i < QUESTIONS; i++) {
+        questions.push(...this.#question(maker, sight));
+        // Other lanes have answers to read, before what they wait for is late.
+        await new Promise(setImmediate);
+      }
       if (questions.length === 0) continue;
       const from = `"${catalog.collections.get(this.#collection)!.table}" AS r`;
       const batch = { from, questions, asWhere: random.chance(0.5) };

@@ -3,7 +3,7 @@
  * `--list-world n` one of lists alone · `--service-world n` one of the service alone ·
  * `--embedded` on the embedded database, which holds up everything else in its process. Exits with 1 when anything disagrees.
  */
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import pg from 'pg';
 import type { Database } from '../../../src/store/database/contract.ts';
 import { startPostgres } from '../../support/postgres.ts';
@@ -71,7 +71,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       const { value, done } = turns.next();
       if (done) return;
       // The other lanes come to their end before the servers stop.
-      note(await ask(value).catch((error: Error) => `FAILED, seed ${seed}, world ${value}: ${error.stack}`));
+      note(await ask(value).catch((error: Error) => `FAILED, seed ${seed}, world ${value}: ${inspect(error)}`));
     }
   };
   try {

@@ -1,4 +1,7 @@
-/** Random rules: about reading, of every collection and of some members, and about writes of the listed collection; for the compiler under test and for the oracle. */
+/**
+ * Random rules, for the compiler under test and for the oracle: about reading, of every collection and of some members, and about writes of
+ * the listed collection.
+ */
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Catalog, PolicyRequest } from '../../../src/policy/types.ts';
 import type { ReadRules } from '../../oracle/hide.ts';

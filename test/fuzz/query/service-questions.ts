@@ -33,12 +33,15 @@ export class ServiceQuestions {
   readonly #path: string;
   /** Of records that are there before the change or after it, and of none. */
   readonly #ids: readonly Id[];
+  readonly #readable: readonly Id[];
 
   constructor(caller: FuzzCaller, asking: Asking) {
     this.#caller = caller;
     this.#asking = asking;
     this.#path = `/api/${caller.collection.name}`;
     this.#ids = this.#idsOf(caller.collection.name);
+    const { rows } = caller.standing(asking.world.data).seen.data;
+    this.#readable = [...rows.get(caller.collection.name)!.map(({ id }) => id as Id), asking.random.uuid()];
   }
 
   all(): readonly Sent[] {
@@ -112,7 +115,10 @@ export class ServiceQuestions {
     }));
   }
 
-  /** Not of what is unique, nor of a delete that references may prevent: these errors speak of records that may be hidden. */
+  /**
+   * Of records that can be read, since everyone may write. Not of what is unique, nor of a delete that references may prevent: these
+   * errors speak of records that may be hidden.
+   */
   #dryRun(): Sent {
     const { random, world } = this.#asking;
     const { name } = this.#caller.collection;
@@ -122,7 +128,7 @@ export class ServiceQuestions {
       ),
     );
     const action = random.pick(isReferenced ? ['create', 'update'] : ['create', 'update', 'delete']);
-    const id = action === 'create' ? {} : { id: random.pick(this.#ids) };
+    const id = action === 'create' ? {} : { id: random.pick(this.#readable) };
     const data = action === 'delete' ? {} : { data: this.#data() };
     return { method: 'POST', path: `${this.#path}/can`, body: { action, ...id, ...data } };
   }
