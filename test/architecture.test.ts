@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const LEAVES = ['sql', 'problem', 'invariant', 'thrown', 'memoized', 'optional-package'];
+const LEAVES = ['sql', 'problem', 'invariant', 'thrown', 'memoized', 'optional-package', 'record-id'];
 /** The nearest name that exists, for messages: pure text, of use to everybody. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
 
@@ -17,6 +17,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   thrown: [],
   memoized: [],
   'optional-package': [],
+  'record-id': [],
   policy: ['grammar', 'sql', 'invariant'],
   schema: ['policy', 'grammar', ...LEAVES],
   store: ['schema', 'policy', ...LEAVES],

@@ -32,13 +32,16 @@ export function openLog(level = 'info', to?: LogLines): Log {
   return { logger, flush: () => stderr?.flush() };
 }
 
-/** Lines for stderr: those of one turn of the event loop go out in one call. */
+/** Milliseconds that a line may wait for those after it. A call a line costs a fifteenth of a small write. */
+const GATHER_MS = 10;
+
+/** Lines for stderr, many in one call. */
 class GatheredLines implements LogLines {
   readonly #stderr = pino.destination({ dest: 2, sync: false });
   #lines = '';
 
   write(line: string): void {
-    if (this.#lines === '') setImmediate(() => this.#send());
+    if (this.#lines === '') setTimeout(() => this.#send(), GATHER_MS);
     this.#lines += line;
   }
 

@@ -147,11 +147,12 @@ describe.skipIf(!hasPostgres)('statements', () => {
   test('what is refused takes a transaction that says why', async () => {
     const { client } = bob;
     const refused = await statementsOf(note, (id) => client.patch(`/api/notes/${id}`, { data: { text: 'y' } }));
-    expect(refused).toEqual([404, 'UPDATE', 'BEGIN', 'SELECT', 'ROLLBACK']);
+    expect(refused).toEqual([404, 'UPDATE', 'BEGIN', 'SELECT', 'SELECT', 'ROLLBACK']);
     expect(await statementsOf(note, (id) => client.delete(`/api/notes/${id}`))).toEqual([
       404,
       'DELETE',
       'BEGIN',
+      'SELECT',
       'SELECT',
       'ROLLBACK',
     ]);

@@ -2,9 +2,10 @@
  * The operations of a batch, checked in shape before the first runs: every error at once, each at
  * its place. Not a route.
  */
-import { v7 as uuidv7 } from 'uuid';
+
 import { pointerPart } from '../../http/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
+import { newRecordId } from '../../record-id.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { ServerValues } from '../../store/records/input.ts';
@@ -99,7 +100,7 @@ class OperationReader {
 
   #declare(item: unknown, index: number): void {
     if (!isObject(item) || item.op !== 'create' || typeof item.as !== 'string' || !ALIAS.test(item.as)) return;
-    if (!this.#aliases.has(item.as)) this.#aliases.set(item.as, { index, id: uuidv7() });
+    if (!this.#aliases.has(item.as)) this.#aliases.set(item.as, { index, id: newRecordId() });
   }
 
   #operation(item: unknown): Operation | undefined {
@@ -135,7 +136,7 @@ class OperationReader {
     this.#refuse(item, 'id', 'the server makes the id; name the record by `as` to refer to it');
     this.#refuse(item, 'if_match', 'a new record has no version to match');
     const data = this.#dataOf(item, collection);
-    return { op: 'create', collection, id: this.#aliasOf(item) ?? uuidv7(), data };
+    return { op: 'create', collection, id: this.#aliasOf(item) ?? newRecordId(), data };
   }
 
   #collectionOf({ collection }: Data): string {

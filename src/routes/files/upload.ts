@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import { v7 as uuidv7 } from 'uuid';
 import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
 import type { RequestBody } from '../../describe/operation.ts';
 import { boundaryOf } from '../../files/multipart.ts';
@@ -11,6 +10,7 @@ import type { App } from '../../http/app.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { readJsonBody } from '../../http/read-json-body.ts';
 import { Problem } from '../../problem.ts';
+import { newRecordId } from '../../record-id.ts';
 import { StoreError, type Transaction } from '../../store/database/contract.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { route } from '../define-route.ts';
@@ -72,7 +72,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
   checkLength(ctx.get('Content-Length'), uploads);
   const quota = quotaOf(uploads, caller.auth.roles);
   if (quota !== undefined) await checkQuota(app.db, { userId: caller.id, quota, size: 1 });
-  const id = uuidv7();
+  const id = newRecordId();
   const incoming = await app.files.storage.incoming(id);
   const published = { done: false };
   try {

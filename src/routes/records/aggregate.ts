@@ -1,5 +1,6 @@
 import { aggregateBody, aggregateRows } from '../../describe/query-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { aggregateRequestOf } from './aggregate-request.ts';
 
@@ -19,7 +20,6 @@ export const aggregateRecords = route({
     const request = aggregateRequestOf(body, schema, admission.collection);
     const { json, hasMore } = await records.aggregate(admission.access(), request);
     ctx.set('Cache-Control', 'no-store');
-    ctx.type = 'application/json';
-    ctx.body = `{"data":${json},"page":${JSON.stringify({ has_more: hasMore })}}`;
+    sendJson(ctx, `{"data":${json},"page":${JSON.stringify({ has_more: hasMore })}}`);
   },
 });

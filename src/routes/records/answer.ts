@@ -1,6 +1,7 @@
 /** The response to a write, as a value that can be kept and sent again. Not a route. */
 import type { Context } from 'koa';
 import { etagOf } from '../../http/etag.ts';
+import { sendJson } from '../../http/send-json.ts';
 import type { Written } from '../../store/records/read.ts';
 
 export interface Answer {
@@ -25,6 +26,5 @@ export function answerWritten({ id, json, version }: Written): Answer {
 export function send(ctx: Context, { status, headers, body }: Answer): void {
   ctx.status = status;
   ctx.set(headers);
-  ctx.type = 'application/json';
-  ctx.body = body;
+  sendJson(ctx, body);
 }

@@ -1,6 +1,7 @@
 import { expandParameter, filterParameters, page } from '../../describe/collection-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
+import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { rangeParameters, readListQuery } from './list-query.ts';
 
@@ -39,8 +40,7 @@ export const listRecords = route({
     const { limit, offset } = query;
     const window = { limit, offset, has_more: hasMore, total };
     if (count) ctx.set('Preference-Applied', 'count=exact');
-    ctx.type = 'application/json';
-    ctx.body = `{"data":${json},"page":${JSON.stringify(window)}}`;
+    sendJson(ctx, `{"data":${json},"page":${JSON.stringify(window)}}`);
   },
 });
 

@@ -1,5 +1,6 @@
 import { queryBody, queryPage } from '../../describe/query-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { queryRequestOf } from './query-request.ts';
 
@@ -26,7 +27,6 @@ export const queryRecords = route({
       total_is_estimate: totalIsEstimate,
     };
     ctx.set('Cache-Control', 'no-store');
-    ctx.type = 'application/json';
-    ctx.body = `{"data":${json},"page":${JSON.stringify(page)}}`;
+    sendJson(ctx, `{"data":${json},"page":${JSON.stringify(page)}}`);
   },
 });

@@ -1,6 +1,7 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
 import { etagOf, isUnchanged } from '../../http/etag.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
@@ -27,7 +28,6 @@ export const readRecord = route({
       ctx.status = 304;
       return;
     }
-    ctx.type = 'application/json';
-    ctx.body = `{"data":${json}}`;
+    sendJson(ctx, `{"data":${json}}`);
   },
 });

@@ -1,8 +1,8 @@
 /** The question whether a write would be allowed: its body, read key by key. Not a route. */
 import { createHash } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import { pointerPart } from '../../http/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
+import { newRecordId } from '../../record-id.ts';
 import type { Collection } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Operation } from '../batch/operations.ts';
@@ -51,7 +51,7 @@ const EMPTY = createHash('sha256').digest('hex');
 
 /** Of a file: with the name that it would have without another, and no bytes. */
 function creationOf({ kind, name: collection }: Collection, data: Data): Operation {
-  const id = uuidv7();
+  const id = newRecordId();
   if (kind !== 'files') return { op: 'create', collection, id, data };
   const given = { content_type: 'application/octet-stream', size: 0, sha256: EMPTY };
   return { op: 'create', collection, id, data: { name: 'file', ...data }, given };

@@ -2,9 +2,10 @@
  * Creates a record. The rules judge it as it would be stored, and the statement that decides also
  * writes it.
  */
-import { v7 as uuidv7 } from 'uuid';
+
 import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED, type Row } from '../../policy/types.ts';
+import { newRecordId } from '../../record-id.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Transaction } from '../database/contract.ts';
@@ -83,7 +84,7 @@ async function creationOf(reading: Reading, { data, relations, given = {} }: Cre
   const permit = access.permit(access.collection.name, 'create');
   const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
-  const id = typeof given.id === 'string' ? given.id : uuidv7();
+  const id = typeof given.id === 'string' ? given.id : newRecordId();
   const creation = { id, store, access, permit, members, input, relations };
   if (input.errors.length > 0 || writesMore(creation)) await requireValid(reading, input);
   return creation;

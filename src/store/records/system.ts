@@ -1,8 +1,8 @@
 /** Records that the program itself writes and reads (registration, the command line), without a policy. */
 
-import { v7 as uuidv7 } from 'uuid';
 import type { Row } from '../../policy/types.ts';
 import { datetimeOf } from '../../policy/values.ts';
+import { newRecordId } from '../../record-id.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, Default, Field } from '../../schema/model.ts';
 import { raw, type Sql, sql } from '../../sql.ts';
@@ -29,7 +29,7 @@ export async function insertSystem(
   { collection: name, values }: SystemInsert,
 ): Promise<string> {
   const { collection } = store.shape(name);
-  const id = typeof values.id === 'string' ? values.id : uuidv7();
+  const id = typeof values.id === 'string' ? values.id : newRecordId();
   await insert(store, {
     write: (statement) => tx.rows(statement),
     collection,

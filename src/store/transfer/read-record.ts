@@ -1,7 +1,8 @@
 /** A record of a file, checked against its collection: every error at once, each at its line. */
-import { v7 as uuidv7 } from 'uuid';
+
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
+import { newRecordId } from '../../record-id.ts';
 import { ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection, Default } from '../../schema/model.ts';
 import { normalEmail } from '../../schema/normal-email.ts';
@@ -87,7 +88,7 @@ export class RecordReader {
   }
 
   #defaultOf({ name, default: otherwise }: StoredMember): Scalar | null {
-    if (name === 'id') return uuidv7();
+    if (name === 'id') return newRecordId();
     return valueOfDefault(otherwise, this.#now);
   }
 

@@ -1,0 +1,9 @@
+import type { Context } from 'koa';
+
+const TYPE = 'application/json; charset=utf-8';
+
+/** `json` is the text. Koa would look the type up for each answer. */
+export function sendJson(ctx: Context, json: string): void {
+  ctx.set('Content-Type', TYPE);
+  ctx.body = json;
+}
