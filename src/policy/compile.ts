@@ -14,7 +14,7 @@ import { lower } from './lower/lower.ts';
 import { bind, planOf } from './lower/specialise.ts';
 import type { Signature } from './lower/standpoint.ts';
 import { PROCESS_MEMORY, ResidualShape, ShapeCache, type ShapeMemory } from './residual.ts';
-import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual } from './types.ts';
+import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual, RuleParts } from './types.ts';
 import { readsNext } from './visit.ts';
 
 export interface CatalogPlace {
@@ -33,6 +33,8 @@ export interface CheckedPolicy {
   readonly text: string;
   /** Default: `text`. */
   readonly source?: string;
+  /** Default: `text` is the condition. */
+  readonly parts?: RuleParts;
   readonly catalog: Catalog;
   readonly action?: Action;
 }
@@ -49,7 +51,7 @@ export function compile(text: string, place: CatalogPlace, options?: CompileOpti
 
 /** The rest of the pipeline, for a tree that is checked already. */
 export function compileChecked(policy: CheckedPolicy, options: CompileOptions = {}): Policy {
-  const { checked, text, source = text, catalog, action } = policy;
+  const { checked, text, source = text, parts = { roles: [], when: text }, catalog, action } = policy;
   const { codegen = true, memory = PROCESS_MEMORY } = options;
 
   // Plan: find what the request alone decides, and number its values
@@ -80,5 +82,5 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     return new ResidualShape({ cond, plan, predicate, needsNext, written });
   }
 
-  return { text, source, checked, namesNext, specialise };
+  return { text, source, parts, checked, namesNext, specialise };
 }

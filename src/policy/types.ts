@@ -382,9 +382,16 @@ export interface Residual {
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
 }
+/** A rule as its author wrote it. Both hold: any of the roles, and the condition. */
+export interface RuleParts {
+  /** Empty: any caller. */
+  readonly roles: readonly string[];
+  readonly when?: string;
+}
 export interface Policy {
   /** The whole rule as one expression. */
   readonly text: string;
+  readonly parts: RuleParts;
   /** What the spans of `checked` point into: it begins with the text that the author wrote. */
   readonly source: string;
   readonly checked: Checked;

@@ -100,8 +100,8 @@ function memberRules(
   { catalog }: AccessReading,
 ): MemberAccess {
   // On create, `@record` and `@next` are both the record as it would be stored.
-  const create = update?.map(({ text, source, checked }) =>
-    compileChecked({ text, source, checked, catalog, action: 'create' }),
+  const create = update?.map(({ text, source, parts, checked }) =>
+    compileChecked({ text, source, parts, checked, catalog, action: 'create' }),
   );
   return { ...(read && { read }), ...(create && { create }), ...(update && { update }) };
 }
@@ -288,7 +288,7 @@ function wordAdvice(text: string, { catalog, collection, path }: RulePlace): Wor
 
 /** `roles` and `when` are joined as trees, so that spans point into the text that the author wrote. */
 function policyOf(roles: readonly string[], when: CheckedText | undefined, { catalog, action }: RulePlace): Policy {
-  if (when === undefined) return compileChecked({ ...hasAnyRole(roles), catalog, action });
+  if (when === undefined) return compileChecked({ ...hasAnyRole(roles), parts: { roles }, catalog, action });
   if (roles.length === 0) return compileChecked({ ...when, catalog, action });
   const before = `${when.text}\nand (`;
   const any = hasAnyRole(roles, before.length);
@@ -298,7 +298,8 @@ function policyOf(roles: readonly string[], when: CheckedText | undefined, { cat
     items: [any.checked, when.checked],
     span: { start: 0, end: source.length },
   };
-  return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, catalog, action });
+  const parts = { roles, when: when.text };
+  return compileChecked({ checked, text: `(${any.text}) and (${when.text})`, source, parts, catalog, action });
 }
 
 /** The error is about a name whose declaration is wrong, which is reported there. */

@@ -76,7 +76,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
 
   test.skipIf(skip)('the verdict comes first', async () => {
     const first = async (...args: readonly string[]) => (await explained(...args)).lines[0];
-    expect(await first('documents', 'list')).toBe('denied (403) for every record');
+    expect(await first('documents', 'list')).toBe('denied for every record (401)');
     expect(await first('documents', 'list', '--as', EMAIL)).toBe('it depends on the record');
     expect(await first('teams', 'list')).toBe('allowed for every record');
     expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: there is no rule, so nobody may');
@@ -144,6 +144,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     const text = '@record.owner = @request.auth.id';
     const owned = { ...leaf, text, offset: 0, length: text.length, value: false, left: ben, right: ada };
     expect(rules[0]).toEqual({
+      roles: [],
       when: text,
       residual: 'depends',
       value: false,
@@ -170,6 +171,41 @@ describe.each(DATABASES)('%s', (_name, open) => {
     });
     const none = await documentOf('documents', 'list');
     expect([none.allowed, none.decided_by, none.rules[0].value, none.rules[0].leaves]).toEqual([null, null, null, []]);
+  });
+
+  test.skipIf(skip)('--json has the status of the answer over HTTP', async () => {
+    const status = async (...args: readonly string[]) => (await documentOf(...args)).status;
+    expect(await status('documents', 'list')).toBe(200);
+    expect(await status('documents', 'list', '--record', foreign)).toBe(200);
+    expect(await status('documents', 'read')).toBeNull();
+    expect(await status('documents', 'read', '--record', own)).toBe(200);
+    expect(await status('tags', 'read', '--record', fresh)).toBe(200);
+    expect(await status('documents', 'update', '--record', foreign)).toBe(403);
+    expect(await status('documents', 'delete', '--record', own)).toBe(204);
+    expect(await status('tags', 'delete', '--record', fresh)).toBe(403);
+    const title = (text: string) => ['--set', JSON.stringify({ title: text, tags: { add: [fresh] } })];
+    expect(await status('documents', 'create', ...title('yes'))).toBe(201);
+    expect(await status('documents', 'create', ...title('no'))).toBe(403);
+    const nobody = await explained('documents', 'read', '--record', own, '--json');
+    expect(JSON.parse(nobody.stdout).data.status).toBe(401);
+    // Ben is in the team, but his level in the first membership is not what lets him read.
+    const ofBen = await explained('documents', 'read', '--record', own, '--as', 'ben@example.com', '--json');
+    expect(JSON.parse(ofBen.stdout).data.status).toBe(200);
+  });
+
+  test.skipIf(skip)('--json has the roles and the condition of a rule as they are written', async () => {
+    const rulesOf = async (...args: readonly string[]) => (await documentOf(...args)).rules;
+    const [alone] = await rulesOf('tags', 'delete', '--record', fresh);
+    expect([alone.roles, alone.when, alone.leaves.map(({ offset }: { offset: unknown }) => offset)]).toEqual([
+      ['editor'],
+      null,
+      [null],
+    ]);
+    const [both] = await rulesOf('tags', 'update', '--record', fresh);
+    expect([both.roles, both.when]).toEqual([['editor', 'member'], '@record.label = "new"']);
+    const offsets = both.leaves.map((leaf: { text: string; offset: unknown }) => [leaf.text, leaf.offset]);
+    expect(offsets).toContainEqual(['@record.label = "new"', 0]);
+    expect(offsets).toContainEqual(['@request.auth.roles contains "member"', null]);
   });
 
   test.skipIf(skip)('a wrong --set is reported with what is expected', async () => {

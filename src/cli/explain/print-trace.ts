@@ -11,7 +11,7 @@ export function printTrace(trace: Trace): readonly string[] {
   return [
     verdictLine(trace),
     `${action} of ${collection.name}${of}, as ${callerText(request)}`,
-    `by the request alone: ${BY_REQUEST[residual]}`,
+    `by the request alone: ${BY_REQUEST[residual]}${residual === 'deny' ? ` (${trace.status})` : ''}`,
     ...rules.flatMap(ruleLines),
     ...memberLines(members, action),
     ...(statement === undefined
@@ -24,14 +24,14 @@ const indented = (lines: readonly string[]): readonly string[] => lines.map((lin
 
 const BY_REQUEST = {
   allow: 'allowed for every record',
-  deny: 'denied (403) for every record',
+  deny: 'denied for every record',
   depends: 'it depends on the record',
 };
 
-function verdictLine({ verdict, rules, members, decidedBy, question }: Trace): string {
+function verdictLine({ verdict, status, rules, members, decidedBy, question }: Trace): string {
   if (rules.length === 0) return 'denied: there is no rule, so nobody may';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
-  if (!isAboutRecord) return BY_REQUEST[verdict];
+  if (!isAboutRecord) return `${BY_REQUEST[verdict]}${verdict === 'deny' ? ` (${status})` : ''}`;
   if (verdict === 'allow') return `allowed by rule ${decidedBy! + 1}`;
   if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
   const refused = members.filter((member) => member.isSet && member.verdict === 'deny').map(({ name }) => name);

@@ -8,6 +8,8 @@ export interface TraceDocument {
   readonly data: {
     /** null: it depends on the record. */
     readonly allowed: ThreeValued;
+    /** Of the answer over HTTP; null: it depends on the record. A list that leaves the record out is a 200. */
+    readonly status: number | null;
     /** The index of the rule that allows; null: none does, or it depends on the record. */
     readonly decided_by: number | null;
     readonly residual: 'allow' | 'deny' | 'depends';
@@ -21,8 +23,10 @@ export interface TraceDocument {
 }
 
 interface RuleDocument {
-  /** The whole rule as one condition, its roles too. */
-  readonly when: string;
+  /** Empty: any caller. */
+  readonly roles: readonly string[];
+  /** As its author wrote it; null for a rule of roles alone. */
+  readonly when: string | null;
   readonly residual: 'allow' | 'deny' | 'depends';
   /** null: unknown, or there is no record. Of an update's rule without `@next`: of both records. */
   readonly value: ThreeValued;
@@ -32,7 +36,7 @@ interface RuleDocument {
 
 interface LeafDocument {
   readonly text: string;
-  /** In UTF-16 units, from the start of the author's text; null for the body of a named condition. */
+  /** In UTF-16 units, from the start of `when`; null for roles, and for the body of a named condition. */
   readonly offset: number | null;
   readonly length: number;
   readonly value: ThreeValued;
@@ -55,10 +59,19 @@ interface MemberDocument {
 
 const ALLOWED = { allow: true, deny: false, depends: null };
 
-export function traceDocument({ verdict, residual, decidedBy, rules, members, statement }: Trace): TraceDocument {
+export function traceDocument({
+  verdict,
+  status,
+  residual,
+  decidedBy,
+  rules,
+  members,
+  statement,
+}: Trace): TraceDocument {
   return {
     data: {
       allowed: ALLOWED[verdict],
+      status: status ?? null,
       decided_by: decidedBy ?? null,
       residual,
       rules: rules.map(ruleDocument),
@@ -74,17 +87,25 @@ export function traceDocument({ verdict, residual, decidedBy, rules, members, st
   };
 }
 
-function ruleDocument({ text, residual, explanations }: RuleTrace): RuleDocument {
+function ruleDocument({ parts, residual, explanations }: RuleTrace): RuleDocument {
+  const { roles, when = null } = parts;
   const [first, second] = explanations;
   const sides = second === undefined ? ([null] as const) : (['stored', 'written'] as const);
   return {
-    when: text,
+    roles,
+    when,
     residual,
     value: first === undefined ? null : both(explanations),
     reasons: explanations.map(({ sentence }) => sentence),
-    leaves: explanations.flatMap(({ clause }, i) => leavesOf(clause, null).map((leaf) => ({ ...leaf, of: sides[i]! }))),
+    leaves: explanations.flatMap(({ clause }, i) =>
+      leavesOf(clause, null).map((leaf) => ({ ...leaf, offset: within(when, leaf.offset), of: sides[i]! })),
+    ),
   };
 }
+
+/** Behind the author's text are the roles. */
+const within = (when: string | null, offset: number | null): number | null =>
+  when === null || offset === null || offset >= when.length ? null : offset;
 
 /** Kleene's `and`. */
 function both(explanations: readonly Explanation[]): ThreeValued {

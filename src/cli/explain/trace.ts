@@ -6,7 +6,7 @@ import { ConfigError } from '../../config.ts';
 import { decide, type Permit } from '../../policy/access.ts';
 import { type Explanation, explain, requestedId, type Situation } from '../../policy/analyse/explanation.ts';
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
-import type { Policy, Residual, Row } from '../../policy/types.ts';
+import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
 import type { MemberAction } from '../../schema/model.ts';
 import { raw, type Sql, sql, uuid } from '../../sql.ts';
 import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/planned-write.ts';
@@ -20,6 +20,8 @@ export interface Trace {
   readonly question: Question;
   /** With a record or a write, never `depends`. */
   readonly verdict: Verdict;
+  /** Of the answer over HTTP; undefined where it depends on the record. */
+  readonly status: number | undefined;
   /** Of the request alone. */
   readonly residual: Verdict;
   /** The index of the rule that allows. */
@@ -31,6 +33,7 @@ export interface Trace {
 
 export interface RuleTrace {
   readonly text: string;
+  readonly parts: RuleParts;
   readonly residual: Verdict;
   /** Undefined without a record. */
   readonly allowed: boolean | undefined;
@@ -74,15 +77,39 @@ export async function traceOf(question: Question): Promise<Trace> {
   const members = await memberTraces(question, subject);
   const isRefused = members.some(({ isSet, verdict }) => isSet && verdict === 'deny');
   const decided: Verdict = decidedBy === undefined || isRefused ? 'deny' : 'allow';
+  const verdict = subject === undefined ? permit.verdict : decided;
   return {
     question,
-    verdict: subject === undefined ? permit.verdict : decided,
+    verdict,
+    status: permit.verdict === 'deny' ? refusedBy(request) : await statusOf(question, subject, verdict),
     residual: permit.verdict,
     decidedBy,
     rules,
     members,
     statement: await statementTrace(question, permit, subject),
   };
+}
+
+const SUCCEEDS: Readonly<Record<Action, number>> = { list: 200, read: 200, create: 201, update: 200, delete: 204 };
+
+/** By the request alone. */
+const refusedBy = ({ auth }: PolicyRequest): number => (auth === null ? 401 : 403);
+
+/** A list leaves out what is denied. A refusal does not tell of a record that the caller cannot read. */
+async function statusOf(
+  question: Question,
+  subject: Subject | undefined,
+  verdict: Verdict,
+): Promise<number | undefined> {
+  const { action, collection, request } = question;
+  if (request.auth === null) return refusedBy(request);
+  if (verdict === 'allow' || action === 'list') return SUCCEEDS[action];
+  if (verdict === 'depends' || subject === undefined) return undefined;
+  if (action === 'create') return 403;
+  const stored: Subject = { record: subject.record };
+  const readRules = action === 'read' ? [] : collection.access.read;
+  const reads = await Promise.all(readRules.map((rule) => ruleTrace(question, rule, stored)));
+  return reads.some(({ allowed }) => allowed === true) ? 403 : 404;
 }
 
 // ---------------------------------------------------------------- the records
@@ -119,9 +146,10 @@ function rejectErrors(errors: readonly { readonly pointer?: string; readonly det
 
 async function ruleTrace(question: Question, rule: Policy, subject: Subject | undefined): Promise<RuleTrace> {
   const { verdict: residual } = rule.specialise(question.request);
-  if (subject === undefined) return { text: rule.text, residual, allowed: undefined, explanations: [] };
+  const { text, parts } = rule;
+  if (subject === undefined) return { text, parts, residual, allowed: undefined, explanations: [] };
   const explanations = await explanationsOf(question, rule, subject);
-  return { text: rule.text, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
+  return { text, parts, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
 }
 
 async function explanationsOf(question: Question, rule: Policy, subject: Subject): Promise<readonly Explanation[]> {
