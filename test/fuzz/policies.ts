@@ -17,6 +17,7 @@ import type {
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../src/policy/types.ts';
 import type { Random } from './random.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
+import { type WantedSide, wantedLeaf } from './wanted-leaf.ts';
 import { ROLES, TYPES } from './world.ts';
 
 export const SPAN: Span = { start: 0, end: 0 };
@@ -70,6 +71,9 @@ export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   id: 'k5',
 };
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
+/** How often a leaf is of a shape that is drawn from all of them alike. */
+const WANTED_SHARE = 0.3;
+const EXACT_NUMERALS = ['9007199254740993', '1e400', '-1e-400', '1.00000000000000000001'];
 const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
 const NUMERALS = [
   '0',
@@ -166,7 +170,50 @@ export class PolicyMaker {
     if (roll < 0.36) return this.#twoWays(site.bound);
     if (roll < 0.44 && canBind) return this.#twoOf(site);
     if (roll < 0.52 && canBind) return this.#twoRanges(site);
+    if (roll < 0.58) return this.#allOfOne(site.bound);
+    if (roll < 0.61 && site.bound.length === 0) return this.#chainsOfMany(site);
     return [];
+  }
+
+  /** A test, its opposite, and whether the column is there: the first two are what the third asks. */
+  #allOfOne(bound: readonly Binding[]): readonly Expr[] {
+    const random = this.#random;
+    const type = random.pick(this.#types());
+    const left = this.#column(type, bound);
+    if (!left) return [];
+    const right = this.#literal(type);
+    const opposite = random.pick<readonly CompareOp[]>([
+      ['=', '!='],
+      ['!=', '='],
+    ]);
+    const tests = opposite.map((op): Expr => ({ kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN }));
+    const isThere: Expr = { kind: 'is null', negated: random.chance(0.7), operand: left, span: SPAN };
+    return random.chance(0.6) ? [...tests, isThere] : random.shuffled([...tests, isThere]);
+  }
+
+  /** The ancestors of each element of a relation, among which an index finds one. */
+  #chainsOfMany({ bound }: Site): readonly Expr[] {
+    const random = this.#random;
+    const [root, collection, variable] = this.#root(bound);
+    const all = this.#reachesOf(collection).toMany.filter(({ names }) => names.length <= 2);
+    if (all.length === 0) return [];
+    const many = random.pick(all);
+    const inner = [...bound, { variable: 'm', collection: many.collection }];
+    const chain = this.#ancestors(inner);
+    if (chain === undefined) return [];
+    const condition: Expr = {
+      kind: 'quantified',
+      quantifier: random.pick(['none', 'none', 'any']),
+      path: chain.path,
+      variable: name('x'),
+      condition: this.#isRecord('x', `id:${chain.collection}`),
+      span: SPAN,
+    };
+    const path = this.#path(root, variable, many.names);
+    return random
+      .shuffled<Quantifier>(['none', 'all', 'any'])
+      .slice(1)
+      .map((quantifier) => ({ kind: 'quantified', quantifier, path, variable: name('m'), condition, span: SPAN }));
   }
 
   /** Columns of one record, some to-one steps away. */
@@ -277,13 +324,25 @@ export class PolicyMaker {
     const inner = [...bound, { variable: own, collection }];
     // An index finds one record, from which the chain can be followed downwards.
     const isOne = path.kind === 'ancestors' && random.chance(0.45);
-    const one = isOne ? this.#isRecord(own, `id:${collection}`) : undefined;
+    const isCallers = path.kind === 'path' && path.root === 'auth' && random.chance(0.4);
+    const one = isOne ? this.#isRecord(own, `id:${collection}`) : isCallers ? this.#samePlace(inner, bound) : undefined;
     const condition = one ?? this.#expr({ depth: depth + 1, bound: inner, leaves });
     if (random.chance(0.25))
       return this.#counted({ kind: 'count', path, variable: name(own), condition, span: SPAN }, bound);
     const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
     this.#elementsOf.set(made, collection);
     return made;
+  }
+
+  /** What an element refers to is what the record refers to. */
+  #samePlace(inner: readonly Binding[], bound: readonly Binding[]): Expr | undefined {
+    const { variable, collection } = inner.at(-1)!;
+    const relations = [...this.#setting.catalog.collections.get(collection)!.relations.values()];
+    const [relation] = this.#random.shuffled(relations.filter(({ kind }) => kind === 'belongs_to'));
+    const right = relation && this.#column(`id:${relation.collection}`, bound);
+    if (relation === undefined || right === undefined) return undefined;
+    const left = this.#path('variable', variable, [relation.name]);
+    return { kind: 'compare', op: '=', opSpan: SPAN, left, right, span: SPAN };
   }
 
   #isRecord(variable: string, type: Type): Expr {
@@ -329,6 +388,10 @@ export class PolicyMaker {
     const random = this.#random;
     if (this.#setting.action === 'update' && random.chance(0.06)) return this.#change();
     const roll = random.next();
+    if (random.chance(WANTED_SHARE)) {
+      const wanted = this.#wanted(bound);
+      if (wanted) return wanted;
+    }
     if (roll < 0.02)
       return { kind: 'truth', operand: { kind: 'bool', value: random.chance(0.5), span: SPAN }, span: SPAN };
     if (roll < 0.08) {
@@ -342,6 +405,53 @@ export class PolicyMaker {
     if (roll < 0.8) return this.#membership(bound);
     if (random.chance(0.3)) return this.#matches(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** An id is of one collection on both sides. */
+  #wanted(bound: readonly Binding[]): Expr | undefined {
+    const id: Type = `id:${this.#random.pick([...this.#setting.catalog.collections.keys()])}`;
+    return wantedLeaf(this.#random, {
+      side: (wanted) => {
+        const type = wanted.isSearched ? 'search' : wanted.type === 'id' ? id : (wanted.type as ScalarType);
+        return this.#side(wanted, type, bound);
+      },
+    });
+  }
+
+  #side({ kind, type, nullable, isList }: WantedSide, of: Type, bound: readonly Binding[]): Operand | undefined {
+    const random = this.#random;
+    switch (kind) {
+      case 'column':
+      case 'path': {
+        const [root, collection, variable] = this.#root(bound);
+        const found = (this.#reachesOf(collection).values.get(of) ?? []).filter(
+          (reach) => reach.names.length > 1 === (kind === 'path') && reach.nullable === nullable,
+        );
+        return found.length === 0 ? undefined : this.#path(root, variable, random.pick(found).names);
+      }
+      case 'query':
+        return this.#query(of);
+      case 'auth':
+        return isList ? this.#path('auth', undefined, ['roles']) : this.#held('auth', of);
+      case 'data':
+        return this.#held('data', of);
+      case 'now':
+        return this.#now();
+      default: {
+        if (isList) return this.#listOf(of);
+        const numerals = type === 'exact' ? EXACT_NUMERALS : type === 'float' ? ['0.5', '-1.5'] : ['0', '1', '-2'];
+        const isNumber = type === 'exact' || type === 'int' || type === 'float';
+        return isNumber ? { kind: 'number', source: random.pick(numerals), span: SPAN } : this.#literal(of);
+      }
+    }
+  }
+
+  #held(source: 'auth' | 'data', type: Type): Path | undefined {
+    const { catalog, collection, action } = this.#setting;
+    if (source === 'data' && action !== 'update' && action !== 'create') return undefined;
+    const names = namesOf(catalog.collections.get(source === 'data' ? collection : 'users')!, type);
+    if (source === 'auth' && type === 'id:users') names.push('id');
+    return names.length === 0 ? undefined : this.#path(source, undefined, [this.#random.pick(names)]);
   }
 
   #matches(bound: readonly Binding[]): Expr | undefined {

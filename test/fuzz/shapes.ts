@@ -56,7 +56,7 @@ export class Shapes {
     readonly missing: readonly string[];
     readonly others: number;
   } {
-    const known = [...universe(), ...pairShapes()];
+    const known = [...leafShapes(), ...pairShapes()];
     const missing = known.filter((shape) => !this.#seen.has(shape));
     return {
       known: known.length,
@@ -97,7 +97,7 @@ const requests = (type: string): string[] => [
 ];
 
 /** Every leaf that the language allows, one side of which is a record's. */
-function universe(): string[] {
+export function leafShapes(): string[] {
   const shapes = new Set<string>();
   const both = (shape: string) => {
     shapes.add(`${shape} +`);
