@@ -74,6 +74,7 @@ async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, io
   const { statements } = await applyMigration(db, schema, {
     ...migrateOptions(),
     allowDestructive,
+    repeatsCopies: true,
     onStatement: (statement) => io.stdout.write(`${statement};\n`),
     onNote: (note) => io.stderr.write(`bylaw migrate: ${note}\n`),
   });

@@ -31,6 +31,8 @@ collections:
 export interface ServeOptions {
   readonly schema?: string;
   readonly databaseUrl?: string;
+  /** The data folder, in that of the scenario. */
+  readonly data?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -79,7 +81,7 @@ export class FaultWorld {
   async serve(options: ServeOptions = {}): Promise<Server> {
     const schema = this.file(`schema-${randomUUID()}.yaml`, options.schema ?? SCHEMA);
     const url = options.databaseUrl ?? this.postgres.url;
-    const place = ['--schema', schema, '--database-url', url, '--data', join(this.folder, 'data')];
+    const place = ['--schema', schema, '--database-url', url, '--data', join(this.folder, options.data ?? 'data')];
     const server = await serve([...place, ...(options.flags ?? [])], {
       BYLAW_ADMIN_EMAIL: ADMIN.email,
       BYLAW_ADMIN_PASSWORD: ADMIN.password,

@@ -176,7 +176,7 @@ collections:
       expect(await outcome).toBeInstanceOf(Error);
       held.end();
       await held.ended;
-      const indexes = async () => (await readCatalog(db)).get('teams')!.indexes;
+      const indexes = () => namedIndexes(db);
       expect(await indexes()).toMatchObject([{ name: 'teams_name_id_idx', isValid: false }]);
       await applyMigration(db, indexed, { ...LARGE, keepsExtra: true });
       expect(await indexes()).toMatchObject([{ name: 'teams_name_id_idx', isValid: true }]);
@@ -204,7 +204,7 @@ collections:
       const refused = await outcome;
       expect(refused).toBeInstanceOf(MigrationRefused);
       expect((refused as Error).message).toContain('HAVING count(*) > 1 finds them');
-      expect((await readCatalog(db)).get('teams')!.indexes).toEqual([]);
+      expect(await namedIndexes(db)).toEqual([]);
       await db.run(raw(`INSERT INTO teams (id, name) VALUES (gen_random_uuid(), 'a')`));
     } finally {
       await db.close();
@@ -243,6 +243,10 @@ collections:
     }
   });
 });
+
+/** Those of the names of teams. */
+const namedIndexes = async (db: Database) =>
+  (await readCatalog(db)).get('teams')!.indexes.filter(({ columns }) => columns.includes('name'));
 
 /** A transaction that has written, and stays open until `end`. */
 async function holdWrite(db: Database, statement: string): Promise<{ end(): void; readonly ended: Promise<void> }> {

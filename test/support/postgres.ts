@@ -151,7 +151,7 @@ async function query(url: string, text: string): Promise<void> {
 }
 
 /** The folder that holds both `initdb` and `postgres`; the newest version of a distribution's folders. */
-function findBinaries(): string | undefined {
+export function findBinaries(): string | undefined {
   const distribution = '/usr/lib/postgresql';
   const versions = existsSync(distribution) ? readdirSync(distribution) : [];
   const folders = [

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+export const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 /** Every start reads the same hundreds of files: only the first strips their types. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'bylaw-test-compiled');

@@ -11,6 +11,11 @@ import { RecentWriters } from './recent-writers.ts';
 import { isQueryCanceled } from './to-store-error.ts';
 
 const SAMPLE_MS = 200;
+/**
+ * Who wrote once soon writes again. The news of that may arrive at another node after the next read
+ * there, which then goes to the primary all the same. Milliseconds.
+ */
+const WRITING_MS = 10_000;
 /** How many samples are waited for at most where the standby stands still. */
 const MOST_SAMPLES = 300;
 
@@ -49,7 +54,7 @@ export class Replica implements Reader {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    this.#writers = new RecentWriters(options.maxLag);
+    this.#writers = new RecentWriters(Math.max(options.maxLag, WRITING_MS));
     this.#tend();
   }
 

@@ -22,13 +22,16 @@ import {
   riskOf,
   stepsOf,
 } from './migration.ts';
-import { fillCopies, fillPage } from './search-columns.ts';
+import { type Filling, fillCopies, fillPage } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
 
 /** What was done. Throws MigrationRefused. */
 export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
-  return new MigrationRun(db, schema, options).apply();
+  const run = new MigrationRun(db, schema, options);
+  const done = await run.apply();
+  if (options.repeatsCopies === true) await run.repeatCopies();
+  return done;
 }
 
 /** 'bylaw' as a number, so that no other program uses the same lock. */
@@ -96,6 +99,21 @@ class MigrationRun {
       await this.#session.close();
       this.#session = undefined;
     }
+  }
+
+  async repeatCopies(): Promise<void> {
+    for (const { name, columns } of tablesOf(this.#schema).values())
+      for (const { name: copy, copies } of columns)
+        if (copies !== undefined) await this.#fill({ table: name, column: copies, copy, isRepeated: true });
+  }
+
+  /** Page by page, each in a transaction. */
+  async #fill(filling: Filling): Promise<void> {
+    let after: string | undefined;
+    do {
+      const start = after;
+      after = await this.#inTurns((tx) => fillPage(tx, filling, start));
+    } while (after !== undefined);
   }
 
   /**
@@ -206,16 +224,16 @@ class MigrationRun {
 
   async #runInPages({ sql: statement, apart, filling }: Step): Promise<void> {
     invariant(typeof apart === 'object', 'a step in pages has a table');
+    if (filling !== undefined) {
+      await this.#fill(filling);
+      await this.#inTurns((tx) => tx.run(raw(statement)));
+      return;
+    }
     let after: string | undefined;
     do {
       const start = after;
-      after = await this.#inTurns((tx) =>
-        filling === undefined
-          ? changePage(tx, { statement, table: apart.pagesOf, start })
-          : fillPage(tx, filling, start),
-      );
+      after = await this.#inTurns((tx) => changePage(tx, { statement, table: apart.pagesOf, start }));
     } while (after !== undefined);
-    if (filling !== undefined) await this.#inTurns((tx) => tx.run(raw(statement)));
   }
 
   async #end(tx: Transaction, id: string | undefined): Promise<void> {

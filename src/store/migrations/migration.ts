@@ -48,6 +48,8 @@ export interface MigrateOptions {
    * serve a database that a newer one has migrated. Default: they are dropped, which is destructive.
    */
   readonly keepsExtra?: boolean;
+  /** Copies of search fields are made again, for rows that an older version has written since. */
+  readonly repeatsCopies?: boolean;
   /** Of the program, for the history. */
   readonly version?: string;
   /** Hears what the operator should know: what is kept, what is waited for, what takes long. */

@@ -9,6 +9,8 @@ export interface Filling {
   readonly table: string;
   readonly column: string;
   readonly copy: string;
+  /** Also of rows that have a copy: a program that does not know it may have changed the value since. */
+  readonly isRepeated?: boolean;
 }
 
 const PAGE = 1000;
@@ -32,9 +34,10 @@ export async function fillCopies(tx: Queryable, filling: Filling): Promise<void>
 /** → the last id of the page; undefined after the last page. */
 export async function fillPage(
   tx: Queryable,
-  { table, column, copy }: Filling,
+  filling: Filling,
   after: string | undefined,
 ): Promise<string | undefined> {
+  const { table, column, copy, isRepeated = false } = filling;
   const [name, from, to] = [ident(table), ident(column), ident(copy)];
   const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
   // FOR UPDATE: a copy of a value that is changed meanwhile would be stale.
@@ -42,8 +45,8 @@ export async function fillPage(
     SELECT id::text, ${from}
       FROM ${name}
      WHERE ${start}
-       AND ${to} IS NULL
        AND ${from} IS NOT NULL
+       AND ${isRepeated ? sql`TRUE` : sql`${to} IS NULL`}
      ORDER BY id
      LIMIT ${raw(String(PAGE))}
        FOR NO KEY UPDATE`);
@@ -54,7 +57,8 @@ export async function fillPage(
     UPDATE ${name} AS t
        SET ${to} = c.text
       FROM unnest(${param('uuid[]', ids)}, ${param('text[]', copies)}) AS c (id, text)
-     WHERE t.id = c.id`);
+     WHERE t.id = c.id
+       AND t.${to} IS DISTINCT FROM c.text`);
   return rows.length < PAGE ? undefined : ids.at(-1);
 }
 

@@ -1,6 +1,8 @@
 import type { Scenario } from '../scenario.ts';
+import { BACKUP } from './backup.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
+import { MIGRATION_KILLED } from './migrations.ts';
 import { POOLER } from './pooler.ts';
 import { PROCESS_SCENARIOS } from './processes.ts';
 import { REPLICA } from './replica.ts';
@@ -10,6 +12,8 @@ export const SCENARIOS: readonly Scenario[] = [
   ...DATABASE_SCENARIOS,
   ...PROCESS_SCENARIOS,
   ...DEPLOY_SCENARIOS,
+  MIGRATION_KILLED,
+  BACKUP,
   REPLICA,
   POOLER,
   SLOW_FILTER,

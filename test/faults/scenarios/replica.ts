@@ -30,6 +30,8 @@ export const REPLICA: Scenario = {
     for (let i = 0; i < 20; i++) assert.equal(await statusOf(await create(`own ${i}`)), 200);
     const peer = await world.serve({ env: { DATABASE_REPLICA_URL: standby.url } });
     const there = await world.login(peer);
+    // Who writes for the first time in ten seconds is known there some milliseconds later.
+    await create('news');
     await pause(1_500);
     // The same user on another node, while the replica stands still but is still fresh.
     for (let round = 0; round < 3; round++) {
@@ -47,11 +49,14 @@ export const REPLICA: Scenario = {
     const old = await create('seen everywhere');
     await pause(2_000);
     assert.equal(await statusOf(old), 200);
-    await untilGood(async () => (await client.get('/api/notes?limit=5')).status === 200 && (await readsThere()) > 0);
+    await untilGood(
+      async () => (await client.get('/api/notes?limit=5')).status === 200 && (await readsThere()) > 0,
+      15_000,
+    );
 
     await standby.pause();
     const late = await create('not on the replica');
-    await pause(2_500);
+    await pause(11_000);
     // The caller's own writes are no longer remembered: the replica is left alone because it lags.
     assert.equal(await statusOf(late), 200);
     const newer = await world.serve({
