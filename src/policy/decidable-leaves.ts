@@ -7,6 +7,7 @@ import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { NO_RELATED, type Row } from './types.ts';
+import { nodesOf } from './visit.ts';
 
 /** Values of the record's own fields, belongs_tos and id, by name; null is absent. What is not in it is not known. */
 export type Facts = Row;
@@ -56,20 +57,8 @@ export class DecidableLeaves {
   }
 }
 
-function leavesOf(cond: Condition): readonly Leaf[] {
-  switch (cond.kind) {
-    case 'const':
-      return [];
-    case 'and':
-    case 'or':
-      return cond.items.flatMap(leavesOf);
-    case 'test':
-    case 'null':
-      return [cond];
-    case 'exists':
-      return leavesOf(cond.condition);
-  }
-}
+const leavesOf = (cond: Condition): readonly Leaf[] =>
+  nodesOf(cond).filter((node) => node.kind === 'test' || node.kind === 'null');
 
 /** Undefined where it reads other rows too. */
 function namesOf(leaf: Leaf): readonly string[] | undefined {

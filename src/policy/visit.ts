@@ -1,5 +1,5 @@
 /** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
-import type { ColumnRef, Condition, ConditionOperand } from './condition.ts';
+import type { ColumnRef, Condition, ConditionOperand, Exists } from './condition.ts';
 import type { Checked, CheckedOperand, Scope } from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
@@ -71,7 +71,7 @@ export const readsDataItself = (node: Checked): boolean =>
 // ---------------------------------------------------------------- conditions
 
 /** The conditions directly inside. */
-function innerOf(cond: Condition): readonly Condition[] {
+export function innerOf(cond: Condition): readonly Condition[] {
   switch (cond.kind) {
     case 'and':
     case 'or':
@@ -91,6 +91,32 @@ function ownOperands(cond: Condition): readonly ConditionOperand[] {
   if (cond.kind === 'test') return [cond.left, cond.right];
   if (cond.kind === 'null') return [cond.column];
   return cond.kind === 'exists' ? [cond.key] : [];
+}
+
+/** The condition itself and all inside. */
+export const nodesOf = (cond: Condition): readonly Condition[] => [cond, ...innerOf(cond).flatMap(nodesOf)];
+
+/** The same condition over other columns: those of the condition itself and of all inside. */
+export function withColumns(cond: Condition, change: (column: ColumnRef) => ColumnRef): Condition {
+  const operand = (side: ConditionOperand): ConditionOperand => {
+    if (side.kind === 'count') return { ...side, exists: withColumns(side.exists, change) as Exists };
+    return side.kind === 'column' ? change(side) : side;
+  };
+  switch (cond.kind) {
+    case 'const':
+      return cond;
+    case 'and':
+    case 'or':
+      return { ...cond, items: cond.items.map((item) => withColumns(item, change)) };
+    case 'test':
+      return { ...cond, left: operand(cond.left), right: operand(cond.right) };
+    case 'null':
+      return { ...cond, column: change(cond.column) };
+    case 'exists': {
+      const key = cond.key.kind === 'column' ? change(cond.key) : cond.key;
+      return { ...cond, key, condition: withColumns(cond.condition, change) };
+    }
+  }
 }
 
 /** Every column that is read, with repetitions. */

@@ -2,6 +2,7 @@
 import { invariant } from '../../invariant.ts';
 import type { Condition, Exists } from '../condition.ts';
 import type { Need, NeedsBy } from '../types.ts';
+import { innerOf } from '../visit.ts';
 
 /** Before the request has filled the slots that hold the ids. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
@@ -29,9 +30,10 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
     return root.branch;
   };
   const visit = (node: Condition): void => {
-    if (node.kind === 'and' || node.kind === 'or') node.items.forEach(visit);
-    if (node.kind === 'test') for (const side of [node.left, node.right]) if (side.kind === 'count') visit(side.exists);
-    if (node.kind !== 'exists') return;
+    if (node.kind === 'exists') bind(node);
+    innerOf(node).forEach(visit);
+  };
+  const bind = (node: Exists): void => {
     let branch = rootOf(node);
     invariant(branch !== undefined, 'a row is bound before it is walked from');
     if (node.key.kind === 'slot' && node.walk.length === 0)
@@ -42,7 +44,6 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
       branch = known;
     }
     branches.set(node.source.id, branch);
-    visit(node.condition);
   };
   visit(cond);
   const roots = [...requested.values()].map(({ branch, ...root }) => ({ ...root, needs: listed(branch) }));

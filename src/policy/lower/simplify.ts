@@ -21,6 +21,7 @@ import {
 import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from '../operators.ts';
 import type { ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
+import { withColumns } from '../visit.ts';
 
 type Kind = Junction['kind'];
 const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
@@ -123,31 +124,8 @@ interface Renaming {
   readonly to: Source;
 }
 
-function withSources(cond: Condition, renaming: Renaming): Condition {
-  const column = (ref: ColumnRef): ColumnRef =>
-    ref.source.id === renaming.from ? { ...ref, source: renaming.to } : ref;
-  const operand = (side: ConditionOperand): ConditionOperand => {
-    if (side.kind === 'count') return { ...side, exists: withSources(side.exists, renaming) as Exists };
-    return side.kind === 'column' ? column(side) : side;
-  };
-  switch (cond.kind) {
-    case 'const':
-      return cond;
-    case 'and':
-    case 'or':
-      return { ...cond, items: cond.items.map((item) => withSources(item, renaming)) };
-    case 'test':
-      return { ...cond, left: operand(cond.left), right: operand(cond.right) };
-    case 'null':
-      return { ...cond, column: column(cond.column) };
-    case 'exists':
-      return {
-        ...cond,
-        key: cond.key.kind === 'column' ? column(cond.key) : cond.key,
-        condition: withSources(cond.condition, renaming),
-      };
-  }
-}
+const withSources = (cond: Condition, { from, to }: Renaming): Condition =>
+  withColumns(cond, (column) => (column.source.id === from ? { ...column, source: to } : column));
 
 // ---------------------------------------------------------------- leaves of one column
 
