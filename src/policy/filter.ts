@@ -9,11 +9,11 @@ import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import type { Sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
-import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, STORED_ROOTS } from './condition.ts';
+import { typeGiven } from './check/params.ts';
+import { type ColumnRef, type Condition, isTo, type NullTest, RECORD } from './condition.ts';
 import type { Facts } from './decidable-leaves.ts';
-import { whereOf } from './emit/where.ts';
-import { lower } from './lower/lower.ts';
-import { type Binding, bind, type Plan, planOf, settleNow } from './lower/specialise.ts';
+import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
+import { type Binding, bind, planOf, settleNow } from './lower/specialise.ts';
 import { isMember, OPERATORS, type Operator } from './operators.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
@@ -44,6 +44,10 @@ export interface ParamIssue {
 }
 
 export function compileFilter(text: string, { catalog, collection, params }: FilterPlace): CompiledFilter {
+  const plans = plansOf(catalog);
+  const key = JSON.stringify([collection, text, Object.entries(params).map(([name, value]) => [name, kindOf(value)])]);
+  const known = plans.get(key);
+  if (known !== undefined) return { filter: new Filter(known, params), issues: [] };
   const { checked, issues } = examine(text, {
     catalog: withoutConditions(catalog),
     collection,
@@ -51,26 +55,40 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
     params,
   });
   if (checked === undefined || issues.length > 0) return { issues };
-  return { filter: new Filter(planOf(checked), catalog, params), issues };
+  const plan = new FilterPlan(planOf(checked), catalog);
+  plans.add(key, plan);
+  return { filter: new Filter(plan, params), issues };
+}
+
+/** Process-wide: a memo of a pure function of the catalog, which ends with it. */
+const known = new WeakMap<Catalog, FilterPlans>();
+
+function plansOf(catalog: Catalog): FilterPlans {
+  const plans = known.get(catalog) ?? new FilterPlans();
+  known.set(catalog, plans);
+  return plans;
+}
+
+/** All that the types in a filter may take from the value of a param. */
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? `list of ${typeGiven(value)}` : String(typeGiven(value));
 }
 
 /** Named conditions are those of the schema's author. */
 const withoutConditions = ({ collections, roles }: Catalog): Catalog => ({ collections, roles });
 
 export class Filter {
-  readonly #plan: Plan;
-  readonly #catalog: Catalog;
+  readonly #plan: FilterPlan;
   readonly #params: Params;
 
-  constructor(plan: Plan, catalog: Catalog, params: Params) {
+  constructor(plan: FilterPlan, params: Params) {
     this.#plan = plan;
-    this.#catalog = catalog;
     this.#params = params;
   }
 
   /** Params of another type than their place, and those that no place names. */
   get issues(): readonly ParamIssue[] {
-    const places = this.#plan.slots.flatMap(({ operand }) =>
+    const places = this.#plan.plan.slots.flatMap(({ operand }) =>
       'source' in operand && operand.source === 'param' ? [operand] : [],
     );
     return Object.entries(this.#params).flatMap(([name, value]) => {
@@ -88,29 +106,28 @@ export class Filter {
 
   /** By this caller, now. */
   asked({ auth, now }: FilterRequest, visibility: Visibility): AskedFilter {
-    const binding = bind(this.#plan, { auth, query: {}, params: this.#params, now });
-    const { states, decided } = binding;
-    const signature = { states, decided };
-    const cond = lower(this.#plan.tree, { catalog: this.#catalog, signature, roots: STORED_ROOTS, visibility });
-    settleNow(this.#plan, binding);
-    return new AskedFilter(cond, binding, visibility);
+    const { plan } = this.#plan;
+    const binding = bind(plan, { auth, query: {}, params: this.#params, now });
+    const lowered = this.#plan.lowered(binding, visibility);
+    settleNow(plan, binding);
+    return new AskedFilter(lowered, binding, visibility);
   }
 }
 
 /** A filter of one request. */
 export class AskedFilter {
-  readonly #cond: Condition;
+  readonly #lowered: LoweredFilter;
   readonly #values: Binding['values'];
   readonly #visibility: Visibility;
 
-  constructor(cond: Condition, { values }: Binding, visibility: Visibility) {
-    this.#cond = cond;
+  constructor(lowered: LoweredFilter, { values }: Binding, visibility: Visibility) {
+    this.#lowered = lowered;
     this.#values = values;
     this.#visibility = visibility;
   }
 
   where(alias: string): Sql {
-    return whereOf(this.#cond, { alias, inUnion: false, visibility: this.#visibility }).fill(this.#values);
+    return this.#lowered.where(alias, this.#visibility).fill(this.#values);
   }
 
   /** Those of its conjuncts that compare a column with a value. */
@@ -128,7 +145,8 @@ export class AskedFilter {
   }
 
   #items(): readonly Condition[] {
-    return this.#cond.kind === 'and' ? this.#cond.items : [this.#cond];
+    const { cond } = this.#lowered;
+    return cond.kind === 'and' ? cond.items : [cond];
   }
 
   #equalities(): readonly Equality[] {

@@ -113,7 +113,7 @@ function pivotOf(left: ScalarSide, right: ScalarSide): ValueType {
 
 /** Of a param that no other side gives a type. */
 const givenType = (side: ScalarSide): ValueType | undefined =>
-  side.kind === 'query' ? typeGiven(side.query) : undefined;
+  side.kind === 'query' ? typeGiven(side.query.given) : undefined;
 
 // ---------------------------------------------------------------- = != < <= > >=, starts with, ends with
 

@@ -27,11 +27,11 @@ export function readAs({ source, name, span }: QueryName, against: ValueType, li
 }
 
 export function readAsGiven(param: QueryName): RequestOperand {
-  return readAs(param, typeGiven(param) ?? 'string', Array.isArray(param.given));
+  return readAs(param, typeGiven(param.given) ?? 'string', Array.isArray(param.given));
 }
 
 /** Of a list: that of its elements. */
-export function typeGiven({ given }: QueryName): ValueType | undefined {
+export function typeGiven(given: unknown): ValueType | undefined {
   const value: unknown = Array.isArray(given) ? given.find((element) => element !== null) : given;
   switch (typeof value) {
     case 'string':

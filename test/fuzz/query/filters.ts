@@ -5,6 +5,7 @@
 import type { Permit } from '../../../src/policy/access.ts';
 import type { CatalogCollection, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../../src/policy/visibility.ts';
+import { raw } from '../../../src/sql.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { hide } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
@@ -95,6 +96,11 @@ interface Grounds {
   readonly run: FilterRun;
   readonly random: Random;
 }
+
+const OTHERS = (['allow', 'deny'] as const).map((verdict): Visibility => {
+  const rule: Readable = { verdict, where: () => raw('TRUE') };
+  return { records: () => rule, member: () => rule };
+});
 
 /** What one caller may see of the collection that is asked, and of what it leads to. */
 interface Sight {
@@ -192,6 +198,8 @@ class FilterSession {
         (row, r) => listed[r] !== undefined && finds(row, everything) !== expected[r],
       ).length;
     const { sql } = compiler.sql;
+    // What a filter came to for another caller must not be taken for this one.
+    if (random.chance(0.5)) filter.where('r', { auth: request.auth!, now: request.now }, random.pick(OTHERS));
     const seen = filter.where('r', { auth: request.auth!, now: request.now }, visibility);
     const finding = { form: 'it', text, request: { ...asked, query: request.query } } as unknown as Finding;
     return [{ condition: sql`(${seen} AND ${permit.where('r')})`, expected, finding }];

@@ -1,0 +1,133 @@
+/**
+ * Filters that were compiled lately, without the values of a request. What is hidden from a caller takes part in lowering by its
+ * verdicts alone, so that callers with the same verdicts share a condition, and no others do.
+ */
+import type { Condition } from './condition.ts';
+import { STORED_ROOTS } from './condition.ts';
+import type { Where } from './emit/value-places.ts';
+import { whereOf } from './emit/where.ts';
+import { lower } from './lower/lower.ts';
+import type { Binding, Plan } from './lower/specialise.ts';
+import type { Catalog } from './types.ts';
+import type { Readable, Visibility } from './visibility.ts';
+
+const MOST_PLANS = 512;
+/** Of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
+const MOST_TEXT = 128 * 1024;
+/** Of one filter: kinds of requests by kinds of callers. */
+const MOST_LOWERED = 8;
+
+/** The latest filters over one catalog. Evicts the least recently used. */
+export class FilterPlans {
+  readonly #plans = new Map<string, FilterPlan>();
+  #text = 0;
+
+  get(key: string): FilterPlan | undefined {
+    const plan = this.#plans.get(key);
+    if (plan === undefined) return undefined;
+    this.#plans.delete(key);
+    this.#plans.set(key, plan);
+    return plan;
+  }
+
+  add(key: string, plan: FilterPlan): void {
+    this.#plans.set(key, plan);
+    this.#text += key.length;
+    for (const [oldest] of this.#plans) {
+      if (this.#plans.size <= MOST_PLANS && this.#text <= MOST_TEXT) return;
+      this.#plans.delete(oldest);
+      this.#text -= oldest.length;
+    }
+  }
+}
+
+/** A checked filter, and what it was lowered to. */
+export class FilterPlan {
+  readonly plan: Plan;
+  readonly #catalog: Catalog;
+  /** The latest last. */
+  readonly #lowered: LoweredFilter[] = [];
+
+  constructor(plan: Plan, catalog: Catalog) {
+    this.plan = plan;
+    this.#catalog = catalog;
+  }
+
+  lowered({ signature, states, decided }: Binding, visibility: Visibility): LoweredFilter {
+    const known = this.#lowered.find((each) => each.signature === signature && each.isFor(visibility));
+    if (known !== undefined) return known;
+    const asked = new AskedVerdicts(visibility);
+    const given = { catalog: this.#catalog, signature: { states, decided }, roots: STORED_ROOTS, visibility: asked };
+    const made = new LoweredFilter(signature, lower(this.plan.tree, given), asked.verdicts);
+    if (this.#lowered.push(made) > MOST_LOWERED) this.#lowered.shift();
+    return made;
+  }
+}
+
+type Verdict = Readable['verdict'];
+interface AskedVerdict {
+  readonly collection: string;
+  /** Undefined: of its records. */
+  readonly member: string | undefined;
+  readonly verdict: Verdict;
+}
+
+/** Notes what lowering asks for. */
+class AskedVerdicts implements Visibility {
+  readonly verdicts: AskedVerdict[] = [];
+  readonly #visibility: Visibility;
+
+  constructor(visibility: Visibility) {
+    this.#visibility = visibility;
+  }
+
+  records(collection: string): Readable {
+    const rule = this.#visibility.records(collection);
+    this.verdicts.push({ collection, member: undefined, verdict: rule.verdict });
+    return rule;
+  }
+
+  member(collection: string, member: string): Readable | undefined {
+    const rule = this.#visibility.member(collection, member);
+    this.verdicts.push({ collection, member, verdict: verdictOf(rule) });
+    return rule;
+  }
+}
+
+/** Without a rule of its own, a member is as readable as its record. */
+const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
+
+/** INVARIANT: depends on nothing of a caller but the verdicts. */
+export class LoweredFilter {
+  readonly signature: Binding['signature'];
+  readonly cond: Condition;
+  readonly #verdicts: readonly AskedVerdict[];
+  /** By the name of the row. */
+  readonly #wheres = new Map<string, Where>();
+
+  constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
+    this.signature = signature;
+    this.cond = cond;
+    this.#verdicts = verdicts;
+  }
+
+  /** Lowering for this caller would come to the same. */
+  isFor(visibility: Visibility): boolean {
+    return this.#verdicts
+      .map(({ collection, member, verdict }) =>
+        member === undefined
+          ? visibility.records(collection).verdict === verdict
+          : verdictOf(visibility.member(collection, member)) === verdict,
+      )
+      .every(Boolean);
+  }
+
+  /** Where the caller's rules are part of the text, it is printed each time. */
+  where(alias: string, visibility: Visibility): Where {
+    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility });
+    if (this.#verdicts.some(({ verdict }) => verdict === 'depends')) return print();
+    const known = this.#wheres.get(alias) ?? print();
+    if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(alias, known);
+    return known;
+  }
+}

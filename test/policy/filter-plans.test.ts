@@ -1,0 +1,87 @@
+/** Filters are compiled once for requests alike, and never for one caller with what another may see. */
+import { expect, test } from 'vitest';
+import { compileFilter } from '../../src/policy/filter.ts';
+import { FilterPlan, FilterPlans } from '../../src/policy/filter-plans.ts';
+import type { Readable, Visibility } from '../../src/policy/visibility.ts';
+import { raw } from '../../src/sql.ts';
+import { SAMPLE as catalog } from './sample-catalog.ts';
+
+const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({ verdict, where: () => raw(text) });
+const seeing = (records: Readable, member?: Readable): Visibility => ({ records: () => records, member: () => member });
+const REQUEST = { auth: { id: '0190000a-0000-7000-8000-000000000001' }, now: '2026-01-01T00:00:00.000000Z' };
+
+function sqlOf(text: string, visibility: Visibility, params: Record<string, unknown> = {}): string {
+  const { filter, issues } = compileFilter(text, { catalog, collection: 'documents', params });
+  expect(issues).toEqual([]);
+  const { text: statement, values } = filter!.where('t', REQUEST, visibility);
+  return `${statement} ${JSON.stringify(values)}`;
+}
+
+const FILTER = 'owner.email = $email or title = "a"';
+const CALLERS: Readonly<Record<string, Visibility>> = {
+  open: seeing(rule('allow')),
+  closed: seeing(rule('deny')),
+  some: seeing(rule('depends', 'mine')),
+  others: seeing(rule('depends', 'yours')),
+  masked: seeing(rule('allow'), rule('deny')),
+  'some masked': seeing(rule('allow'), rule('depends', 'shown')),
+};
+
+test('every caller gets the condition that a first caller would get', () => {
+  const first = Object.values(CALLERS).map((visibility) => {
+    // A copy of the catalog has filters of its own.
+    const { filter } = compileFilter(FILTER, {
+      catalog: { ...catalog },
+      collection: 'documents',
+      params: { email: 'x' },
+    });
+    const { text, values } = filter!.where('t', REQUEST, visibility);
+    return `${text} ${JSON.stringify(values)}`;
+  });
+  expect(new Set(first).size).toBe(first.length);
+  for (let round = 0; round < 3; round++)
+    expect(Object.values(CALLERS).map((visibility) => sqlOf(FILTER, visibility, { email: 'x' }))).toEqual(first);
+});
+
+test('values are those of the request, and a kind of value has a filter of its own', () => {
+  const { open } = CALLERS as { readonly open: Visibility };
+  const values = ['a', null, 'b'].map((email) => sqlOf(FILTER, open, { email }));
+  expect(values[0]).toContain('["a"]');
+  expect(values[1]).not.toContain('"email"');
+  expect(values[2]).toBe(values[0]!.replace('["a"]', '["b"]'));
+  expect(
+    compileFilter('$x is null', { catalog, collection: 'documents', params: { x: ['a'] } }).filter?.issues,
+  ).toEqual([]);
+  expect(compileFilter('$x is null', { catalog, collection: 'documents', params: { x: 1 } }).filter?.issues).toEqual(
+    [],
+  );
+  const wrong = (x: unknown) =>
+    compileFilter('title = $x', { catalog, collection: 'documents', params: { x } }).filter?.issues;
+  expect([wrong('a'), wrong(1)?.length, wrong('b'), wrong(2)?.length]).toEqual([[], 1, [], 1]);
+});
+
+test('what filters name is what the request gives, also where the text is known', () => {
+  expect(compileFilter('title = $x', { catalog, collection: 'documents', params: { x: 'a' } }).issues).toEqual([]);
+  const missing = compileFilter('title = $x', { catalog, collection: 'documents', params: {} });
+  expect(missing.issues.map(({ code }) => code)).toEqual(['param_missing']);
+  const more = compileFilter('title = $x', { catalog, collection: 'documents', params: { x: 'a', y: 'b' } });
+  expect(more.filter!.issues).toEqual([{ name: 'y', message: 'the filter names no `$y`' }]);
+});
+
+test('few are kept, the latest, and of long ones fewer', () => {
+  const plans = new FilterPlans();
+  const plan = (): FilterPlan => new FilterPlan({} as FilterPlan['plan'], catalog);
+  for (let i = 0; i < 600; i++) {
+    plans.add(`filter ${i}`, plan());
+    plans.get('filter 0');
+  }
+  const kept = Array.from({ length: 600 }, (_, i) => i).filter((i) => plans.get(`filter ${i}`) !== undefined);
+  expect(kept.length).toBe(512);
+  expect(kept.slice(0, 2)).toEqual([0, 89]);
+  for (let i = 0; i < 100; i++) plans.add(`${i} ${'x'.repeat(8 * 1024)}`, plan());
+  const long = Array.from({ length: 100 }, (_, i) => i).filter(
+    (i) => plans.get(`${i} ${'x'.repeat(8 * 1024)}`) !== undefined,
+  );
+  expect(long.length).toBeLessThan(16);
+  expect(long.at(-1)).toBe(99);
+});
