@@ -186,7 +186,7 @@ collections:
       await db.close();
       await other.close();
     }
-  }, 30_000);
+  }, 60_000);
 
   it('reports duplicates that are written while the index is built, and leaves nothing in the way of writers', async () => {
     const url = await postgresUrl();
@@ -210,7 +210,7 @@ collections:
       await db.close();
       await other.close();
     }
-  }, 30_000);
+  }, 60_000);
 
   it('is done once by three nodes that start at once', async () => {
     const url = await postgresUrl();
@@ -224,7 +224,7 @@ collections:
     } finally {
       await Promise.all(nodes.map((db) => db.close()));
     }
-  }, 30_000);
+  }, 60_000);
 
   it('does not write a large table again at a start', async () => {
     const db = await opened();

@@ -98,13 +98,13 @@ describe('a replica', () => {
     expect([await pair.place(), await pair.place()]).toEqual(['primary', 'primary']);
   });
 
-  it('does not answer who has just written', async () => {
+  it('does not answer who has written within ten seconds, though it may lag less', async () => {
     pair = new Pair(300);
     await pair.until('standby');
     pair.replica.noteWrite('ann');
     expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
     await new Promise((resolve) => setTimeout(resolve, 450));
-    expect(pair.replica.for('ann')).toBe(pair.replica);
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
   });
 
   it('that was promoted is never read; the primary under another name is', async () => {
