@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** `bylaw <command> …` */
-import { messageOf, runCommand } from './cli/index.ts';
+import { runCommand } from './cli/index.ts';
+import { messageOf } from './cli/message-of.ts';
 
 const { stdout, stderr, stdin, env } = process;
 /** 128 + SIGPIPE, as a shell reports it. */

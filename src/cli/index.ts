@@ -1,6 +1,5 @@
 /** The commands, in the order of the manual. */
 import { unknownName } from '../config.ts';
-import { StoreError } from '../store/database/contract.ts';
 import { callCommand } from './call.ts';
 import type { Command, CommandGroup, Io, LoadCommand } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
@@ -43,15 +42,6 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
   if (!databaseCommands.has(name)) return callCommand(command, { argv: rest, io });
   const { runDatabaseCommand } = await import('./run-command.ts');
   return runDatabaseCommand(command, rest, io);
-}
-
-/** The message of an error for the user of a command. */
-export function messageOf(error: unknown): string {
-  if (error instanceof StoreError && error.kind === 'unavailable') {
-    const { cause } = error;
-    return `the database cannot be reached${cause instanceof Error ? ` (${cause.message})` : ''}`;
-  }
-  return error instanceof Error ? error.message : String(error);
 }
 
 export async function loadCommands(): Promise<readonly (Command | CommandGroup)[]> {

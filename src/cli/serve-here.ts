@@ -17,8 +17,9 @@ import { readyLine } from './ready-line.ts';
 import { remoteRunner } from './remote-command.ts';
 import { type Service, startService } from './start-service.ts';
 import { stopSignal } from './stop-signal.ts';
+import { openDatabaseWhenUp } from './wait-for-database.ts';
 import { notifyReady, readMetricsOfAll, stopMessage } from './worker.ts';
-import { openDatabaseOf, requireSchema } from './workspace.ts';
+import { requireSchema } from './workspace.ts';
 
 interface StartPlace {
   readonly config: Config;
@@ -56,7 +57,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const say = (message: string): void =>
     isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
   const isFirst = announceFirstStart(config, io, say);
-  const db = await openDatabaseOf(config, io.cwd);
+  const db = await openDatabaseWhenUp(config, { cwd: io.cwd, onWait: say });
   const readMetrics = isWorker ? readMetricsOfAll : undefined;
   const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
     await db.close();

@@ -20,6 +20,8 @@ const RESTRICT_VIOLATION = '23001';
  * failover, idle in transaction.
  */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
+/** Starting or stopping, too many connections. */
+const STARTING = /^(?:57P0[123]|53300)/;
 const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';
 const SERIALIZATION_FAILURE = '40001';
@@ -78,6 +80,13 @@ export function isConnectionLoss(error: unknown): boolean {
   if (isServerError(error)) return UNAVAILABLE.test(error.code);
   if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
+}
+
+/** No server answers, or it is starting. Nothing that a wrong URL, name or password explains. */
+export function isNotReachable(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;
+  const { cause } = error;
+  return isServerError(cause) ? STARTING.test(cause.code) : isConnectionLoss(cause);
 }
 
 /** A lock was not to be had within the `lock_timeout` of a migration. */

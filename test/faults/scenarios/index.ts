@@ -2,6 +2,7 @@ import type { Scenario } from '../scenario.ts';
 import { BACKUP } from './backup.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
+import { LATE_DATABASE } from './late-database.ts';
 import { MIGRATION_KILLED } from './migrations.ts';
 import { POOLER } from './pooler.ts';
 import { PROCESS_SCENARIOS } from './processes.ts';
@@ -12,6 +13,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...DATABASE_SCENARIOS,
   ...PROCESS_SCENARIOS,
   ...DEPLOY_SCENARIOS,
+  LATE_DATABASE,
   MIGRATION_KILLED,
   BACKUP,
   REPLICA,
