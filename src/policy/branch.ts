@@ -6,16 +6,18 @@ import type { Sql } from '../sql.ts';
  */
 export interface Branch {
   readonly column: string;
-  /** The values of `column`, a SELECT of one column, each of which has a range. Without it there is one range. */
-  readonly keys?: Sql;
-  /** What else must hold of the row `alias`, if anything; without `keys`, all that must. */
-  readonly where?: Sql;
+  /** One value of `column`. Otherwise each of the `keys` has a range. */
+  readonly isOneRange: boolean;
+  /** Unless it is one range: the values of `column`, a SELECT of one column. */
+  readonly keys: Sql | undefined;
+  /** What else must hold of the row `alias`, if anything; of one range, all that must. */
+  readonly where: Sql | undefined;
   /** Of the conjuncts, those that compare a column with values: for estimates of how many records there are. */
   readonly tests: readonly ColumnValues[];
   /** How many conjuncts say something else. */
   readonly others: number;
   /** How many keys there may be; unknown without it. */
-  readonly count?: KeyCount;
+  readonly count: KeyCount | undefined;
 }
 export interface ColumnValues {
   readonly column: string;

@@ -41,12 +41,16 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
 
 const one = (name: string, value: string, others = 0): Branch => ({
   column: name,
+  isOneRange: true,
+  keys: undefined,
   where: raw('TRUE'),
   tests: [{ column: name, values: [value] }],
   others,
+  count: undefined,
 });
 const teamsOf = (user: string): Branch => ({
   column: 'team_id',
+  isOneRange: false,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [],
@@ -55,6 +59,7 @@ const teamsOf = (user: string): Branch => ({
 });
 const listOf = (name: string, values: readonly string[]): Branch => ({
   column: name,
+  isOneRange: false,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [{ column: name, values }],

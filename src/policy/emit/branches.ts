@@ -107,16 +107,59 @@ function shapeOf({ cond, access }: Apart, { alias }: BranchPrinting): BranchShap
   const where = isAll ? undefined : whereOf(rest, { alias, inUnion: column === 'id' && access.kind === 'exists' });
   const keys = isOneRange ? undefined : access.kind === 'test' ? listOf(access) : fillable(keysOf(access, alias).keys);
   const count = isOneRange ? undefined : keyCountOf(access);
-  return {
-    fill: (values) => ({
-      column,
-      tests: tests.map(({ column: own, read }): ColumnValues => ({ column: own, values: read(values) })),
-      others,
-      ...(where && { where: where.fill(values) }),
-      ...(keys && { keys: keys.fill(values) }),
-      ...(count && { count: count(values) }),
-    }),
-  };
+  return { fill: (values) => new FilledBranch({ column, tests, others, count, keys, where }, values) };
+}
+
+interface BranchParts {
+  readonly column: string;
+  readonly tests: readonly OwnValues[];
+  readonly others: number;
+  readonly count: ((values: Values) => KeyCount) | undefined;
+  readonly keys: Where | undefined;
+  readonly where: Where | undefined;
+}
+interface OwnValues {
+  readonly column: string;
+  read(values: Values): readonly unknown[];
+}
+
+/** Its SQL is made when it is asked for: often the estimates alone are. */
+class FilledBranch implements Branch {
+  readonly #parts: BranchParts;
+  readonly #values: Values;
+
+  constructor(parts: BranchParts, values: Values) {
+    this.#parts = parts;
+    this.#values = values;
+  }
+
+  get column(): string {
+    return this.#parts.column;
+  }
+
+  get isOneRange(): boolean {
+    return this.#parts.keys === undefined;
+  }
+
+  get keys(): Sql | undefined {
+    return this.#parts.keys?.fill(this.#values);
+  }
+
+  get where(): Sql | undefined {
+    return this.#parts.where?.fill(this.#values);
+  }
+
+  get tests(): readonly ColumnValues[] {
+    return this.#parts.tests.map(({ column, read }) => ({ column, values: read(this.#values) }));
+  }
+
+  get others(): number {
+    return this.#parts.others;
+  }
+
+  get count(): KeyCount | undefined {
+    return this.#parts.count?.(this.#values);
+  }
 }
 
 function keysOf(exists: Exists, alias: string) {
@@ -129,7 +172,7 @@ function listOf({ right }: OwnTest): Where {
   return fillable(sql`SELECT unnest(${list})`);
 }
 
-function valuesOf({ left, right }: OwnTest) {
+function valuesOf({ left, right }: OwnTest): OwnValues {
   const read = (values: Values): readonly unknown[] => {
     const value = right.kind === 'slot' ? readerOf(right)(values) : right.kind === 'literal' ? right.value : [];
     return Array.isArray(value) ? value : [value];

@@ -3,7 +3,7 @@
  * take the first ids of every branch. Units are about a microsecond; only their ratio counts.
  */
 import type { Branch, ColumnValues, KeyCount } from '../../policy/branch.ts';
-import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
+import type { ColumnStatistics, StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 export interface PageQuestion {
   readonly table: string;
@@ -47,85 +47,82 @@ class Estimate {
   readonly #statisticsOf: StatisticsOf;
   /** Of all rows, those that the filters leave. */
   readonly #filtered: number;
+  readonly #branches: readonly EstimatedBranch[];
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
     this.#filtered = productOf(question.filters.map((test) => shareOf(table, test)));
+    this.#branches = question.branches.map((branch) => this.#estimated(branch));
   }
 
   get union(): number {
-    const { branches, most } = this.#question;
-    return branches.reduce(
+    const { most } = this.#question;
+    return this.#branches.reduce(
       (sum, branch) => sum + this.#costOf(branch),
       UNION + Math.min(most, this.#table.rows) * FOUND,
     );
   }
 
   get plain(): number {
-    const { branches, filters, indexed, most } = this.#question;
+    const { filters, indexed, most } = this.#question;
     const { rows } = this.#table;
     const share = Math.min(
       1,
-      branches.reduce((sum, branch) => sum + this.#shareOf(branch), 0),
+      this.#branches.reduce((sum, branch) => sum + branch.share, 0),
     );
     // The nearest rows that match may lie at the end.
-    const isUneven = branches.some((branch) => this.#isClustered(branch)) && share < 0.9;
+    const isUneven = share < 0.9 && this.#branches.some(({ isClustered }) => isClustered);
     const walked = isUneven ? rows : Math.min(rows, most / Math.max(share * this.#filtered, 1 / Math.max(rows, 1)));
-    const ways = [walked * WALKED];
+    let least = walked * WALKED;
     for (const filter of filters) {
       if (!indexed.has(filter.column)) continue;
       const own = shareOf(this.#table, filter);
-      const needed = isUneven ? rows * own : Math.min(rows * own, walked * own);
-      ways.push(RANGE + needed * WALKED);
+      least = Math.min(least, RANGE + (isUneven ? rows : Math.min(rows, walked)) * own * WALKED);
     }
-    return Math.min(...ways);
+    return least;
   }
 
-  #costOf(branch: Branch): number {
+  #costOf({ keys, ofKey, rest }: EstimatedBranch): number {
     const { most } = this.#question;
-    const keys = branch.keys === undefined ? 1 : this.#keysOf(branch.count, branch.column);
-    const own = branch.tests.filter(({ column }) => column === branch.column);
-    const share =
-      branch.keys === undefined ? productOf(own.map((test) => shareOf(this.#table, test))) : this.#shareOfKey(branch);
-    const rest = this.#filtered * this.#rest(branch);
-    return keys * (RANGE + Math.min(this.#table.rows * share, most / Math.max(rest, 1e-9)) * FOUND);
+    const found = Math.min(this.#table.rows * ofKey, most / Math.max(rest * this.#filtered, 1e-9));
+    return keys * (RANGE + found * FOUND);
   }
 
-  /** Of all rows, those of the branch. */
-  #shareOf(branch: Branch): number {
-    const { keys, column, count } = branch;
-    const isList = keys !== undefined && count?.kind !== 'list';
-    const tests = branch.tests.filter((test) => !isList || test.column !== column);
-    const found = isList ? this.#keysOf(count, column) * this.#shareOfKey(branch) : 1;
-    return (
-      Math.min(1, found) * productOf(tests.map((test) => shareOf(this.#table, test))) * UNKNOWN_SHARE ** branch.others
-    );
-  }
-
-  /** Of the rows in the ranges, those that meet the rest of the branch. */
-  #rest({ tests, column, others }: Branch): number {
-    const rest = tests.filter((test) => test.column !== column);
-    return productOf(rest.map((test) => shareOf(this.#table, test))) * UNKNOWN_SHARE ** others;
-  }
-
-  #shareOfKey({ column }: Branch): number {
+  #estimated(branch: Branch): EstimatedBranch {
+    const { column, count, isOneRange } = branch;
     const known = this.#table.columns.get(column);
-    return known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
+    let own = 1;
+    let rest = UNKNOWN_SHARE ** branch.others;
+    for (const test of branch.tests) {
+      if (test.column === column) own *= shareOf(this.#table, test);
+      else rest *= shareOf(this.#table, test);
+    }
+    const keys = isOneRange ? 1 : this.#keysOf(count, known);
+    const ofKey = isOneRange ? own : known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
+    // The elements of a list are known, so their shares are.
+    const found = isOneRange || count?.kind === 'list' ? own : Math.min(1, keys * ofKey);
+    return { keys, ofKey, rest, share: found * rest, isClustered: (known?.clustering ?? 0) > CLUSTERED };
   }
 
-  #keysOf(count: KeyCount | undefined, column: string): number {
+  #keysOf(count: KeyCount | undefined, known: ColumnStatistics | undefined): number {
     if (count?.kind === 'list') return count.count;
-    const most = this.#table.columns.get(column)?.distinct ?? Number.POSITIVE_INFINITY;
     const other = count && this.#statisticsOf(count.table);
     const keys = count && other ? other.rows * shareOf(other, count) : UNKNOWN_KEYS;
-    return Math.min(most, Math.max(1, keys));
+    return Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, keys));
   }
+}
 
-  #isClustered({ column }: Branch): boolean {
-    return (this.#table.columns.get(column)?.clustering ?? 0) > CLUSTERED;
-  }
+interface EstimatedBranch {
+  readonly keys: number;
+  /** Of all rows, those of one key. */
+  readonly ofKey: number;
+  /** Of the rows of the keys, those that meet the rest of the branch. */
+  readonly rest: number;
+  /** Of all rows, those of the branch. */
+  readonly share: number;
+  readonly isClustered: boolean;
 }
 
 const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);
@@ -136,15 +133,9 @@ function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnV
   if (known === undefined) return column === 'id' ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;
   const { common, commonShare, nullShare, distinct } = known;
   const others = Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
-  const shares = values.map((value) => common.get(printed(value)) ?? others);
-  return Math.min(
-    1,
-    Math.max(
-      1e-9,
-      ...shares,
-      shares.reduce((sum, share) => sum + share, 0),
-    ),
-  );
+  let share = 0;
+  for (const value of values) share += common.get(printed(value)) ?? others;
+  return Math.min(1, Math.max(1e-9, share));
 }
 
 /** As PostgreSQL prints it. */

@@ -47,7 +47,7 @@ export class PagePlanner {
     const indexed = this.#indexedOf(collection);
     const branches = permit.branches('t', indexed);
     // One range of one index is what the plain condition comes to.
-    if (branches === undefined || (branches.length === 1 && branches[0]!.keys === undefined)) return undefined;
+    if (branches === undefined || (branches.length === 1 && branches[0]!.isOneRange)) return undefined;
     const question = { table: collection.table, branches, filters, indexed, most };
     return this.#choosesBranches(question) ? amongFirstIds(branches, page) : undefined;
   }
