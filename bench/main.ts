@@ -17,6 +17,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   workers: () => import('./workers.ts'),
   embedded: () => import('./embedded.ts'),
   scale: () => import('./scale.ts'),
+  pages: () => import('./pages.ts'),
   query: () => import('./query.ts'),
   batch: () => import('./batch.ts'),
   auth: () => import('./auth.ts'),

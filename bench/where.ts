@@ -3,19 +3,28 @@
  * with custom and with generic plans. Both must answer the same rows. Each policy also as row-level security, with the caller set for the session beforehand.
  */
 import pg from 'pg';
+import { decide } from '../src/policy/access.ts';
 import { compile } from '../src/policy/compile.ts';
 import type { PolicyRequest } from '../src/policy/types.ts';
-import { raw, sql } from '../src/sql.ts';
+import { join, param, raw, sql } from '../src/sql.ts';
+import { openDatabase } from '../src/store/database/open-database.ts';
+import { amongFirstIds } from '../src/store/planning/ordered-union.ts';
+import { shorterBranches } from '../src/store/planning/page-cost.ts';
+import { BackgroundStatistics, type StatisticsOf } from '../src/store/planning/table-statistics.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog } from './support/documents.ts';
 import { PAIRS, type Pair } from './support/handwritten.ts';
+import { LISTS, type List } from './support/handwritten-lists.ts';
 import { median, verdict } from './support/measure.ts';
 import { fillMillion, ID } from './support/million.ts';
 
 const MODES = ['force_custom_plan', 'force_generic_plan'] as const;
 /** × the time of the condition by hand. */
 const LIMIT = 1.1;
+const INDEXED = new Set(['id', 'title', 'status', 'score', 'rating', 'due_at', 'created_at', 'owner_id', 'team_id']);
+/** The service looks up the records of a list of ids, which a person may trust to be there. */
+const LIST_LIMIT = 1.2;
 const WINDOW = 'ORDER BY r.id LIMIT 20';
 const NOW = '2025-01-01T00:00:00.000000Z';
 const values: Readonly<Record<string, unknown>> = {
@@ -58,6 +67,7 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     console.log(`filled in ${((performance.now() - began) / 1000).toFixed(0)} s`);
     await verify(client);
     for (const mode of MODES) await compareAll(client, { mode, seconds: seconds / 2 });
+    await compareLists(client, { url: server.url, seconds: seconds / 2 });
     await rowLevelSecurity(client, server.url);
   } finally {
     await client.end();
@@ -155,13 +165,17 @@ function compiled({ policy }: Pair): Statement {
 }
 
 function byHand({ sql: condition }: Pair): Statement {
+  return filledIn(`SELECT r.* FROM documents AS r WHERE ${condition} ${WINDOW}`);
+}
+
+function filledIn(statement: string): Statement {
   const given: unknown[] = [];
   const numbers = new Map<string, number>();
-  const text = condition.replaceAll(/\{([a-z0-9]+)\}(?=::)/g, (_, name: string) => {
+  const text = statement.replaceAll(/\{([a-z0-9]+)\}(?=::)/g, (_, name: string) => {
     if (!numbers.has(name)) numbers.set(name, given.push(values[name]));
     return `$${numbers.get(name)!}`;
   });
-  return { text: `SELECT r.* FROM documents AS r WHERE ${text} ${WINDOW}`, values: given };
+  return { text, values: given };
 }
 
 interface Plan {
@@ -181,6 +195,56 @@ async function nodes(client: pg.Client, statement: Statement & { readonly name: 
   const shape = (plan: Plan): string =>
     `${plan['Node Type']}:${plan['Relation Name'] ?? ''}:${plan['Index Name'] ?? ''}(${(plan.Plans ?? []).map(shape).join()})`;
   return shape((rows[0]['QUERY PLAN'] as readonly { Plan: Plan }[])[0]!.Plan);
+}
+
+/** Whole lists: the policy decides by which statement its page is found, next to the best that a person would write. */
+async function compareLists(client: pg.Client, { url, seconds }: { url: string; seconds: number }): Promise<void> {
+  await client.query("SET plan_cache_mode = 'auto'");
+  const db = await openDatabase({ url });
+  const statistics = new BackgroundStatistics(db, ['documents', 'teams', 'memberships', 'documents_tags']);
+  await statistics.refresh();
+  const ratios: number[] = [];
+  try {
+    for (const [i, list] of LISTS.entries()) {
+      const { text, values } = pageOf(list, (table) => statistics.of(table));
+      const ours = named({ text, values }, `page_${i}`);
+      const theirs = named(filledIn(list.sql), `best_${i}`);
+      const [a, b] = [await client.query(ours), await client.query(theirs)].map(({ rows }) =>
+        rows.map(({ id }) => id).join(),
+      );
+      if (a === '' || a !== b)
+        throw new Error(`the lists of a comparison must be alike, and ${list.policy} is not\n${text}`);
+      const times: Times = { ours: [], theirs: [] };
+      const ms = (seconds * 1000) / LISTS.length;
+      await takeTurns(client, { ours, theirs, times, ms });
+      for (let more = 0; more < 3 && ratioOf(times) > LIMIT; more++)
+        await takeTurns(client, { ours, theirs, times, ms: ms * 2 });
+      ratios.push(ratioOf(times));
+      console.log(
+        `  ${ratioOf(times).toFixed(2)} ×  ${median(times.ours).toFixed(3)} ms, best ${median(times.theirs).toFixed(3)} ms: ` +
+          `${list.policy}${list.status === undefined ? '' : ` (?status=${list.status})`}`,
+      );
+    }
+  } finally {
+    await db.close();
+  }
+  verdict('lists of 21 next to the best by hand, worst policy', Math.max(...ratios), { limit: LIST_LIMIT, unit: '×' });
+}
+
+function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement {
+  const rules = [compile(policy, { catalog, collection: COLLECTION, action: 'list' })];
+  const permit = decide({ rules, request }).given(status === undefined ? {} : { status });
+  const conditions = status === undefined ? [] : [sql`t.status = ${param('text', status)}`];
+  const branches = permit.branches('t', INDEXED);
+  const filters = status === undefined ? [] : [{ column: 'status', values: [status] }];
+  const question = { table: 'documents', branches: branches ?? [], filters, indexed: INDEXED, most: 21 };
+  const from = raw('documents AS t');
+  const chosen = branches && shorterBranches(question, statisticsOf);
+  const isOneRange = chosen === undefined || (chosen.length === 1 && chosen[0]!.isOneRange);
+  const where = isOneRange
+    ? join([...conditions, permit.where('t')], ' AND ')
+    : amongFirstIds(chosen, { from, conditions, most: 21, descending: false });
+  return sql`SELECT t.* FROM ${from} WHERE ${where} ORDER BY t.id LIMIT 21`;
 }
 
 async function rowLevelSecurity(client: pg.Client, url: string): Promise<void> {

@@ -205,7 +205,8 @@ function insertion(table: string, userId: string, { from, count, isOwn = false }
       FROM generate_series(${from}, ${from + count - 1}) AS n`;
 }
 
-async function fill(database: OpenOptions, userId: string, rows: number): Promise<void> {
+/** As the service's schema of the documents makes the tables. */
+export async function fill(database: OpenOptions, userId: string, rows: number): Promise<void> {
   const starts = Array.from({ length: Math.ceil(rows / STEP) }, (_, i) => i * STEP);
   await run(database, [
     `INSERT INTO users (id, email, email_verified)

@@ -31,7 +31,7 @@ export async function fillMillion(client: pg.Client): Promise<void> {
        FROM generate_series(1, 1000000) n`,
     `INSERT INTO documents_tags SELECT ${made(4, 'n')}, ${made(3, '(n::int8 * 7919 % 500)::int + 1')} FROM generate_series(1, 1000000, 2) n`,
     ...['title', 'status', 'score', 'rating', 'due_at', 'created_at', 'owner_id', 'team_id'].map(
-      (column) => `CREATE INDEX ON documents (${column})`,
+      (column) => `CREATE INDEX ON documents (${column}, id)`,
     ),
     'ALTER TABLE documents ADD COLUMN "title~folded" text COLLATE "C" GENERATED ALWAYS AS (lower(title)) STORED',
     'CREATE INDEX ON documents USING gin ("title~folded" gin_trgm_ops)',
@@ -40,7 +40,7 @@ export async function fillMillion(client: pg.Client): Promise<void> {
     'CREATE INDEX ON memberships (team_id)',
     'CREATE INDEX ON teams (lead_id)',
     'CREATE UNIQUE INDEX ON documents_tags (document_id, tag_id)',
-    'CREATE INDEX ON documents_tags (tag_id)',
+    'CREATE INDEX ON documents_tags (tag_id, document_id)',
     'VACUUM ANALYZE',
   ];
   for (const statement of statements) await client.query(statement);

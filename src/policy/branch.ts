@@ -18,6 +18,8 @@ export interface Branch {
   readonly others: number;
   /** How many keys there may be; unknown without it. */
   readonly count: KeyCount | undefined;
+  /** The same records in another way, by keys where this is one range. */
+  readonly instead: Branch | undefined;
 }
 export interface ColumnValues {
   readonly column: string;

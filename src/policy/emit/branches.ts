@@ -35,8 +35,8 @@ type Values = readonly unknown[];
 
 interface Apart {
   readonly cond: Condition;
-  /** The part of it that the index serves. */
-  readonly access: Access;
+  /** The parts of it that an index may serve, at least one. */
+  readonly accesses: readonly Access[];
 }
 /** A test for a value of a column, for an element of a list, or for keys that are found first. */
 type Access = OwnTest | Exists;
@@ -47,8 +47,14 @@ interface OwnTest extends Test {
 function takenApart(cond: Condition, indexed: ReadonlySet<string>): readonly Apart[] | undefined {
   if (cond.kind === 'const') return cond.value ? undefined : [];
   if (cond.kind === 'or') return allOf(cond.items.map((item) => takenApart(item, indexed)));
-  const access = accessOf(cond, indexed);
-  if (access !== undefined) return [{ cond, access }];
+  const accesses = accessesOf(cond, indexed);
+  const isById = accesses.some((access) => access.kind === 'test' && access.left.column === 'id');
+  const inside = isById ? undefined : takenApartInside(cond, indexed);
+  // An `or` beside the access may have ranges that are shorter.
+  return inside ?? (accesses.length === 0 ? undefined : [{ cond, accesses }]);
+}
+
+function takenApartInside(cond: Condition, indexed: ReadonlySet<string>): readonly Apart[] | undefined {
   if (cond.kind !== 'and') return undefined;
   for (const [i, item] of cond.items.entries()) {
     if (item.kind !== 'or') continue;
@@ -71,13 +77,17 @@ function allOf(parts: readonly (readonly Apart[] | undefined)[]): readonly Apart
 
 const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
 
-/** One value needs one range of the index, so it goes before keys. */
-function accessOf(cond: Condition, indexed: ReadonlySet<string>): Access | undefined {
+/** One value, and keys: which of them has shorter ranges is for statistics to say. */
+function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Access[] {
   const parts = partsOf(cond);
   const served = parts.filter(isOwnTest).filter(({ left }) => indexed.has(left.column));
-  const one = served.find(({ op }) => OPERATORS[op].family === 'equality');
-  return one ?? parts.find((part): part is Exists => isServedByKeys(part, indexed)) ?? served[0];
+  const one = served.find(isOfOneValue);
+  const keys =
+    parts.find((part): part is Exists => isServedByKeys(part, indexed)) ?? served.find((test) => !isOfOneValue(test));
+  return [one, keys].filter((access) => access !== undefined);
 }
+
+const isOfOneValue = ({ op }: OwnTest): boolean => OPERATORS[op].family === 'equality';
 
 /** Whether a column of the record itself is a value, or one of some. */
 function isOwnTest(cond: Condition): cond is OwnTest {
@@ -95,19 +105,23 @@ function isServedByKeys(cond: Condition, indexed: ReadonlySet<string>): boolean 
 
 // ---------------------------------------------------------------- printing
 
-function shapeOf({ cond, access }: Apart, { alias }: BranchPrinting): BranchShape {
+function shapeOf({ cond, accesses }: Apart, printing: BranchPrinting): BranchShape {
+  const [first, second] = accesses.map((access) => partsOfShape(cond, access, printing));
+  return { fill: (values) => new FilledBranch(first!, values, second) };
+}
+
+function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting): BranchParts {
   const parts = partsOf(cond);
   const tests = parts.filter(isOwnTest).map(valuesOf);
   const column = access.kind === 'test' ? access.left.column : keysOf(access, alias).of.column;
-  const isOneRange = column === 'id' || (access.kind === 'test' && OPERATORS[access.op].family === 'equality');
+  const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
-  // An index on the id serves a list of ids, in order, as it stands.
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
   const isAll = rest.kind === 'const' && rest.value;
-  const where = isAll ? undefined : whereOf(rest, { alias, inUnion: column === 'id' && access.kind === 'exists' });
+  const where = isAll ? undefined : whereOf(rest, { alias, inUnion: false });
   const keys = isOneRange ? undefined : access.kind === 'test' ? listOf(access) : fillable(keysOf(access, alias).keys);
   const count = isOneRange ? undefined : keyCountOf(access);
-  return { fill: (values) => new FilledBranch({ column, tests, others, count, keys, where }, values) };
+  return { column, tests, others, count, keys, where };
 }
 
 interface BranchParts {
@@ -127,10 +141,16 @@ interface OwnValues {
 class FilledBranch implements Branch {
   readonly #parts: BranchParts;
   readonly #values: Values;
+  readonly #instead: BranchParts | undefined;
 
-  constructor(parts: BranchParts, values: Values) {
+  constructor(parts: BranchParts, values: Values, instead?: BranchParts) {
     this.#parts = parts;
     this.#values = values;
+    this.#instead = instead;
+  }
+
+  get instead(): Branch | undefined {
+    return this.#instead && new FilledBranch(this.#instead, this.#values);
   }
 
   get column(): string {

@@ -3,7 +3,7 @@
  * looks its ids up as a list, in which each counts once.
  */
 import type { Branch } from '../../policy/branch.ts';
-import { ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
 
 export interface RowSource {
   /** The table, as `t`. */
@@ -21,22 +21,29 @@ export function amongFirstIds(branches: readonly Branch[], source: RowSource): S
   return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
 }
 
-function firstIds({ column, keys, where }: Branch, source: RowSource): Sql {
+function firstIds(branch: Branch, source: RowSource): Sql {
+  const { column, keys, where, isOneRange } = branch;
   const rest = where === undefined ? [] : [where];
-  if (keys === undefined) return range(rest, source);
+  const length = roundedUp(source.most);
+  if (isOneRange || keys === undefined) return range(rest, source, length);
+  // A key that is an id has one record, so in the order of the keys the first are enough.
+  const isId = column === 'id';
+  const order = raw(source.descending ? ' DESC' : '');
   return sql`
     SELECT b.id
-      FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)) AS k
-     CROSS JOIN LATERAL (${range([sql`t.${ident(column)} = k.key`, ...rest], source)}) AS b`;
+      FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)${isId ? sql` ORDER BY key${order}` : empty}) AS k
+     CROSS JOIN LATERAL (${range([sql`t.${ident(column)} = k.key`, ...rest], source, isId ? 1 : length)}) AS b${
+       isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
+     }`;
 }
 
-function range(branch: readonly Sql[], { from, conditions, most, descending }: RowSource): Sql {
+function range(branch: readonly Sql[], { from, conditions, descending }: RowSource, length: number): Sql {
   return sql`
     SELECT t.id
       FROM ${from}
      WHERE ${join([...branch, ...conditions], ' AND ')}
      ORDER BY t.id${raw(descending ? ' DESC' : '')}
-     LIMIT ${typedLiteral('int8', roundedUp(most))}`;
+     LIMIT ${typedLiteral('int8', length)}`;
 }
 
 /** Few lengths, so that statements are few: a longer range has the same first ids. Those of the usual pages are exact. */

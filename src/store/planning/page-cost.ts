@@ -23,7 +23,7 @@ const FOUND = 0.4;
 /** A row that is walked over; three times what it takes, because rows that match may not be spread evenly. */
 const WALKED = 0.75;
 /** To gather the ids, and to look up their rows. */
-const UNION = 25;
+const UNION = 60;
 
 /** Of something that is not known. */
 const UNKNOWN_SHARE = 0.3;
@@ -33,12 +33,13 @@ const UNKNOWN_KEYS = 10;
 /** Above, the rows of a value lie together. */
 const CLUSTERED = 0.5;
 
-export function prefersBranches(question: PageQuestion, statisticsOf: StatisticsOf): boolean {
+/** The branches, each in its shortest way, where they are shorter than the plain condition. */
+export function shorterBranches(question: PageQuestion, statisticsOf: StatisticsOf): readonly Branch[] | undefined {
   const statistics = statisticsOf(question.table);
   // A range of an index is short in a table of any size.
-  if (statistics === undefined) return true;
+  if (statistics === undefined) return question.branches;
   const estimate = new Estimate(question, statistics, statisticsOf);
-  return estimate.union < estimate.plain;
+  return estimate.union < estimate.plain ? estimate.branches : undefined;
 }
 
 class Estimate {
@@ -54,56 +55,84 @@ class Estimate {
     this.#table = table;
     this.#statisticsOf = statisticsOf;
     this.#filtered = productOf(question.filters.map((test) => shareOf(table, test)));
-    this.#branches = question.branches.map((branch) => this.#estimated(branch));
+    this.#branches = question.branches.map((branch) => this.#shortest(branch));
+  }
+
+  get branches(): readonly Branch[] {
+    return this.#branches.map(({ branch }) => branch);
   }
 
   get union(): number {
     const { most } = this.#question;
-    return this.#branches.reduce(
-      (sum, branch) => sum + this.#costOf(branch),
-      UNION + Math.min(most, this.#table.rows) * FOUND,
-    );
+    return this.#branches.reduce((sum, { cost }) => sum + cost, UNION + Math.min(most, this.#table.rows) * FOUND);
   }
 
   get plain(): number {
     const { filters, indexed, most } = this.#question;
     const { rows } = this.#table;
-    const share = Math.min(
-      1,
-      this.#branches.reduce((sum, branch) => sum + branch.share, 0),
-    );
-    // The nearest rows that match may lie at the end.
-    const isUneven = share < 0.9 && this.#branches.some(({ isClustered }) => isClustered);
-    const walked = isUneven ? rows : Math.min(rows, most / Math.max(share * this.#filtered, 1 / Math.max(rows, 1)));
+    // What lies together may lie at the end, so that only what is spread is met soon.
+    let spread = 0;
+    let share = 0;
+    for (const branch of this.#branches) {
+      share += branch.share;
+      if (!branch.isClustered) spread += branch.share;
+    }
+    const met = Math.min(1, share > 0.9 ? share : spread) * this.#filtered;
+    const walked = met === 0 ? rows : Math.min(rows, most / met);
     let least = walked * WALKED;
-    for (const filter of filters) {
+    for (const filter of [...filters, ...this.#common]) {
       if (!indexed.has(filter.column)) continue;
       const own = shareOf(this.#table, filter);
-      least = Math.min(least, RANGE + (isUneven ? rows : Math.min(rows, walked)) * own * WALKED);
+      // In the order of the ids where there is one value; all are sorted where there are several.
+      const read = filter.values.length === 1 ? walked : rows;
+      least = Math.min(least, RANGE + read * own * WALKED);
     }
     return least;
   }
 
-  #costOf({ keys, ofKey, rest }: EstimatedBranch): number {
-    const { most } = this.#question;
-    const found = Math.min(this.#table.rows * ofKey, most / Math.max(rest * this.#filtered, 1e-9));
-    return keys * (RANGE + found * FOUND);
+  /** What every branch asks, so that one index may serve the whole condition. */
+  get #common(): readonly ColumnValues[] {
+    const [first, ...others] = this.#question.branches;
+    const asks = ({ tests }: Branch, { column, values }: ColumnValues): boolean =>
+      tests.some((test) => test.column === column && test.values.join() === values.join());
+    return (first?.tests ?? []).filter((test) => others.every((branch) => asks(branch, test)));
   }
 
-  #estimated(branch: Branch): EstimatedBranch {
+  #shortest(branch: Branch): EstimatedBranch {
+    const own = this.#estimated(branch, 1);
+    if (branch.instead === undefined) return own;
+    const byKeys = this.#estimated(branch.instead, 1);
+    // One range reads what the keys leave out, and more is known of these.
+    const byRange = this.#estimated(branch, byKeys.found / UNKNOWN_SHARE);
+    return byRange.cost < byKeys.cost ? { ...byRange, share: byKeys.share } : byKeys;
+  }
+
+  /** `known`: what is known of the other conjuncts, as a factor. */
+  #estimated(branch: Branch, known: number): EstimatedBranch {
     const { column, count, isOneRange } = branch;
-    const known = this.#table.columns.get(column);
+    const { indexed, most } = this.#question;
+    const statistics = this.#table.columns.get(column);
     let own = 1;
-    let rest = UNKNOWN_SHARE ** branch.others;
+    let rest = UNKNOWN_SHARE ** branch.others * known;
     for (const test of branch.tests) {
-      if (test.column === column) own *= shareOf(this.#table, test);
-      else rest *= shareOf(this.#table, test);
+      const share = shareOf(this.#table, test);
+      if (test.column === column) own *= share;
+      // Of several indexes, the database takes that of the shorter range.
+      else if (isOneRange && indexed.has(test.column) && share < own) [own, rest] = [share, rest * own];
+      else rest *= share;
     }
-    const keys = isOneRange ? 1 : this.#keysOf(count, known);
-    const ofKey = isOneRange ? own : known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
+    const keys = isOneRange ? 1 : this.#keysOf(count, statistics);
+    const ofKey = isOneRange ? own : keyShare(statistics);
     // The elements of a list are known, so their shares are.
     const found = isOneRange || count?.kind === 'list' ? own : Math.min(1, keys * ofKey);
-    return { keys, ofKey, rest, share: found * rest, isClustered: (known?.clustering ?? 0) > CLUSTERED };
+    const read = Math.min(this.#table.rows * ofKey, most / Math.max(rest * this.#filtered, 1e-9));
+    return {
+      branch,
+      cost: keys * (RANGE + read * FOUND),
+      found,
+      share: found * rest,
+      isClustered: (statistics?.clustering ?? 0) > CLUSTERED,
+    };
   }
 
   #keysOf(count: KeyCount | undefined, known: ColumnStatistics | undefined): number {
@@ -115,15 +144,17 @@ class Estimate {
 }
 
 interface EstimatedBranch {
-  readonly keys: number;
-  /** Of all rows, those of one key. */
-  readonly ofKey: number;
-  /** Of the rows of the keys, those that meet the rest of the branch. */
-  readonly rest: number;
+  readonly branch: Branch;
+  readonly cost: number;
+  /** Of all rows, those in its ranges. */
+  readonly found: number;
   /** Of all rows, those of the branch. */
   readonly share: number;
   readonly isClustered: boolean;
 }
+
+const keyShare = (known: ColumnStatistics | undefined): number =>
+  known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
 
 const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);
 

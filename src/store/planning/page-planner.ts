@@ -1,20 +1,20 @@
 /** Decides how the page of a list is found in the order of the ids: by the plain condition, or by the branches of the list rule. */
 import type { Permit } from '../../policy/access.ts';
-import type { ColumnValues } from '../../policy/branch.ts';
+import type { Branch, ColumnValues } from '../../policy/branch.ts';
 import { indexesOf } from '../../schema/indexes.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource } from './ordered-union.ts';
-import { type PageQuestion, prefersBranches } from './page-cost.ts';
+import { type PageQuestion, shorterBranches } from './page-cost.ts';
 import type { StatisticsOf } from './table-statistics.ts';
 
-/** Whether the branches are the better way. The page is the same. */
-export type ChoosesBranches = (question: PageQuestion) => boolean;
+/** The branches, if they are the better way. The page is the same. */
+export type ChoosesBranches = (question: PageQuestion) => readonly Branch[] | undefined;
 
 export const byStatistics =
   (statisticsOf: StatisticsOf): ChoosesBranches =>
   (question) =>
-    prefersBranches(question, statisticsOf);
+    shorterBranches(question, statisticsOf);
 
 export interface Page extends RowSource {
   readonly collection: Collection;
@@ -46,10 +46,9 @@ export class PagePlanner {
     if (most > MOST_ROWS) return undefined;
     const indexed = this.#indexedOf(collection);
     const branches = permit.branches('t', indexed);
-    // One range of one index is what the plain condition comes to.
-    if (branches === undefined || (branches.length === 1 && branches[0]!.isOneRange)) return undefined;
-    const question = { table: collection.table, branches, filters, indexed, most };
-    return this.#choosesBranches(question) ? amongFirstIds(branches, page) : undefined;
+    if (branches === undefined || isOneRange(branches)) return undefined;
+    const chosen = this.#choosesBranches({ table: collection.table, branches, filters, indexed, most });
+    return chosen === undefined || isOneRange(chosen) ? undefined : amongFirstIds(chosen, page);
   }
 
   #indexedOf(collection: Collection): ReadonlySet<string> {
@@ -60,3 +59,7 @@ export class PagePlanner {
     return made;
   }
 }
+
+/** That is what the plain condition comes to. */
+const isOneRange = ([first, ...others]: readonly Branch[]): boolean =>
+  others.length === 0 && first!.isOneRange && first!.instead === undefined;

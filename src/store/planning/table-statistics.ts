@@ -1,12 +1,10 @@
 /**
- * What PostgreSQL knows of the tables of a schema: how many rows, and how often the values of indexed columns occur. It is read
+ * What PostgreSQL knows of tables: how many rows, and how often the values of indexed columns occur. It is read
  * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
  */
-import type { Schema } from '../../schema/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 import type { Cells, Database } from '../database/contract.ts';
 import { readTextArray } from '../database/text-array.ts';
-import { tablesOf } from '../migrations/tables.ts';
 
 export interface ColumnStatistics {
   /** Different values. */
@@ -33,15 +31,15 @@ const FEW_PAGES = 8;
 const PAGE_BYTES = 8_192;
 
 export class BackgroundStatistics {
-  readonly #db: Database;
+  readonly #db: Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run'>;
   readonly #tables: readonly string[];
   #known: ReadonlyMap<string, TableStatistics> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(db: Database, schema: Schema) {
+  constructor(db: Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run'>, tables: readonly string[]) {
     this.#db = db;
-    this.#tables = [...tablesOf(schema).keys()];
+    this.#tables = tables;
   }
 
   /** Never waits. */

@@ -8,6 +8,7 @@ import type { Action, Policy, Row } from '../../policy/types.ts';
 import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
+import { tablesOf } from '../migrations/tables.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from '../planning/page-planner.ts';
 import { BackgroundStatistics } from '../planning/table-statistics.ts';
 import { readVersionKey } from '../version-key.ts';
@@ -106,7 +107,7 @@ export class Store {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
-    const statistics = new BackgroundStatistics(db, schema);
+    const statistics = new BackgroundStatistics(db, [...tablesOf(schema).keys()]);
     this.pages = new PagePlanner(schema, choosesBranches ?? byStatistics((table) => statistics.of(table)));
     for (const collection of schema.collections.values())
       this.#shapes.set(collection.name, new RecordShape(collection));

@@ -60,10 +60,10 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(
     UNION,
     'ranges end one record early',
-    /typedLiteral\('int8', roundedUp\(most\)\)/,
-    "typedLiteral('int8', roundedUp(most) - 1)",
+    /const length = roundedUp\(source\.most\);/,
+    'const length = roundedUp(source.most) - 1;',
   ),
-  fault(UNION, 'ranges begin at the first id in any order', /descending \? ' DESC' : ''/, "''"),
+  fault(UNION, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
     UNION,
     'the last branch is left out',

@@ -6,6 +6,7 @@ import type { Permit } from '../../../src/policy/access.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import type { Collection, Relation } from '../../../src/schema/model.ts';
 import type { Database } from '../../../src/store/database/contract.ts';
+import type { ChoosesBranches } from '../../../src/store/planning/page-planner.ts';
 import type { AccessContext } from '../../../src/store/records/access-context.ts';
 import type { Filter } from '../../../src/store/records/exact-filters.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
@@ -179,13 +180,15 @@ class ListSession {
     const { doors, stocked } = this.#world;
     let planned = 0;
     const answers: T[] = [];
-    for (const branches of [false, true]) {
-      const chooses = () => {
+    const random = this.#random;
+    const both: readonly ChoosesBranches[] = [
+      () => undefined,
+      ({ branches }) => {
         planned++;
-        return branches;
-      };
-      answers.push(await ask(doors.createRecords(stocked.db, stocked.schema, {}, chooses)));
-    }
+        return branches.map((branch) => (branch.instead !== undefined && random.chance(0.5) ? branch.instead : branch));
+      },
+    ];
+    for (const chooses of both) answers.push(await ask(doors.createRecords(stocked.db, stocked.schema, {}, chooses)));
     if (planned > 0) this.#counts.planned++;
     return answers;
   }
