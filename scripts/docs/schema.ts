@@ -137,6 +137,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   role: section('roles', '*'),
   register: section('register'),
   sessions: section('sessions'),
+  audit: section('audit'),
   limits: section('limits'),
   uploads: section('uploads'),
   images: section('uploads', 'images'),

@@ -4,8 +4,8 @@
  */
 import { v7 } from 'uuid';
 import { normalEmail } from '../schema/normal-email.ts';
-import { empty, join, param, sql, text, uuid } from '../sql.ts';
-import type { Cells, Queryable } from '../store/database/contract.ts';
+import { empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
+import type { Cells, Database, Queryable } from '../store/database/contract.ts';
 import { namedCells } from '../store/database/named-cells.ts';
 
 type AuditEvent =
@@ -71,6 +71,35 @@ export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<voi
     VALUES (${uuid(v7())}, now(), ${text(event)}, ${uuid(userId ?? null)}, ${uuid(actorId ?? null)},
             ${uuid(sessionId ?? null)}, ${text(clip(client?.ip))}, ${text(clip(client?.userAgent))},
             ${text(clip(client?.requestId))}, ${text(detailText)})`);
+}
+
+/** Events that are deleted at once. */
+const PRUNED_AT_ONCE = 10_000;
+
+/**
+ * Deletes what is older than `keep` seconds. A role that may not delete events (docs/operations.md,
+ * Database roles) leaves that to the owner.
+ */
+export async function pruneAudit(db: Database, keep: number): Promise<void> {
+  // Ids begin with their time (RFC 9562, 5.7), so that the primary key finds the old ones.
+  const oldest = v7({ msecs: Date.now() - keep * 1_000, random: new Uint8Array(16), seq: 0 });
+  if (!(await mayDelete(db))) return;
+  let deleted: number;
+  do {
+    deleted = await db.run(sql`
+      DELETE FROM "_auth_audit"
+       WHERE id IN (
+             SELECT id
+               FROM "_auth_audit"
+              WHERE id < ${uuid(oldest)}
+              ORDER BY id
+              LIMIT ${typedLiteral('int8', PRUNED_AT_ONCE)})`);
+  } while (deleted === PRUNED_AT_ONCE);
+}
+
+async function mayDelete(db: Database): Promise<boolean> {
+  const [row] = await db.rows(sql`SELECT has_table_privilege(quote_ident(${text('_auth_audit')}), 'DELETE')`);
+  return row?.[0] === 't';
 }
 
 export interface AuditQuery {

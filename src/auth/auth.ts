@@ -6,7 +6,7 @@ import type { Database } from '../store/database/contract.ts';
 import { AccessTokens } from './access-tokens.ts';
 import { Accounts, type Issued, type RefreshRequest } from './accounts.ts';
 import { Administration } from './administration.ts';
-import { type RequestClient, recordAudit } from './audit-trail.ts';
+import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import { Authenticator, type RequestCredentials, type SessionClaims } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { createLimiter, type Limiter } from './limiter.ts';
@@ -67,6 +67,7 @@ const PRUNE_EVERY_MS = 600_000;
 
 interface Members {
   readonly db: Database;
+  readonly schema: Schema;
   readonly users: Users;
   readonly sessions: Sessions;
   readonly tokens: AccessTokens;
@@ -115,6 +116,7 @@ export class Auth {
     const accounts = new Accounts(made);
     return new Auth({
       db,
+      schema,
       users,
       sessions,
       tokens,
@@ -222,7 +224,8 @@ export class Auth {
   }
 
   async #prune(): Promise<void> {
-    const { db, sessions, limiter } = this.#members;
+    const { db, schema, sessions, limiter } = this.#members;
+    if (schema.audit.keep !== undefined) await pruneAudit(db, schema.audit.keep);
     await sessions.prune(db);
     await limiter.prune();
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);

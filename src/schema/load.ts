@@ -10,6 +10,7 @@ import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
 import { readAccess, readMemberAccess } from './read-access.ts';
 import {
+  readAudit,
   readLimits,
   readOAuth,
   readOrigins,
@@ -61,6 +62,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     collections,
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
+    audit: readAudit(shape),
     limits: readLimits(shape),
     uploads: readUploads(shape, settings),
     origins: readOrigins(shape, settings),

@@ -24,6 +24,8 @@ export interface Schema {
   readonly oauth: ReadonlyMap<string, OAuthProvider>;
   /** Seconds. */
   readonly sessions: { readonly access: number; readonly refresh: number; readonly idle: number };
+  /** Seconds; without it, for ever. */
+  readonly audit: { readonly keep?: number };
   readonly limits: Limits;
   readonly uploads: Uploads;
   /** Exact origins (`https://app.example`). */

@@ -99,7 +99,10 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   };
 }
 
-// ---------------------------------------------------------------- sessions, limits, uploads
+// ---------------------------------------------------------------- sessions, audit, limits, uploads
+
+export const readAudit = ({ audit: { keep } = {} }: SchemaFile): Schema['audit'] =>
+  keep === undefined ? {} : { keep: secondsOf(keep) };
 
 export function readSessions({ sessions }: SchemaFile, { report }: Settings): Schema['sessions'] {
   const given = { ...DEFAULT_SESSIONS, ...sessions };

@@ -179,6 +179,10 @@ const sessions = z.strictObject({
   idle: lifetime('idle', 'how long a session lasts without a refresh', '7d'),
 });
 
+const audit = z.strictObject({
+  keep: key(duration, 'how long an event stays in the audit trail; without it, for ever', { examples: ['400d'] }),
+});
+
 const attempts = (of: Exclude<keyof typeof DEFAULT_LIMITS, 'body'>, description: string) =>
   key(rate, description, { default: DEFAULT_LIMITS[of], examples: ['5 in 1h'] });
 const limits = z.strictObject({
@@ -239,6 +243,7 @@ export const schemaShape = z.strictObject({
   collections: key(z.record(z.string(), collection), 'the collections, by name'),
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
   sessions: key(sessions, 'how long sessions last'),
+  audit: key(audit, 'the trail of what happened to accounts'),
   limits: key(limits, 'limits against guessing and flooding'),
   uploads: key(uploads, 'what may be uploaded'),
   origins: key(names, 'origins of web pages that may call the service with credentials', {

@@ -1,0 +1,36 @@
+/** What is older than `audit.keep` goes, and nothing else; a role that may not delete leaves it. */
+import { v7 } from 'uuid';
+import { expect, it } from 'vitest';
+import { pruneAudit, recordAudit } from '../../src/auth/audit-trail.ts';
+import { systemTables } from '../../src/cli/system-tables.ts';
+import { raw } from '../../src/sql.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { KINDS, openKind, schemaOf } from '../store/world.ts';
+
+const DAY = 86_400;
+
+it.each(KINDS)('%s: old events are deleted, the rest is kept', async (kind) => {
+  const db = await openKind(kind);
+  try {
+    const schema = schemaOf('audit: { keep: 30d }\n');
+    expect([schema.audit, schemaOf('{}').audit]).toEqual([{ keep: 30 * DAY }, {}]);
+    await applyMigration(db, schema, { systemTables });
+    for (const days of [400, 31, 29])
+      await db.run(
+        raw(`INSERT INTO "_auth_audit" (id, at, event)
+             VALUES ('${v7({ msecs: Date.now() - days * DAY * 1_000 })}', now() - interval '${days} days', 'login')`),
+      );
+    await recordAudit(db, { event: 'logout' });
+    const left = async () =>
+      (await db.rows(raw(`SELECT event, (now()::date - at::date)::text FROM "_auth_audit" ORDER BY id`))).map((row) => [
+        ...row,
+      ]);
+    await pruneAudit(db, schema.audit.keep!);
+    expect(await left()).toEqual([
+      ['login', '29'],
+      ['logout', '0'],
+    ]);
+  } finally {
+    await db.close();
+  }
+});
