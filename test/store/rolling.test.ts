@@ -43,6 +43,10 @@ describe.each(KINDS)('%s', (kind) => {
     ),
     'a collection': things('name: string', '  others: { fields: { name: string } }\n'),
     'an index and a unique': things('name: { type: string, unique: true, index: true }'),
+    'a relation that is not required': schemaOf(
+      'collections:\n  others: {}\n  things:\n    fields: { name: string }\n    relations: { other: { kind: belongs_to, collection: others } }\n',
+    ),
+    'and removed': schemaOf('collections:\n  things: { fields: {} }\n'),
   };
 
   it.each(Object.keys(NEWER))(
@@ -56,7 +60,7 @@ describe.each(KINDS)('%s', (kind) => {
       ]);
       await db.run(raw(INSERT));
       const notes = await serve(OLD);
-      expect(notes.every((note) => note.startsWith('kept, though the schema does not have it: "'))).toBe(true);
+      expect(notes.every((note) => note.startsWith('kept, though the schema does not have it: '))).toBe(true);
       expect([await hasAllOf(db, OLD), await hasAllOf(db, NEWER[name as keyof typeof NEWER])]).toEqual([true, true]);
     },
   );
@@ -66,6 +70,36 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(raw('DELETE FROM things'));
     await db.run(raw(INSERT));
     expect(await db.rows(raw('SELECT kind FROM things'))).toEqual([["it's"]]);
+  });
+
+  it('an older version that starts again leaves what newer nodes rely on unique', async () => {
+    await serve(OLD);
+    await db.run(raw('DELETE FROM things'));
+    await serve(NEWER['an index and a unique']);
+    expect(await serve(OLD)).toContainEqual(
+      'kept, though the schema does not have it: unique values of "things"."name"',
+    );
+    await db.run(raw(INSERT));
+    await expect(db.run(raw(INSERT))).rejects.toMatchObject({ kind: 'unique' });
+    await applyMigration(db, OLD, { allowDestructive: true });
+    await db.run(raw(INSERT));
+  });
+
+  it('what an older version cannot serve with takes it out of the balancer, or fails its writes', async () => {
+    await serve(OLD);
+    await db.run(raw('DELETE FROM things'));
+    // Documented: its creates fail.
+    await serve(things('name: string, must: { type: int, required: true }'));
+    expect(await hasAllOf(db, OLD)).toBe(false);
+    await expect(db.run(raw(INSERT))).rejects.toThrow();
+    await applyMigration(db, OLD, { allowDestructive: true });
+    await serve(things('title: { type: string, was: name }'));
+    expect(await hasAllOf(db, OLD)).toBe(false);
+    expect(await refusal(db, OLD)).toContain('give that `was: title`');
+    await serve(things('name: { type: string, was: title }'));
+    await applyMigration(db, things('name: int'), { allowDestructive: true });
+    expect([await hasAllOf(db, OLD), await refusal(db, OLD)]).toEqual([false, expect.stringContaining('would change')]);
+    await applyMigration(db, OLD, { allowDestructive: true });
   });
 
   it('a column that only another version has does not keep this one from writing', async () => {
@@ -80,6 +114,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   it('`migrate apply` still drops what the schema does not have, when told to', async () => {
+    await serve(NEWER['a collection']);
     const { destructive } = await planMigration(db, OLD);
     expect(destructive.map(({ why }) => why)).toContainEqual(expect.stringContaining('the table "others"'));
     await applyMigration(db, OLD, { allowDestructive: true });

@@ -65,8 +65,10 @@ export class ConstraintChanges {
     });
     return gone.map(({ name, kind, columns }) => {
       const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
+      // Nodes of a newer version may rely on it.
+      const isExtra = kind === 'u' && this.#t.table.uniques.every((column) => this.#t.stored(column) !== columns[0]);
       // Not ours: no schema can declare it, so nothing would bring it back.
-      if (columns.length === 1) return { sql };
+      if (columns.length === 1) return { sql, ...(isExtra && { isExtra }) };
       const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
       return {
         sql,

@@ -54,7 +54,17 @@ const extraColumns = (table: Table, { columns }: ActualTable): ActualTable['colu
   return new Map([...columns].filter(([name]) => !known.has(name)));
 };
 
-/** The names of tables that a schema made, and of columns, that this one does not have. */
+/** Columns that another schema made unique. */
+function extraUniques({ name, uniques, columns }: Table, existing: ActualTable | undefined): readonly string[] {
+  const known = new Set(columns.flatMap((column) => [column.name, column.was ?? column.name]));
+  const wanted = new Set(columns.flatMap((column) => (uniques.includes(column.name) ? [column.name, column.was] : [])));
+  return (existing?.constraints ?? []).flatMap(({ kind, columns: [column = '', ...more] }) => {
+    const isExtra = kind === 'u' && more.length === 0 && known.has(column) && !wanted.has(column);
+    return isExtra ? [`unique values of "${name}"."${column}"`] : [];
+  });
+}
+
+/** The names of tables that a schema made, of columns, and of unique columns, that this one does not have. */
 export function extraOf(
   wanted: ReadonlyMap<string, Table>,
   actual: ReadonlyMap<string, ActualTable>,
@@ -67,5 +77,6 @@ export function extraOf(
       ? []
       : [...extraColumns(table, existing).keys()].map((name) => `"${table.name}"."${name}"`);
   });
-  return [...tables, ...columns];
+  const uniques = [...wanted.values()].flatMap((table) => extraUniques(table, actual.get(table.name)));
+  return [...tables, ...columns, ...uniques];
 }
