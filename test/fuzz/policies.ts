@@ -388,6 +388,10 @@ export class PolicyMaker {
     const random = this.#random;
     if (this.#setting.action === 'update' && random.chance(0.06)) return this.#change();
     const roll = random.next();
+    if (random.chance(0.03)) {
+      const fraction = this.#fraction(bound);
+      if (fraction) return fraction;
+    }
     if (random.chance(WANTED_SHARE)) {
       const wanted = this.#wanted(bound);
       if (wanted) return wanted;
@@ -405,6 +409,16 @@ export class PolicyMaker {
     if (roll < 0.8) return this.#membership(bound);
     if (random.chance(0.3)) return this.#matches(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** An int beside a float of the request, which may lie between two ints. */
+  #fraction(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const [column, value] = [this.#column('int', bound), this.#held(random.pick(['auth', 'data']), 'float')];
+    if (!column || !value) return undefined;
+    const op = random.pick<CompareOp>(['<', '<=', '>', '>=', '=', '!=']);
+    const [left, right] = random.chance(0.3) ? [value, column] : [column, value];
+    return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
   }
 
   /** An id is of one collection on both sides. */
