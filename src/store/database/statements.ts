@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
+import { type MessageStream, type OneWrite, oneWriteOf } from './one-write.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
 const MOST_PREPARED = 256;
@@ -28,6 +29,7 @@ export interface Outcome {
 interface Connection {
   readonly parsedStatements: Record<string, string>;
   readonly submittedNamedStatements: Record<string, string>;
+  readonly stream: MessageStream;
   close(message: { readonly type: 'S'; readonly name: string }): void;
 }
 
@@ -41,6 +43,7 @@ interface CommandComplete {
 /** What the driver calls to send a query and while its answer arrives. */
 interface Handlers {
   name: string | undefined;
+  submit(connection: object): Error | null;
   prepare(connection: Connection): void;
   hasBeenParsed(connection: Connection): boolean;
   handleRowDescription(): void;
@@ -50,7 +53,10 @@ interface Handlers {
   handleError(error: Error): void;
   handleReadyForQuery(): void;
 }
-const DriverQuery = pg.Query as unknown as new (text: string, values: readonly unknown[]) => pg.Query & Handlers;
+const DriverQuery = pg.Query as unknown as new (
+  text: string,
+  values: readonly unknown[],
+) => Omit<pg.Query, 'submit'> & Handlers;
 
 /**
  * A statement whose cells stay as they came: no row description is read, no type is parsed, nothing
@@ -63,6 +69,7 @@ class CellQuery extends DriverQuery {
   readonly #statements: Statements;
   #prepared: PreparedNames | undefined;
   #isPrepared = false;
+  #connection: Connection | undefined;
   #tag = '';
 
   constructor(statement: Sql, statements: Statements) {
@@ -74,9 +81,17 @@ class CellQuery extends DriverQuery {
   }
 
   /** Called once, when the query is sent. */
+  override submit(connection: object): Error | null {
+    this.#connection = connection as Connection;
+    const gathered = this.#statements.oneWriteOn(this.#connection);
+    const refused = super.submit(gathered.connection);
+    gathered.send();
+    return refused;
+  }
+
   override prepare(connection: Connection): void {
     if (this.name !== undefined) {
-      this.#prepared = this.#statements.preparedOn(connection);
+      this.#prepared = this.#statements.preparedOn(this.#connection!);
       this.#isPrepared = this.#prepared.use(this.name);
     }
     super.prepare(connection);
@@ -163,6 +178,7 @@ export class Statements {
   /** By text, the least recently used first: the name, with the second use. */
   readonly #names = new Map<string, string | undefined>();
   readonly #prepared = new WeakMap<Connection, PreparedNames>();
+  readonly #oneWrites = new WeakMap<Connection, OneWrite<Connection>>();
 
   constructor(mostPrepared = MOST_PREPARED) {
     this.#mostPrepared = mostPrepared;
@@ -185,6 +201,12 @@ export class Statements {
     this.#names.set(text, name);
     if (this.#names.size > MOST_TEXTS) this.#names.delete(this.#names.keys().next().value!);
     return name;
+  }
+
+  oneWriteOn(connection: Connection): OneWrite<Connection> {
+    const known = this.#oneWrites.get(connection) ?? oneWriteOf(connection);
+    this.#oneWrites.set(connection, known);
+    return known;
   }
 
   preparedOn(connection: Connection): PreparedNames {
