@@ -109,6 +109,8 @@ export class FaultWorld {
 
   async query(text: string, values: readonly unknown[] = []): Promise<readonly pg.QueryResultRow[]> {
     const client = new pg.Client({ connectionString: this.postgres.url });
+    // The server may be the one that a scenario crashes.
+    client.on('error', () => undefined);
     await client.connect();
     try {
       return (await client.query(text, [...values])).rows;
