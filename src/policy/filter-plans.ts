@@ -2,6 +2,7 @@
  * Filters that were compiled lately, without the values of a request. What is hidden from a caller takes part in lowering by its
  * verdicts alone, so that callers with the same verdicts share a condition, and no others do.
  */
+import type { Sql } from '../sql.ts';
 import type { Condition } from './condition.ts';
 import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
@@ -102,7 +103,7 @@ export class LoweredFilter {
   readonly signature: Binding['signature'];
   readonly cond: Condition;
   readonly #verdicts: readonly AskedVerdict[];
-  /** By the name of the row. */
+  /** By the name of the row, and how it keeps its time. */
   readonly #wheres = new Map<string, Where>();
 
   constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
@@ -123,11 +124,12 @@ export class LoweredFilter {
   }
 
   /** Where the caller's rules are part of the text, it is printed each time. */
-  where(alias: string, visibility: Visibility): Where {
-    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility });
+  where(alias: string, visibility: Visibility, inTime?: Sql): Where {
+    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime });
     if (this.#verdicts.some(({ verdict }) => verdict === 'depends')) return print();
-    const known = this.#wheres.get(alias) ?? print();
-    if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(alias, known);
+    const key = `${alias} ${inTime?.text}`;
+    const known = this.#wheres.get(key) ?? print();
+    if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(key, known);
     return known;
   }
 }

@@ -6,7 +6,7 @@
  */
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
-import type { Sql } from '../sql.ts';
+import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
@@ -126,8 +126,10 @@ export class AskedFilter {
     this.#visibility = visibility;
   }
 
-  where(alias: string): Sql {
-    return this.#lowered.where(alias, this.#visibility).fill(this.#values);
+  /** `inTime`: a condition that fails once the statement has had its time; asked of each row, and in every loop within another one. */
+  where(alias: string, inTime?: Sql): Sql {
+    const where = this.#lowered.where(alias, this.#visibility, inTime).fill(this.#values);
+    return inTime === undefined ? where : sql`${where} AND ${inTime}`;
   }
 
   /** Those of its conjuncts that compare a column with a value. */

@@ -34,10 +34,12 @@ export interface Printing {
   readonly inUnion: boolean;
   /** Of a filter. */
   readonly visibility?: Visibility;
+  /** Of a filter: a condition to ask in every loop within another one, which fails once the statement has had its time. */
+  readonly inTime?: Sql | undefined;
 }
 
-export function whereOf(cond: Condition, { alias, next, inUnion, visibility }: Printing): Where {
-  const printed = new Printer({ alias, next, visibility }).print(cond, inUnion);
+export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
+  const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
   return fillable(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
@@ -59,6 +61,7 @@ export class Printer {
   readonly #alias: string;
   readonly #naming = new Map<number, Naming>();
   readonly #visibility: Visibility | undefined;
+  readonly #inTime: Sql | undefined;
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
   #rows = 0;
@@ -67,9 +70,10 @@ export class Printer {
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
 
-  constructor({ alias, next, visibility }: Omit<Printing, 'inUnion'>) {
+  constructor({ alias, next, visibility, inTime }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
     this.#visibility = visibility;
+    this.#inTime = inTime;
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
     if (next !== undefined) this.#naming.set(NEXT.id, (column) => ident(next, column));
@@ -277,8 +281,10 @@ export class Printer {
     return { of: outer, column: this.#column(outer), keys };
   }
 
-  #conditions({ condition, source, guard }: Exists, underOr = false): readonly Sql[] {
-    const guards = guard === undefined ? [] : this.#guards(guard, source);
+  #conditions({ condition, source, guard, by }: Exists, underOr = false): readonly Sql[] {
+    const isLoopInLoop = by === 'owner' && !isRoot(this.#nearest);
+    const inTime = isLoopInLoop && this.#inTime !== undefined ? [this.#inTime] : [];
+    const guards = [...inTime, ...(guard === undefined ? [] : this.#guards(guard, source))];
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;

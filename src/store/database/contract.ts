@@ -42,6 +42,11 @@ export interface Transaction extends Queryable {
 }
 
 export interface Database extends Reader {
+  /**
+   * Where no statement can be cancelled: a condition that is true for so many milliseconds of a
+   * statement, and then fails as `time_limit`.
+   */
+  statementInTime?(ms: number): Sql;
   readonly kind: 'embedded' | 'postgres';
   /** For reads that may lag behind like a replica does; this database itself if there is none. */
   readonly replica: Reader;

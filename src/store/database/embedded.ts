@@ -17,6 +17,7 @@ import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { SyncedFolder } from './synced-folder.ts';
+import { isDivisionByZero } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
 export interface EmbeddedOptions {
@@ -104,6 +105,12 @@ async function mustBeCheap(rows: Queryable['rows'], statement: Sql, limitMs: num
   throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
 }
 
+/** Divides by nothing once the statement has run for so long; of the clock, so that it is not computed beforehand. */
+const inTime = (ms: number): Sql =>
+  raw(
+    `(clock_timestamp() < statement_timestamp() + interval '${Math.ceil(ms)} ms' OR 1 / (extract(epoch FROM clock_timestamp()) * 0)::int = 1)`,
+  );
+
 /** First come, first served. */
 class Turns {
   readonly #estimate = new QueueEstimate(1, MAX_QUEUED);
@@ -170,9 +177,13 @@ function databaseOn(client: pg.Client, statements: Statements, { close, folder }
     },
     rows,
     async slowRows(statement, limitMs) {
-      if (limitMs !== undefined) await mustBeCheap(rows, statement, limitMs);
-      return rows(statement);
+      if (limitMs === undefined) return rows(statement);
+      await mustBeCheap(rows, statement, limitMs);
+      return rows(statement).catch((error: unknown) => {
+        throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
+      });
     },
+    statementInTime: inTime,
     replicaFor: () => database,
     noteWrite: async () => undefined,
     get urgent() {

@@ -22,6 +22,7 @@ const RESTRICT_VIOLATION = '23001';
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 /** Starting or stopping, too many connections. */
 const STARTING = /^(?:57P0[123]|53300)/;
+const DIVISION_BY_ZERO = '22012';
 const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';
 const SERIALIZATION_FAILURE = '40001';
@@ -94,6 +95,8 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === LO
 
 /** By a time limit, or by somebody who may. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
+
+export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === DIVISION_BY_ZERO;
 
 /** Trying the whole transaction again may succeed. */
 export function isTransient(error: unknown): boolean {

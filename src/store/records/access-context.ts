@@ -143,6 +143,11 @@ export class Store {
     return this.db.noteWrite(auth.id as string);
   }
 
+  /** For filters of queries: fails once the statement has had its time. Undefined: the database ends it itself. */
+  get inTime(): Sql | undefined {
+    return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
+  }
+
   /** The table of a collection under an alias, for FROM. */
   from(collection: string, alias: Sql): Sql {
     return sql`${tableOf(this.shape(collection).collection)} AS ${alias}`;

@@ -54,7 +54,7 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
   const asked = filter?.asked(access, visibility);
   const permit = access.permit(name, 'list').given(asked?.facts ?? {});
   const conditions = [
-    ...(asked === undefined ? [] : [asked.where('t')]),
+    ...(asked === undefined ? [] : [asked.where('t', store.inTime)]),
     ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),
   ];
   const seen = new SeenColumns(name, visibility);

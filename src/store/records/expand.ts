@@ -173,7 +173,7 @@ function relatedStatement(
   const ids = [...new Set(records.map((record) => record[0]))];
   const conditions = [sql`${key} = record.id`, readable(access, collection, 'x')];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
-  if (filter !== undefined) conditions.push(filter.where('x', access, visibility));
+  if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
   return sql`
     SELECT record.id, ${columns}

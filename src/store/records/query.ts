@@ -99,7 +99,7 @@ class QueryStatement {
     const visibility = new ObservedVisibility(visibilityOf(access));
     const permit = access.permit(name, 'list');
     const asked = request.filter?.asked(access, visibility);
-    const filter = asked === undefined ? [] : [asked.where('t')];
+    const filter = asked === undefined ? [] : [asked.where('t', store.inTime)];
     const isSeen = visibility.isOpen;
     const left = permit.given(asked?.facts ?? {});
     const row = { store, visibility, collection: name, alias: 't' };
