@@ -21,8 +21,6 @@ export interface ScalarKind {
   /** Whether `<`, `<=`, `>` and `>=` compare it. */
   readonly ordered: boolean;
   readonly numeric?: true;
-  /** Has so few values that an index on it serves no query. */
-  readonly few?: true;
   /** Text of a query parameter. */
   readText(text: string): Scalar | undefined;
   /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
@@ -64,7 +62,6 @@ export const SCALARS = define({
     label: 'bool',
     sqlType: 'bool',
     ordered: false,
-    few: true,
     readText: parseBool,
     readJson: (value) => (typeof value === 'boolean' ? value : undefined),
   },

@@ -357,6 +357,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
       { columns: ['at', 'id'], unique: false, because: 'declared' },
       { columns: ['owner_id', 'id'], unique: false, because: 'reference' },
       { columns: ['kind', 'id'], unique: false, because: 'policy' },
+      { columns: ['on', 'id'], unique: false, because: 'policy' },
     ]);
     expect(schema.collections.get('a')!.fields.get('slug')!.max).toBe(675);
   });

@@ -4,7 +4,6 @@
  */
 import { ident } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
-import { SCALARS } from '../scalar-types.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 export interface Unindexed {
@@ -91,6 +90,6 @@ function ofColumn({ column, steps }: ColumnOperand): Access {
   // Behind a relation the record's own key is looked up, which is indexed.
   if (steps.length > 0 || column.kind !== 'field') return 'served';
   const { field } = column;
-  if (field.index || field.unique) return 'served';
-  return SCALARS[field.type].few ? HOPELESS : [field];
+  // Also of a bool: an index that goes on with the id gives the first records of the rarer value.
+  return field.index || field.unique ? 'served' : [field];
 }
