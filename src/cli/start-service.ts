@@ -5,6 +5,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
+import { IssuerNews } from '../auth/issuer-news.ts';
 import { createPasswordPool } from '../auth/passwords.ts';
 import type { Config } from '../config.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
@@ -81,6 +82,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const url = await listen(http.server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
+  const warn = (message: string): void => log.logger.warn(message);
+  const news = db.kind === 'postgres' ? await IssuerNews.open({ db, issuer: config.baseUrl, warn }) : undefined;
   const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
   const stop = async (farewellMs = 0): Promise<void> => {
@@ -89,6 +92,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     app.files.close();
     await http.drain(farewellMs, DRAIN_MS);
     await app.auth.close();
+    await news?.close();
     await db.close();
     log.flush();
   };
