@@ -43,10 +43,16 @@ const migrationLock: Scenario = {
     await reader.query('BEGIN; SELECT count(*) FROM notes');
     const starting = world.serve({ schema: NEWER });
     let answered = 0;
-    const end = performance.now() + Math.max(6_000, world.loadMs);
-    while (performance.now() < end) {
+    // On a busy machine, the start takes its time to come to the lock.
+    const most = performance.now() + 60_000;
+    let end = Number.POSITIVE_INFINITY;
+    while (performance.now() < Math.min(end, most)) {
       assert.equal((await client.get('/api/notes?limit=1')).status, 200);
       answered++;
+      if (end === Number.POSITIVE_INFINITY) {
+        const waiting = await world.query('SELECT 1 FROM pg_locks WHERE NOT granted');
+        if (waiting.length > 0) end = performance.now() + Math.max(5_000, world.loadMs);
+      }
       await pause(5);
     }
     assert(answered > 50, `${answered} reads were answered`);
