@@ -74,6 +74,8 @@ const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 /** How often a leaf is of a shape that is drawn from all of them alike. */
 const WANTED_SHARE = 0.3;
 const EXACT_NUMERALS = ['9007199254740993', '1e400', '-1e-400', '1.00000000000000000001'];
+/** With what stands for other characters in a pattern; a backslash alone is the rarest in the rows. */
+const WILD_TEXTS = [...TEXTS.filter((text) => /[\\%_]/.test(text)), ...Array.from({ length: 8 }, () => '\\')];
 const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
 const NUMERALS = [
   '0',
@@ -388,6 +390,10 @@ export class PolicyMaker {
     const random = this.#random;
     if (this.#setting.action === 'update' && random.chance(0.06)) return this.#change();
     const roll = random.next();
+    if (random.chance(0.07)) {
+      const matches = this.#matches(bound);
+      if (matches) return matches;
+    }
     if (random.chance(0.03)) {
       const fraction = this.#fraction(bound);
       if (fraction) return fraction;
@@ -469,8 +475,11 @@ export class PolicyMaker {
   }
 
   #matches(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
     const left = this.#column('search', bound);
-    const right = this.#random.chance(0.5) ? this.#literal('string') : this.#request('string');
+    const roll = random.next();
+    const wild = (): Text => textOf(random.pick(WILD_TEXTS));
+    const right = roll < 0.4 ? wild() : roll < 0.6 ? this.#literal('string') : this.#request('string');
     return left && right && { kind: 'compare', op: 'matches', opSpan: SPAN, left, right, span: SPAN };
   }
 
