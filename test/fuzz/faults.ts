@@ -15,6 +15,7 @@ import { noFilterCounts, runFilters } from './query/filters.ts';
 import { LIST_FAULTS } from './query/list-fault-list.ts';
 import { noListCounts, runLists } from './query/lists.ts';
 import { noPageCounts, runPages } from './query/pages.ts';
+import { noServiceCounts, runServiceTaint } from './query/service-taint.ts';
 import { makeCountsSmall } from './query/small-counts.ts';
 import { loadQueryDoors } from './query/store-modules.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './run.ts';
@@ -134,13 +135,17 @@ async function queryCopy(copy: ProgramCopy, { lanes, url, seed }: Grounds): Prom
   try {
     makeCountsSmall(copy);
     const doors = await loadQueryDoors(copy.root);
-    const filters = { compiler: doors.compiler, seed, counts: noFilterCounts(), isOver };
+    const filters = { compiler: doors.compiler, seed, counts: noFilterCounts(), rows: FEW_ROWS, isOver };
     const pages = { doors, seed, counts: noPageCounts(), isOver };
+    const service = { doors, seed, counts: noServiceCounts(), isOver };
     for (let number = 0; !isOver(); number++) {
       const schema = `pages_${process.pid}_${number}`;
       const found =
         (await runFilters(number, lanes[number % lanes.length]!, filters)) ??
-        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) => runPages(number, db, pages)));
+        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) => runPages(number, db, pages))) ??
+        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) =>
+          runServiceTaint(number, db, service),
+        ));
       if (found !== undefined) return found;
     }
   } catch (error) {

@@ -3,14 +3,14 @@
  * list rule, of what the caller may read.
  */
 import type { Filter } from '../../policy/filter.ts';
-import type { Readable, Visibility } from '../../policy/visibility.ts';
+import type { Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import type { AccessContext, Store } from './access-context.ts';
 import { limitedOf } from './deadline.ts';
-import { visibilityOf } from './visibility.ts';
+import { maskedBy, visibilityOf } from './visibility.ts';
 import { mostOf } from './window.ts';
 
 /** `name`: its key in the answer. */
@@ -112,10 +112,7 @@ class SeenColumns {
   }
 
   #column({ name, column }: Pick<Field, 'name' | 'column'>): Sql {
-    const rule: Readable | undefined = this.#visibility.member(this.#collection, name);
-    const own = ident('t', column);
-    if (rule === undefined || rule.verdict === 'allow') return own;
-    return sql`CASE WHEN ${rule.verdict === 'deny' ? raw('FALSE') : rule.where('t')} THEN ${own} END`;
+    return maskedBy(this.#visibility.member(this.#collection, name), 't', ident('t', column));
   }
 }
 

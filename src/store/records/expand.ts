@@ -6,12 +6,13 @@
 import type { Filter } from '../../policy/filter.ts';
 import type { Readable } from '../../policy/visibility.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { type Reading, readable } from './access-context.ts';
 import type { Keyset } from './keyset.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView } from './record-view.ts';
+import { relatedBy } from './relations/related-by.ts';
 import type { RowBudget } from './row-budget.ts';
 import { recordColumns } from './select.ts';
 import { keysetOf, type Sorting } from './sort.ts';
@@ -185,19 +186,4 @@ function relatedStatement(
             ORDER BY ${keyset.order}
             LIMIT ${mostOf(limit + 1)}) AS x
      ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
-}
-
-interface JoinedSource {
-  readonly source: Sql;
-  /** Equals the id of the record that the row is related to. */
-  readonly key: Sql;
-}
-
-function relatedBy(relation: HasMany | ManyToMany, target: Sql): JoinedSource {
-  if (relation.kind === 'has_many') return { source: target, key: sql`x.${ident(relation.viaColumn)}` };
-  const { linkTable, sourceColumn, targetColumn } = relation;
-  return {
-    source: sql`${ident(linkTable)} AS l JOIN ${target} ON x.id = l.${ident(targetColumn)}`,
-    key: sql`l.${ident(sourceColumn)}`,
-  };
 }

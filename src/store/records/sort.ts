@@ -6,6 +6,7 @@ import type { Readable, Visibility } from '../../policy/visibility.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { Store } from './access-context.ts';
 import { type Key, Keyset } from './keyset.ts';
+import { maskedBy } from './visibility.ts';
 
 export interface Sorting {
   readonly path: SortPath;
@@ -102,10 +103,4 @@ function maskOf({ visibility }: SortedRow, collection: string, member: string): 
 
 function masked(row: SortedRow, { collection, alias }: Place, member: string, column: Sql): Sql {
   return maskedBy(maskOf(row, collection, member), alias, column);
-}
-
-function maskedBy(rule: Readable | undefined, alias: string, column: Sql): Sql {
-  if (rule === undefined) return column;
-  // Of the column's type, as a bare NULL is not.
-  return sql`CASE WHEN ${rule.verdict === 'deny' ? raw('FALSE') : rule.where(alias)} THEN ${column} END`;
 }

@@ -1,5 +1,6 @@
 /** What the caller of a request may read, as the policy room asks it. */
 import type { Readable, Visibility } from '../../policy/visibility.ts';
+import { raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext } from './access-context.ts';
 
 export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
@@ -32,4 +33,11 @@ export class ObservedVisibility implements Visibility {
     this.#isOpen &&= rule === undefined || rule.verdict === 'allow';
     return rule;
   }
+}
+
+/** A column of the row that is named `alias`, NULL where the caller may not read it. Undefined: as readable as the record. */
+export function maskedBy(rule: Readable | undefined, alias: string, column: Sql): Sql {
+  if (rule === undefined || rule.verdict === 'allow') return column;
+  // Of the column's type, as a bare NULL is not.
+  return sql`CASE WHEN ${rule.verdict === 'deny' ? raw('FALSE') : rule.where(alias)} THEN ${column} END`;
 }

@@ -7,6 +7,10 @@ const SORT = 'src/store/records/sort.ts';
 const CURSOR = 'src/store/records/cursor.ts';
 const COUNT = 'src/store/records/count.ts';
 const QUERY = 'src/store/records/query.ts';
+const VISIBILITY = 'src/store/records/visibility.ts';
+const EXPAND = 'src/store/records/expand.ts';
+const CAPABILITIES = 'src/store/records/capabilities.ts';
+const PLANS = 'src/policy/filter-plans.ts';
 const AGGREGATE = 'src/store/records/aggregate.ts';
 
 export const QUERY_FAULTS: readonly Fault[] = [
@@ -65,7 +69,6 @@ export const QUERY_FAULTS: readonly Fault[] = [
     /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
     '[link]',
   ),
-  fault(SORT, 'what a mask hides is sorted by', /if \(rule === undefined\) return column;/, 'if (true) return column;'),
   fault(
     SORT,
     'a masked field is taken for one that every record has',
@@ -113,12 +116,6 @@ export const QUERY_FAULTS: readonly Fault[] = [
     /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
     '[]',
   ),
-  fault(
-    AGGREGATE,
-    'what a mask hides is measured',
-    /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return own;/,
-    'if (true) return own;',
-  ),
   fault(AGGREGATE, 'nulls come first where the order descends', /' DESC NULLS LAST'/, "' DESC'"),
   fault(AGGREGATE, 'floats are added one after the other', /\$\{column\}::text::numeric/, '${column}'),
   fault(AGGREGATE, 'a sum that no double holds is shown', /Number\.isSafeInteger\(value\) \? cell : undefined/, 'cell'),
@@ -130,4 +127,45 @@ export const QUERY_FAULTS: readonly Fault[] = [
     'const order = [...sort, ...ties.slice(ties.length)',
   ),
   fault(AGGREGATE, 'there is always more', /rows\.length > request\.limit/, 'rows.length >= request.limit'),
+  fault(
+    VISIBILITY,
+    'what a mask hides is sorted by, and measured',
+    /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return column;/,
+    'if (true) return column;',
+  ),
+  fault(
+    EXPAND,
+    'a record that several share holds everything several times',
+    /\[\.\.\.new Set\(records\.map\(\(record\) => record\[0\]\)\)\]/,
+    'records.map((record) => record[0])',
+  ),
+  fault(
+    EXPAND,
+    'a hidden record is shown where one leads to it',
+    /\n\s+AND \$\{readable\(access, collection, 'x'\)\}`\);/,
+    '`);',
+  ),
+  fault(
+    EXPAND,
+    'hidden records are shown among the related ones',
+    /\[sql`\$\{key\} = record\.id`, readable\(access, collection, 'x'\)\]/,
+    '[sql`${key} = record.id`]',
+  ),
+  fault(EXPAND, 'a hidden reference shows what it leads to', /if \(link\?\.verdict === 'depends'\)/, 'if (false)'),
+  fault(EXPAND, 'a list that is cut does not say so', /isCut: all\.length > limit/, 'isCut: false'),
+  fault(
+    CAPABILITIES,
+    'what some write may do is said to be certain',
+    /return cells\[from \+ 1\] === 't' \? 'depends' : false;/,
+    "return cells[from + 1] === 't';",
+  ),
+  fault(CAPABILITIES, 'everyone may delete', /delete: cells\[from \+ 2\] === 't'/, 'delete: true'),
+  fault(
+    CAPABILITIES,
+    'hidden records say what may be done with them',
+    /\n\s+AND \$\{readable\(access, collection\.name, 't'\)\}`\);/,
+    '`);',
+  ),
+  fault(COUNT, 'the planner counts what is hidden', /if \(!isOpen\) return/, 'if (false) return'),
+  fault(PLANS, 'what a filter came to for another caller is taken', / && each\.isFor\(visibility\)/, ''),
 ];

@@ -45,11 +45,12 @@ export class TaintCheck {
     if (changes.length === 0) return { data, changes: 0 };
     const { name } = this.#caller.collection;
     const ids = [...new Set([...before.rows.get(name)!, ...data.rows.get(name)!].map(({ id }) => id as Id))];
-    const ask = async (): Promise<readonly Asked[]> => [
-      ...(await Promise.all(questions.map((question) => this.#answer(question)))),
-      ...(await Promise.all(ids.map((id) => this.#read(id)))),
-      await this.#list(),
-    ];
+    const ask = async (): Promise<readonly Asked[]> => {
+      const answers: Asked[] = [];
+      for (const question of questions) answers.push(await this.#answer(question));
+      for (const id of ids) answers.push(await this.#read(id));
+      return [...answers, await this.#list()];
+    };
     const first = await ask();
     for (const change of changes) await hidden.perform(change);
     const second = await ask();

@@ -2,9 +2,10 @@
 import { invariant } from '../../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../../policy/types.ts';
 import type { Relation } from '../../../schema/model.ts';
-import { ident, param, raw, type Sql, sql } from '../../../sql.ts';
+import { ident, param, raw, sql } from '../../../sql.ts';
 import type { Queryable } from '../../database/contract.ts';
 import type { Store } from '../access-context.ts';
+import { relatedBy } from './related-by.ts';
 
 interface RelatedSource {
   readonly store: Store;
@@ -56,12 +57,6 @@ export async function heldBy({ store, q }: RelatedSource, collection: string, re
     held[relation.name] = relation.kind === 'has_one' ? (ids[0] ?? null) : ids;
   }
   return held;
-}
-
-interface RelatedRows {
-  readonly source: Sql;
-  /** Equals the id of the record that the row is related to. */
-  readonly key: Sql;
 }
 
 interface Level {
@@ -155,7 +150,8 @@ class Loader implements Related {
 
   async #loadMany(collection: string, relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     const shape = this.#store.shape(relation.collection);
-    const { key, source } = this.#relatedBy(relation);
+    invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
+    const { key, source } = relatedBy(relation, this.#store.from(relation.collection, raw('x')));
     const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
     const cells = await this.#q.rows(sql`
       SELECT ${key}, ${shape.columns('x')}
@@ -171,18 +167,5 @@ class Loader implements Related {
       else if (known.every(({ id }) => id !== found.id)) known.push(found);
       return found;
     });
-  }
-
-  #relatedBy(relation: Relation): RelatedRows {
-    const target = this.#store.from(relation.collection, raw('x'));
-    if (relation.kind !== 'many_to_many') {
-      invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
-      return { key: sql`x.${ident(relation.viaColumn)}`, source: target };
-    }
-    const { linkTable, sourceColumn, targetColumn } = relation;
-    return {
-      key: sql`l.${ident(sourceColumn)}`,
-      source: sql`${ident(linkTable)} AS l JOIN ${target} ON x.id = l.${ident(targetColumn)}`,
-    };
   }
 }
