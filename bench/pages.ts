@@ -12,7 +12,7 @@ import { sql, uuid } from '../src/sql.ts';
 import type { Database } from '../src/store/database/contract.ts';
 import { openDatabase } from '../src/store/database/open-database.ts';
 import { applyMigration } from '../src/store/migrations/apply-migration.ts';
-import type { Filter } from '../src/store/records/exact-filters.ts';
+import type { Filter } from '../src/store/records/pages/exact-filters.ts';
 import { type AccessContext, createRecords } from '../src/store/records/records.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { COLUMNS, RULES } from './servers/documents.ts';

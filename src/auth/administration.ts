@@ -4,7 +4,7 @@ import type { Schema } from '../schema/model.ts';
 import { normalEmail } from '../schema/normal-email.ts';
 import { param, sql, uuid } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
-import { touched } from '../store/records/touched.ts';
+import { touched } from '../store/records/writes/touched.ts';
 import { type AuditQuery, type AuditRow, readAudit, recordAudit } from './audit-trail.ts';
 import type { Authenticator } from './authenticator.ts';
 import { checkEmail } from './email-address.ts';

@@ -13,7 +13,7 @@ import { namedCells } from '../store/database/named-cells.ts';
 import { Store } from '../store/records/access-context.ts';
 import type { RecordShape } from '../store/records/record-shape.ts';
 import { insertSystem } from '../store/records/system.ts';
-import { touched } from '../store/records/touched.ts';
+import { touched } from '../store/records/writes/touched.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */

@@ -15,7 +15,7 @@ import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Collection, MemberAction, Schema } from '../schema/model.ts';
 import type { AccessContext, Origin, Prospect } from '../store/records/access-context.ts';
-import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/role-changes.ts';
+import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/writes/role-changes.ts';
 import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
 import { checkOrigin } from './origins.ts';

@@ -8,7 +8,7 @@ import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/poli
 import type { Collection, MemberAction } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import type { AccessContext } from '../../src/store/records/access-context.ts';
-import type { Filter } from '../../src/store/records/exact-filters.ts';
+import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
 import type { Data, Id } from '../oracle/database.ts';
 import { answered, judge, type MemberOperation, type Standing, seen, type Write } from '../oracle/judge.ts';
 import { compileForm, Rejected } from './differential.ts';

@@ -8,13 +8,13 @@ const LOWER = 'src/policy/lower/lower.ts';
 const COLUMNS = 'src/policy/lower/columns.ts';
 const CONDITION = 'src/policy/condition.ts';
 const COMPILE = 'src/policy/compile.ts';
-const WRITTEN_ROW = 'src/store/records/written-row.ts';
+const WRITTEN_ROW = 'src/store/records/writes/written-row.ts';
 const LINKS = 'src/store/records/relations/links.ts';
 const HAS_ONE = 'src/store/records/relations/has-one.ts';
 const RECORD_VIEW = 'src/store/records/record-view.ts';
 const MEMBER_WRITES = 'src/store/records/relations/member-writes.ts';
-const UPDATE_AT_ONCE = 'src/store/records/update-at-once.ts';
-const WRITTEN_VIEW = 'src/store/records/written-view.ts';
+const UPDATE_AT_ONCE = 'src/store/records/writes/update-at-once.ts';
+const WRITTEN_VIEW = 'src/store/records/writes/written-view.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -549,13 +549,13 @@ export const FAULTS: readonly Fault[] = [
     'await guarded.write(reading, pointingAt(relation, null));',
   ),
   fault(
-    'src/store/records/update.ts',
+    'src/store/records/writes/update.ts',
     'the record is judged after its partners are written',
     /const isWritten = isRolesAlone/,
     'await writePartners(reading, id, writing.partners);\n  const isWritten = isRolesAlone',
   ),
   fault(
-    'src/store/records/update.ts',
+    'src/store/records/writes/update.ts',
     'the record is judged after its members are written',
     /const isWritten = isRolesAlone/,
     'for (const member of writing.members) await writeMembers(reading, id, member);\n  const isWritten = isRolesAlone',
@@ -588,7 +588,7 @@ export const FAULTS: readonly Fault[] = [
     'own !== own ? row : own === undefined || true ? row : sql',
   ),
   fault(
-    'src/store/records/exact-filters.ts',
+    'src/store/records/pages/exact-filters.ts',
     'a filter finds what a mask hides',
     /own === undefined \|\| own\.verdict === 'allow' \? condition/,
     "true || own!.verdict === 'allow' ? condition",
@@ -606,13 +606,13 @@ export const FAULTS: readonly Fault[] = [
     "permit.verdict === 'allow');",
   ),
   fault(
-    'src/store/records/guarded-update.ts',
+    'src/store/records/writes/guarded-update.ts',
     'an update is judged without the rules of its members',
     /\[this\.#record, \.\.\.this\.#members\]\.map/,
     '[this.#record].map',
   ),
   fault(
-    'src/store/records/create.ts',
+    'src/store/records/writes/create.ts',
     'a create is judged without the rules of its members',
     /const refused = members\.filter\(\(member\) => !member/,
     'const refused = members.filter((member) => false && !member',
@@ -642,13 +642,13 @@ export const FAULTS: readonly Fault[] = [
     'FROM (${changedRow(store, collection, { ...update, writing: { values: [], members: [], partners: [] } })}) AS',
   ),
   fault(
-    'src/store/records/create.ts',
+    'src/store/records/writes/create.ts',
     'a create in one statement is judged without the rules of its members',
     /const permits = \[permit, \.\.\.members\.map\(\(member\) => member\.permit\)\];/,
     'const permits = [permit];',
   ),
   fault(
-    'src/store/records/create.ts',
+    'src/store/records/writes/create.ts',
     'a create in one statement refers to what the caller may not read',
     /\.\.\.readableReferences\(within, input\.references\)/,
     '',

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileFilter } from '../../src/policy/filter.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import type { Filter } from '../../src/store/records/exact-filters.ts';
+import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
 import { type Caller, KINDS, openKind, World } from './world.ts';
 
 const SCHEMA = `

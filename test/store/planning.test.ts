@@ -9,7 +9,7 @@ import {
   type ColumnStatistics,
   type TableStatistics,
 } from '../../src/store/planning/table-statistics.ts';
-import type { Filter } from '../../src/store/records/exact-filters.ts';
+import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
 import { createRecords } from '../../src/store/records/records.ts';
 import { type Caller, KINDS, openKind, World } from './world.ts';
 
@@ -228,7 +228,9 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       return db.rows(statement);
     };
     const watched = { ...db, replicaFor: () => ({ rows, slowRows: rows, run: db.run }) } as unknown as Database;
-    return createRecords(watched, world.schema, {}, (question) => (branches ? question.branches : undefined));
+    return createRecords(watched, world.schema, {
+      choosesBranches: (question) => (branches ? question.branches : undefined),
+    });
   };
   const page = (caller: Caller, branches: boolean, more: object = {}) => {
     sent.length = 0;
@@ -288,8 +290,10 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
 
   it('is the plain condition where one range of an index is all of it', async () => {
     for (let i = 0; i < 3; i++) await ann.create('tasks', { title: `t${i}` });
-    const records = createRecords(db, world.schema, {}, () => {
-      throw new Error('nothing is to be chosen');
+    const records = createRecords(db, world.schema, {
+      choosesBranches: () => {
+        throw new Error('nothing is to be chosen');
+      },
     });
     const asked = { filters: [], limit: 5, offset: 0, relations: [], count: false };
     const { json } = await records.list(ann.ask('tasks'), asked);

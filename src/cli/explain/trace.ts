@@ -9,9 +9,9 @@ import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
 import type { MemberAction } from '../../schema/model.ts';
 import { raw, type Sql, sql, uuid } from '../../sql.ts';
-import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/planned-write.ts';
 import { heldBy, loadRelated } from '../../store/records/relations/related.ts';
-import type { Writing } from '../../store/records/written-row.ts';
+import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/writes/planned-write.ts';
+import type { Writing } from '../../store/records/writes/written-row.ts';
 import { accessOf, type Question } from './question.ts';
 
 type Verdict = Residual['verdict'];

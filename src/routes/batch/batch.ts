@@ -4,7 +4,7 @@ import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { problemOf } from '../../http/problem-of.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import type { Batch } from '../../store/records/batch.ts';
+import type { Batch } from '../../store/records/writes/batch.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { type Body, route } from '../define-route.ts';
 import { type Answer, send } from '../records/answer.ts';

@@ -5,8 +5,8 @@ import { versionsOf } from '../../http/etag.ts';
 import { type Admit, admitOf, notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 import type { Collection } from '../../schema/model.ts';
-import type { Batch } from '../../store/records/batch.ts';
 import type { Written } from '../../store/records/read.ts';
+import type { Batch } from '../../store/records/writes/batch.ts';
 import { requireChange } from '../records/write-request.ts';
 import type { Operation } from './operations.ts';
 

@@ -8,7 +8,7 @@ import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import type { Collection, Relation, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
-import type { ServerValues } from '../../store/records/input.ts';
+import type { ServerValues } from '../../store/records/writes/input.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 

@@ -2,14 +2,14 @@
 import { isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import type { Collection, Field, Schema } from '../../schema/model.ts';
+import { isObject } from '../../store/records/data.ts';
 import {
   type AggregateRequest,
   DATE_PARTS,
   type DatePart,
   type Group,
   type Measure,
-} from '../../store/records/aggregate.ts';
-import { isObject } from '../../store/records/data.ts';
+} from '../../store/records/pages/aggregate.ts';
 import { MOST_SORTS, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 

@@ -5,7 +5,7 @@ import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERRO
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, LIST_WORDS } from '../../schema/filter-keys.ts';
 import type { Collection, Field } from '../../schema/model.ts';
-import type { Filter } from '../../store/records/exact-filters.ts';
+import type { Filter } from '../../store/records/pages/exact-filters.ts';
 
 export function readFilters(
   pairs: readonly QueryPair[],

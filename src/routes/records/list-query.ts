@@ -6,7 +6,7 @@ import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model.ts';
-import type { Filter } from '../../store/records/exact-filters.ts';
+import type { Filter } from '../../store/records/pages/exact-filters.ts';
 import { readExpand, throwErrors } from './expand.ts';
 import { readFilters } from './filters.ts';
 

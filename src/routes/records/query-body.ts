@@ -5,8 +5,8 @@ import type { Params } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
+import type { Sorting } from '../../store/records/pages/sort.ts';
 import type { Members } from '../../store/records/record-shape.ts';
-import type { Sorting } from '../../store/records/sort.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
 export interface Keyed {

@@ -3,7 +3,7 @@
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import { isObject } from '../../store/records/data.ts';
-import { type Expand, MOST_EXPANDED } from '../../store/records/expand.ts';
+import { type Expand, MOST_EXPANDED } from '../../store/records/pages/expand.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import type { Pointer } from './query-errors.ts';
 

@@ -5,7 +5,7 @@ import { collectionOf } from '../../http/gate.ts';
 import { problemOf } from '../../http/problem-of.ts';
 import { Problem } from '../../problem.ts';
 import type { Collection } from '../../schema/model.ts';
-import type { Batch } from '../../store/records/batch.ts';
+import type { Batch } from '../../store/records/writes/batch.ts';
 import { Refusal } from '../../store/refusal.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
 import type { Operation } from '../batch/operations.ts';

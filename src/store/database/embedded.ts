@@ -45,7 +45,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
       await engine.close();
       await lock?.release();
     };
-    return databaseOn(client, statements, { close, folder: folderOf(options) });
+    return databaseOn({ client, statements, close, folder: folderOf(options) });
   } catch (error) {
     await lock?.release();
     throw error;
@@ -134,42 +134,63 @@ class Turns {
 }
 
 interface Engine {
+  readonly client: pg.Client;
+  readonly statements: Statements;
   readonly close: () => Promise<void>;
   readonly folder: string | undefined;
 }
 
-function databaseOn(client: pg.Client, statements: Statements, { close, folder }: Engine): Database {
-  const turns = new Turns();
-  const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement);
-  const lease = async (): Promise<Lease> => {
-    const release = await turns.take();
-    return { command: (text) => client.query(text), send, release };
-  };
+/** The one connection, for one statement or one transaction at a time. */
+class Connection {
+  readonly #engine: Engine;
+  readonly #turns = new Turns();
 
-  async function once(statement: Sql): Promise<Outcome> {
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async lease(): Promise<Lease> {
+    const { client, statements } = this.#engine;
+    const release = await this.#turns.take();
+    return { command: (text) => client.query(text), send: (statement) => statements.send(client, statement), release };
+  }
+
+  async once(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
-    const done = await turns.take();
+    const { send, release } = await this.lease();
     try {
       // After a migration, a statement that was prepared before it has to be prepared again.
       return await retried(() => send(statement));
     } finally {
-      done();
+      release(false);
     }
   }
-  const rows = async (statement: Sql) => (await once(statement)).rows;
 
-  async function copyFolder(copy: (folder: string) => Promise<void>): Promise<void> {
+  async copyFolder(copy: (folder: string) => Promise<void>): Promise<void> {
+    const { folder } = this.#engine;
     invariant(folder !== undefined, 'a database in memory has no folder');
     mustNotHoldConnection();
-    const done = await turns.take();
+    const { send, release } = await this.lease();
     try {
       await send(raw('CHECKPOINT'));
       await copy(folder);
     } finally {
-      done();
+      release(false);
     }
   }
 
+  /** Waits for what is under way. */
+  async close(): Promise<void> {
+    const { release } = await this.lease();
+    await this.#engine.close();
+    release(false);
+  }
+}
+
+function databaseOn(engine: Engine): Database {
+  const connection = new Connection(engine);
+  const once = (statement: Sql): Promise<Outcome> => connection.once(statement);
+  const rows = async (statement: Sql) => (await once(statement)).rows;
   const database: Database = {
     kind: 'embedded',
     get replica() {
@@ -191,21 +212,16 @@ function databaseOn(client: pg.Client, statements: Statements, { close, folder }
     },
     run: async (statement) => (await once(statement)).count,
     write: rows,
-    transaction: (work, options) => transact(lease, work, options),
-    ...(folder !== undefined && { copyFolder }),
-    listen: (channel, onMessage, onState) => listenOn({ client, once }, channel, { onMessage, onState }),
+    transaction: (work, options) => transact(() => connection.lease(), work, options),
+    ...(engine.folder !== undefined && { copyFolder: (copy) => connection.copyFolder(copy) }),
+    listen: (channel, onMessage, onState) => listenOn({ client: engine.client, once }, channel, { onMessage, onState }),
     async notify(channel, payload) {
       await rows(notifyStatement(channel, payload));
     },
     async ping() {
       await rows(PING);
     },
-    async close() {
-      // Waits for what is under way.
-      const done = await turns.take();
-      await close();
-      done();
-    },
+    close: () => connection.close(),
   };
   return database;
 }

@@ -10,7 +10,7 @@ import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
 import { GRACE_MS, Reads } from './reads.ts';
-import { Replica } from './replica.ts';
+import { Replica, type ReplicaOptions } from './replica.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { openSession } from './session.ts';
 import { Silence } from './silence.ts';
@@ -84,31 +84,30 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async close() {
       replica?.close();
-      const probes = [urgent.close(), standbyProbe?.close()];
-      await Promise.all([transactions.close(), ...probes, primary.close(), standby?.close(), listener?.close()]);
+      const lanes = [transactions, urgent, standbyProbe, primary, standby, listener];
+      await Promise.all(lanes.map((lane) => lane?.close()));
     },
   };
   const standbyProbe = standby?.urgent();
-  const replica =
-    standby &&
-    standbyProbe &&
-    new Replica({
-      standby: standby.reads,
-      primary: database,
-      standbyProbe,
-      primaryProbe: urgent,
-      maxLag: standby.maxLag,
-    });
+  const probes = standbyProbe && { standbyProbe, primaryProbe: urgent };
+  const replica = standby && probes && replicaOf(standby, database, probes);
   const news = replica && listener && new WriteNews((payload) => database.notify(WRITE_CHANNEL, payload));
   await checkStart(database, primary.isPooled ? urgent : undefined);
-  if (replica !== undefined) {
-    await listener?.listen(
-      WRITE_CHANNEL,
-      (payload) => writersIn(payload).forEach((callerId) => void replica.noteWrite(callerId)),
-      (isUp) => replica.hears(isUp),
-    );
-  }
+  if (replica !== undefined && listener !== undefined) await hearWriters(replica, listener);
   return database;
+}
+
+type Probes = Pick<ReplicaOptions, 'standbyProbe' | 'primaryProbe'>;
+
+const replicaOf = ({ reads, maxLag }: Server, primary: Database, probes: Probes): Replica =>
+  new Replica({ standby: reads, primary, maxLag, ...probes });
+
+async function hearWriters(replica: Replica, listener: Listener): Promise<void> {
+  await listener.listen(
+    WRITE_CHANNEL,
+    (payload) => writersIn(payload).forEach((callerId) => void replica.noteWrite(callerId)),
+    (isUp) => replica.hears(isUp),
+  );
 }
 
 const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {

@@ -12,10 +12,10 @@ import { tablesOf } from '../migrations/tables.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from '../planning/page-planner.ts';
 import { BackgroundStatistics } from '../planning/table-statistics.ts';
 import { readVersionKey } from '../version-key.ts';
-import { Cursors } from './cursor.ts';
+import { Cursors } from './pages/cursor.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
-import { UniqueQueue } from './unique-queue.ts';
 import { Versions } from './versions.ts';
+import { UniqueQueue } from './writes/unique-queue.ts';
 
 export interface AccessContext {
   readonly collection: Collection;
@@ -75,6 +75,8 @@ interface UserDeletion {
 }
 
 export interface Hooks {
+  /** How the pages of lists are found. Default: by the database's own statistics. */
+  readonly choosesBranches?: ChoosesBranches;
   /** In the transaction, after a user was changed. Throwing undoes it. */
   readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
   /**
@@ -102,13 +104,12 @@ export class Store {
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
-  /** @param choosesBranches how pages are found; by the database's own statistics without it */
-  constructor(db: Database, schema: Schema, hooks: Hooks = {}, choosesBranches?: ChoosesBranches) {
+  constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
     const statistics = new BackgroundStatistics(db, [...tablesOf(schema).keys()]);
-    this.pages = new PagePlanner(schema, choosesBranches ?? byStatistics((table) => statistics.of(table)));
+    this.pages = new PagePlanner(schema, hooks.choosesBranches ?? byStatistics((table) => statistics.of(table)));
     for (const collection of schema.collections.values())
       this.#shapes.set(collection.name, new RecordShape(collection));
   }

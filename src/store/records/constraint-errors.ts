@@ -6,7 +6,7 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { nameOf } from '../migrations/tables.ts';
 import { invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
-import { pointerTo, type ReferencedId } from './input.ts';
+import { pointerTo, type ReferencedId } from './writes/input.ts';
 
 const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
   pointer,

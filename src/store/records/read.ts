@@ -3,7 +3,7 @@ import type { Relation } from '../../schema/model.ts';
 import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
-import { expandsOf, toJson } from './expand.ts';
+import { expandsOf, toJson } from './pages/expand.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
 
 export interface ReadRequest {

@@ -4,17 +4,16 @@
  */
 import type { Schema } from '../../schema/model.ts';
 import type { Database } from '../database/contract.ts';
-import type { ChoosesBranches } from '../planning/page-planner.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
-import { type AggregateRequest, type Aggregates, aggregate } from './aggregate.ts';
-import { type Batch, batch, rehearse, type UniqueValues } from './batch.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
-import { type CreateRequest, create } from './create.ts';
-import { type ListRequest, list, type Page } from './list.ts';
-import { type QueryPage, type QueryRequest, query } from './query.ts';
+import { type AggregateRequest, type Aggregates, aggregate } from './pages/aggregate.ts';
+import { type ListRequest, list, type Page } from './pages/list.ts';
+import { type QueryPage, type QueryRequest, query } from './pages/query.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
-import { type RemoveRequest, remove } from './remove.ts';
-import { type UpdateRequest, update } from './update.ts';
+import { type Batch, batch, rehearse, type UniqueValues } from './writes/batch.ts';
+import { type CreateRequest, create } from './writes/create.ts';
+import { type RemoveRequest, remove } from './writes/remove.ts';
+import { type UpdateRequest, update } from './writes/update.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
 
@@ -38,14 +37,8 @@ export interface Records {
   batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
 }
 
-/** @param choosesBranches how the pages of lists are found; by the database's own statistics without it */
-export function createRecords(
-  db: Database,
-  schema: Schema,
-  hooks: Hooks = {},
-  choosesBranches?: ChoosesBranches,
-): Records {
-  const store = new Store(db, schema, hooks, choosesBranches);
+export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
+  const store = new Store(db, schema, hooks);
   // Also after an error: whether a write was committed may be unknown.
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));

@@ -8,8 +8,8 @@ import type { Collection, Default, Field } from '../../schema/model.ts';
 import { raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import type { Store } from './access-context.ts';
-import { insert } from './create.ts';
-import type { ColumnValue } from './input.ts';
+import { insert } from './writes/create.ts';
+import type { ColumnValue } from './writes/input.ts';
 
 /**
  * By the names of fields and belongs_to relations, each already of its type; also `id` and, for

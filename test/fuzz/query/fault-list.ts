@@ -2,16 +2,16 @@
 import { type Fault, fault } from '../fault.ts';
 
 const SIGHT = 'src/policy/lower/sight.ts';
-const KEYSET = 'src/store/records/keyset.ts';
-const SORT = 'src/store/records/sort.ts';
-const CURSOR = 'src/store/records/cursor.ts';
-const COUNT = 'src/store/records/count.ts';
-const QUERY = 'src/store/records/query.ts';
+const KEYSET = 'src/store/records/pages/keyset.ts';
+const SORT = 'src/store/records/pages/sort.ts';
+const CURSOR = 'src/store/records/pages/cursor.ts';
+const COUNT = 'src/store/records/pages/count.ts';
+const QUERY = 'src/store/records/pages/query.ts';
 const VISIBILITY = 'src/store/records/visibility.ts';
-const EXPAND = 'src/store/records/expand.ts';
+const EXPAND = 'src/store/records/pages/expand.ts';
 const CAPABILITIES = 'src/store/records/capabilities.ts';
 const PLANS = 'src/policy/filter-plans.ts';
-const AGGREGATE = 'src/store/records/aggregate.ts';
+const AGGREGATE = 'src/store/records/pages/aggregate.ts';
 
 export const QUERY_FAULTS: readonly Fault[] = [
   fault(

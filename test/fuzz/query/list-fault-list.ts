@@ -7,9 +7,9 @@ const FILTER = 'src/policy/filter.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const UNION = 'src/store/planning/ordered-union.ts';
-const LIST = 'src/store/records/list.ts';
-const QUERY = 'src/store/records/query.ts';
-const KEYSET = 'src/store/records/keyset.ts';
+const LIST = 'src/store/records/pages/list.ts';
+const QUERY = 'src/store/records/pages/query.ts';
+const KEYSET = 'src/store/records/pages/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
   fault(LEAVES, 'what is known is known of other records too', /source\.id === RECORD\.id &&/, ''),

@@ -8,7 +8,7 @@ import type { Collection, Relation } from '../../../src/schema/model.ts';
 import type { Database } from '../../../src/store/database/contract.ts';
 import type { ChoosesBranches } from '../../../src/store/planning/page-planner.ts';
 import type { AccessContext } from '../../../src/store/records/access-context.ts';
-import type { Filter } from '../../../src/store/records/exact-filters.ts';
+import type { Filter } from '../../../src/store/records/pages/exact-filters.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
@@ -188,7 +188,8 @@ class ListSession {
         return branches.map((branch) => (branch.instead !== undefined && random.chance(0.5) ? branch.instead : branch));
       },
     ];
-    for (const chooses of both) answers.push(await ask(doors.createRecords(stocked.db, stocked.schema, {}, chooses)));
+    for (const chooses of both)
+      answers.push(await ask(doors.createRecords(stocked.db, stocked.schema, { choosesBranches: chooses })));
     if (planned > 0) this.#counts.planned++;
     return answers;
   }

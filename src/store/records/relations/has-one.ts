@@ -7,9 +7,9 @@ import type { BelongsTo, HasOne } from '../../../schema/model.ts';
 import { ident, raw, sql, uuid } from '../../../sql.ts';
 import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import { type Reading, readableReference } from '../access-context.ts';
-import { GuardedUpdate } from '../guarded-update.ts';
-import type { HasOneSetting } from '../input.ts';
-import type { PartnerChange, Writing } from '../written-row.ts';
+import { GuardedUpdate } from '../writes/guarded-update.ts';
+import type { HasOneSetting } from '../writes/input.ts';
+import type { PartnerChange, Writing } from '../writes/written-row.ts';
 import { forbiddenMembers } from './member-writes.ts';
 
 /**

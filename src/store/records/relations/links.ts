@@ -5,8 +5,8 @@
 import type { ManyToMany } from '../../../schema/model.ts';
 import { ident, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
-import type { LinkChange } from '../input.ts';
-import type { MemberChange } from '../written-row.ts';
+import type { LinkChange } from '../writes/input.ts';
+import type { MemberChange } from '../writes/written-row.ts';
 
 /** For a record that this transaction has locked. Members that the caller may not read stay. */
 export async function memberChangeOf(reading: Reading, id: string, change: LinkChange): Promise<MemberChange> {

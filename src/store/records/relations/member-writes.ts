@@ -3,7 +3,7 @@ import type { Permit } from '../../../policy/access.ts';
 import { Refusal } from '../../refusal.ts';
 import type { AccessContext } from '../access-context.ts';
 import type { Data } from '../data.ts';
-import { pointerTo } from '../input.ts';
+import { pointerTo } from '../writes/input.ts';
 
 /** A member that the body sets, whose rule depends on the record. */
 export interface GuardedMember {

@@ -2,14 +2,14 @@
  * What the statement that writes a record returns of it: its version, its cells, and whether the
  * caller may read it.
  */
-import type { Need } from '../../policy/types.ts';
-import type { Relation } from '../../schema/model.ts';
-import { join, type Sql, sql } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
-import { type Reading, readable, type Store } from './access-context.ts';
-import { answerOf, type Written } from './read.ts';
-import { type Asked, RecordView } from './record-view.ts';
-import { versionColumn } from './select.ts';
+import type { Need } from '../../../policy/types.ts';
+import type { Relation } from '../../../schema/model.ts';
+import { join, type Sql, sql } from '../../../sql.ts';
+import type { Cells } from '../../database/contract.ts';
+import { type Reading, readable, type Store } from '../access-context.ts';
+import { answerOf, type Written } from '../read.ts';
+import { type Asked, RecordView } from '../record-view.ts';
+import { versionColumn } from '../select.ts';
 
 export class WrittenView {
   readonly #reading: Reading;

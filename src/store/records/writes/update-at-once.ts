@@ -1,10 +1,10 @@
 /** An update in one statement, where nothing but the row itself is written. */
-import { join } from '../../sql.ts';
+import { join } from '../../../sql.ts';
+import { readableReferences } from '../constraint-errors.ts';
+import type { Written } from '../read.ts';
+import type { GuardedMember } from '../relations/member-writes.ts';
 import { type AtOnce, stillAccepted, type Target } from './at-once.ts';
-import { readableReferences } from './constraint-errors.ts';
 import type { Input } from './input.ts';
-import type { Written } from './read.ts';
-import type { GuardedMember } from './relations/member-writes.ts';
 import { STORED, unmoved, updateStatement, WRITTEN } from './written-row.ts';
 import { WrittenView } from './written-view.ts';
 

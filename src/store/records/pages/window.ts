@@ -1,5 +1,5 @@
 /** How many rows a statement returns. */
-import { param, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { param, type Sql, sql, typedLiteral } from '../../../sql.ts';
 
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, limit + 1]));
 

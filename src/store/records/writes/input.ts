@@ -1,13 +1,13 @@
 /** The `data` of a write, checked against its collection: every error at once, each at its place. */
 
-import { nearest } from '../../../grammar/suggest.ts';
-import type { Scalar } from '../../policy/values.ts';
-import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model.ts';
-import type { SqlType } from '../../sql.ts';
-import type { AccessContext } from './access-context.ts';
-import { type Data, isObject } from './data.ts';
+import { nearest } from '../../../../grammar/suggest.ts';
+import type { Scalar } from '../../../policy/values.ts';
+import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../../problem.ts';
+import { FIELD_KINDS, ID_KIND } from '../../../schema/fields/index.ts';
+import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../../schema/model.ts';
+import type { SqlType } from '../../../sql.ts';
+import type { AccessContext } from '../access-context.ts';
+import { type Data, isObject } from '../data.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface ColumnValue {

@@ -3,27 +3,27 @@
  * writes it.
  */
 
-import type { Permit } from '../../policy/access.ts';
-import { NO_RELATED, type Row } from '../../policy/types.ts';
-import { newRecordId } from '../../record-id.ts';
-import type { Collection, Relation } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
-import type { Cells, Transaction } from '../database/contract.ts';
-import { forbidden, invalid } from '../refusal.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
+import type { Permit } from '../../../policy/access.ts';
+import { NO_RELATED, type Row } from '../../../policy/types.ts';
+import { newRecordId } from '../../../record-id.ts';
+import type { Collection, Relation } from '../../../schema/model.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../../sql.ts';
+import type { Cells, Transaction } from '../../database/contract.ts';
+import { forbidden, invalid } from '../../refusal.ts';
+import type { AccessContext, Reading, Store } from '../access-context.ts';
+import { readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import type { Data } from '../data.ts';
+import { answerOf, type Written } from '../read.ts';
+import { tableOf } from '../record-shape.ts';
+import { RecordView } from '../record-view.ts';
+import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
+import { firstMembersOf, writeMembers } from '../relations/links.ts';
+import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
+import { VERSION_WIDTH, versionColumn } from '../select.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
-import { readableReferences, toRefusal, unreadableReferences } from './constraint-errors.ts';
-import type { Data } from './data.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
 import { lookAt } from './locked-row.ts';
-import { answerOf, type Written } from './read.ts';
-import { tableOf } from './record-shape.ts';
-import { RecordView } from './record-view.ts';
-import { firstPartnerOf, writePartners } from './relations/has-one.ts';
-import { firstMembersOf, writeMembers } from './relations/links.ts';
-import { forbiddenMembers, type GuardedMember, guardedMembers } from './relations/member-writes.ts';
-import { VERSION_WIDTH, versionColumn } from './select.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { insertWhere, judgeInsert, STORED, WRITTEN, type Writing } from './written-row.ts';
 import { WrittenView } from './written-view.ts';

@@ -2,10 +2,10 @@
  * What writes of one statement have in common. Such a statement decides, writes and returns the
  * record; where it writes nothing, the transaction that follows finds out why, on the locked row.
  */
-import { param, raw, type Sql, sql, uuid } from '../../sql.ts';
-import type { Queryable, Transaction } from '../database/contract.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
-import { versionColumn } from './select.ts';
+import { param, raw, type Sql, sql, uuid } from '../../../sql.ts';
+import type { Queryable, Transaction } from '../../database/contract.ts';
+import type { AccessContext, Reading, Store } from '../access-context.ts';
+import { versionColumn } from '../select.ts';
 
 export interface AtOnce extends Reading {
   /** Sends one statement that writes, and resolves with the rows that it returns. */

@@ -1,9 +1,9 @@
 /** Update rules on a locked row: one and the same rule before and after, or a rule that sees both. */
-import type { Permit, UpdatePermit } from '../../policy/access.ts';
-import { join, type Sql } from '../../sql.ts';
-import type { Reading } from './access-context.ts';
+import type { Permit, UpdatePermit } from '../../../policy/access.ts';
+import { join, type Sql } from '../../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import type { GuardedMember } from '../relations/member-writes.ts';
 import { type Locked, lockRow } from './locked-row.ts';
-import type { GuardedMember } from './relations/member-writes.ts';
 import { judgeUpdate, STORED, updateWhere, WRITTEN, type Writing } from './written-row.ts';
 
 interface Target {

@@ -2,24 +2,24 @@
  * Updates a record in one transaction, on the locked row. The rules decide on the result before it
  * is written.
  */
-import type { ErrorDetail } from '../../problem.ts';
-import type { Relation } from '../../schema/model.ts';
-import { raw } from '../../sql.ts';
-import type { Transaction } from '../database/contract.ts';
-import { forbidden, invalid, notFound } from '../refusal.ts';
-import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
+import type { ErrorDetail } from '../../../problem.ts';
+import type { Relation } from '../../../schema/model.ts';
+import { raw } from '../../../sql.ts';
+import type { Transaction } from '../../database/contract.ts';
+import { forbidden, invalid, notFound } from '../../refusal.ts';
+import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
+import { toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import type { Data } from '../data.ts';
+import type { Written } from '../read.ts';
+import { answerOf } from '../read.ts';
+import { ALWAYS } from '../record-shape.ts';
+import { partnerChangeOf, writePartners } from '../relations/has-one.ts';
+import { memberChangeOf, writeMembers } from '../relations/links.ts';
+import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
-import { toRefusal, unreadableReferences } from './constraint-errors.ts';
-import type { Data } from './data.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
-import type { Written } from './read.ts';
-import { answerOf } from './read.ts';
-import { ALWAYS } from './record-shape.ts';
-import { partnerChangeOf, writePartners } from './relations/has-one.ts';
-import { memberChangeOf, writeMembers } from './relations/links.ts';
-import { forbiddenMembers, type GuardedMember, guardedMembers } from './relations/member-writes.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { updateAtOnce } from './update-at-once.ts';

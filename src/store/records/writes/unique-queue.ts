@@ -4,7 +4,7 @@
  * `deadlock_timeout` (1 s). The queue avoids that within a process; between processes the aborted
  * write is retried.
  */
-import type { Collection } from '../../schema/model.ts';
+import type { Collection } from '../../../schema/model.ts';
 
 export class UniqueQueue {
   /** The end of the last write in the queue of each value. */

@@ -1,5 +1,5 @@
-import { ident, param, type Sql, sql } from '../../sql.ts';
-import { VERSION_COLUMN } from '../migrations/tables.ts';
+import { ident, param, type Sql, sql } from '../../../sql.ts';
+import { VERSION_COLUMN } from '../../migrations/tables.ts';
 
 /**
  * What every change of a record sets beside its own columns: the time, which never goes back, and

@@ -2,24 +2,24 @@
  * A page of the records that a filter matches, in any order, found by keyset: filter and policy in
  * one statement.
  */
-import type { Permit } from '../../policy/access.ts';
-import type { AskedFilter, Filter } from '../../policy/filter.ts';
-import type { Collection } from '../../schema/model.ts';
-import { join, raw, type Sql, sql } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
-import type { PagePlanner } from '../planning/page-planner.ts';
-import type { AccessContext, Store } from './access-context.ts';
-import { CapabilityColumns } from './capabilities.ts';
+import type { Permit } from '../../../policy/access.ts';
+import type { AskedFilter, Filter } from '../../../policy/filter.ts';
+import type { Collection } from '../../../schema/model.ts';
+import { join, raw, type Sql, sql } from '../../../sql.ts';
+import type { Cells } from '../../database/contract.ts';
+import type { PagePlanner } from '../../planning/page-planner.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { CapabilityColumns } from '../capabilities.ts';
+import type { Members } from '../record-shape.ts';
+import { recordColumns } from '../select.ts';
+import { ObservedVisibility, visibilityOf } from '../visibility.ts';
 import { type Counted, type CountKind, countOf, nothingCounted } from './count.ts';
 import type { CursorScope } from './cursor.ts';
 import { limitedOf } from './deadline.ts';
 import { type Expand, toJson, withExpanded } from './expand.ts';
 import type { Keyset, Position } from './keyset.ts';
-import type { Members } from './record-shape.ts';
 import { RowBudget } from './row-budget.ts';
-import { recordColumns } from './select.ts';
 import { keysetOf, type Sorting } from './sort.ts';
-import { ObservedVisibility, visibilityOf } from './visibility.ts';
 import { anyWindowOf, mostOf, windowOf } from './window.ts';
 
 export interface QueryRequest {

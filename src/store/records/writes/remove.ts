@@ -1,14 +1,14 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
-import type { BelongsTo, Collection, ManyToMany } from '../../schema/model.ts';
-import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
-import { StoreError, type Transaction } from '../database/contract.ts';
-import { forbidden, notFound } from '../refusal.ts';
-import { type AccessContext, actorOf, type Reading, type Store } from './access-context.ts';
+import type { BelongsTo, Collection, ManyToMany } from '../../../schema/model.ts';
+import { ident, type Param, param, type Sql, sql, uuid } from '../../../sql.ts';
+import { StoreError, type Transaction } from '../../database/contract.ts';
+import { forbidden, notFound } from '../../refusal.ts';
+import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
+import { stillReferenced } from '../constraint-errors.ts';
+import { tableOf } from '../record-shape.ts';
+import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
 import { atOnce } from './at-once.ts';
-import { stillReferenced } from './constraint-errors.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
-import { tableOf } from './record-shape.ts';
-import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from './relations/cascades.ts';
 import { removeAtOnce } from './remove-at-once.ts';
 import { touched } from './touched.ts';
 

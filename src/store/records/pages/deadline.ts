@@ -1,7 +1,7 @@
 /** The statements of one query, which share its time. */
-import { type Queryable, type Reader, StoreError } from '../database/contract.ts';
-import { Refusal } from '../refusal.ts';
-import type { AccessContext, Store } from './access-context.ts';
+import { type Queryable, type Reader, StoreError } from '../../database/contract.ts';
+import { Refusal } from '../../refusal.ts';
+import type { AccessContext, Store } from '../access-context.ts';
 
 /** All statements of a query share the time that the schema gives it. */
 export const limitedOf = (store: Store, access: AccessContext): Pick<Queryable, 'rows'> =>

@@ -1,7 +1,7 @@
 /** A delete in one statement, where nothing but rows of the database goes with the record. */
-import { join, raw, sql, uuid } from '../../sql.ts';
+import { join, raw, sql, uuid } from '../../../sql.ts';
+import { isFollowed } from '../relations/cascades.ts';
 import { type AtOnce, stillAccepted, type Target } from './at-once.ts';
-import { isFollowed } from './relations/cascades.ts';
 import { STORED, unmoved } from './written-row.ts';
 
 /** False: nothing was deleted, or one statement cannot decide. */

@@ -2,18 +2,18 @@
  * What a create or an update would write, without writing it: for explanations. Takes the same steps
  * as the write itself.
  */
-import type { Permit } from '../../policy/access.ts';
-import type { Row } from '../../policy/types.ts';
-import type { ErrorDetail } from '../../problem.ts';
-import type { Collection } from '../../schema/model.ts';
-import { join, raw, type Sql } from '../../sql.ts';
-import type { Reading } from './access-context.ts';
+import type { Permit } from '../../../policy/access.ts';
+import type { Row } from '../../../policy/types.ts';
+import type { ErrorDetail } from '../../../problem.ts';
+import type { Collection } from '../../../schema/model.ts';
+import { join, raw, type Sql } from '../../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import type { Data } from '../data.ts';
+import { firstPartnerOf } from '../relations/has-one.ts';
+import { firstMembersOf } from '../relations/links.ts';
+import { heldBy } from '../relations/related.ts';
 import { proposedRow, withStamps } from './create.ts';
-import type { Data } from './data.ts';
 import { readInput } from './input.ts';
-import { firstPartnerOf } from './relations/has-one.ts';
-import { firstMembersOf } from './relations/links.ts';
-import { heldBy } from './relations/related.ts';
 import { writingOf } from './update.ts';
 import { STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 

@@ -1,11 +1,11 @@
 /** Lists a page of a collection: filters and policy in one statement. */
-import type { Permit } from '../../policy/access.ts';
-import type { Relation } from '../../schema/model.ts';
-import { join, raw, type Sql, sql } from '../../sql.ts';
-import type { AccessContext, Store } from './access-context.ts';
+import type { Permit } from '../../../policy/access.ts';
+import type { Relation } from '../../../schema/model.ts';
+import { join, raw, type Sql, sql } from '../../../sql.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { recordColumns } from '../select.ts';
 import { conditionOf, type Filter, factsOf, testsOf } from './exact-filters.ts';
 import { expandsOf, toJson } from './expand.ts';
-import { recordColumns } from './select.ts';
 import { anyWindowOf, windowOf } from './window.ts';
 
 export interface ListRequest {

@@ -3,17 +3,17 @@
  * judge exactly what is stored. That statement sees the database before the write, so no record can
  * be evidence for itself.
  */
-import { heldColumn } from '../../policy/condition.ts';
-import { foldedColumn } from '../../policy/fold.ts';
-import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection, HasOne, ManyToMany } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
-import type { Queryable } from '../database/contract.ts';
-import { VERSION_COLUMN } from '../migrations/tables.ts';
-import type { Store } from './access-context.ts';
+import { heldColumn } from '../../../policy/condition.ts';
+import { foldedColumn } from '../../../policy/fold.ts';
+import { FIELD_KINDS } from '../../../schema/fields/index.ts';
+import type { Collection, HasOne, ManyToMany } from '../../../schema/model.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../../sql.ts';
+import type { Queryable } from '../../database/contract.ts';
+import { VERSION_COLUMN } from '../../migrations/tables.ts';
+import type { Store } from '../access-context.ts';
+import { tableOf } from '../record-shape.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
-import { tableOf } from './record-shape.ts';
 import { nextVersion, touchedAt } from './touched.ts';
 
 /**

@@ -1,12 +1,12 @@
 /** The keys that a query sorts by, as SQL: columns of the row, or of the readable record that to-one relations lead to. */
-import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
-import type { SortPath } from '../../policy/sort-path.ts';
-import type { CatalogField, ToOneStep } from '../../policy/types.ts';
-import type { Readable, Visibility } from '../../policy/visibility.ts';
-import { ident, join, raw, type Sql, sql } from '../../sql.ts';
-import type { Store } from './access-context.ts';
+import { type ScalarType, scalarOf } from '../../../policy/scalar-types.ts';
+import type { SortPath } from '../../../policy/sort-path.ts';
+import type { CatalogField, ToOneStep } from '../../../policy/types.ts';
+import type { Readable, Visibility } from '../../../policy/visibility.ts';
+import { ident, join, raw, type Sql, sql } from '../../../sql.ts';
+import type { Store } from '../access-context.ts';
+import { maskedBy } from '../visibility.ts';
 import { type Key, Keyset } from './keyset.ts';
-import { maskedBy } from './visibility.ts';
 
 export interface Sorting {
   readonly path: SortPath;
@@ -66,7 +66,7 @@ function columnOf({ steps, field, at }: SortPath, row: SortedRow, place: Place):
   if (step === undefined)
     return field === undefined
       ? ident(place.alias, 'id')
-      : masked(row, place, field.name, ident(place.alias, field.column));
+      : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
@@ -99,8 +99,4 @@ function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: Place)
 function maskOf({ visibility }: SortedRow, collection: string, member: string): Readable | undefined {
   const rule = visibility.member(collection, member);
   return rule?.verdict === 'allow' ? undefined : rule;
-}
-
-function masked(row: SortedRow, { collection, alias }: Place, member: string, column: Sql): Sql {
-  return maskedBy(maskOf(row, collection, member), alias, column);
 }

@@ -2,15 +2,15 @@
  * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller
  * needs a role that assigns it; update rules play no part.
  */
-import { nearest } from '../../../grammar/suggest.ts';
-import type { Row } from '../../policy/types.ts';
-import type { ErrorDetail } from '../../problem.ts';
-import type { Schema } from '../../schema/model.ts';
-import { param, sql, uuid } from '../../sql.ts';
-import type { Transaction } from '../database/contract.ts';
-import { forbidden } from '../refusal.ts';
-import type { AccessContext } from './access-context.ts';
-import type { Data } from './data.ts';
+import { nearest } from '../../../../grammar/suggest.ts';
+import type { Row } from '../../../policy/types.ts';
+import type { ErrorDetail } from '../../../problem.ts';
+import type { Schema } from '../../../schema/model.ts';
+import { param, sql, uuid } from '../../../sql.ts';
+import type { Transaction } from '../../database/contract.ts';
+import { forbidden } from '../../refusal.ts';
+import type { AccessContext } from '../access-context.ts';
+import type { Data } from '../data.ts';
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;

@@ -1,5 +1,5 @@
 /** How many related records one answer may hold: expands within expands multiply. */
-import { Refusal } from '../refusal.ts';
+import { Refusal } from '../../refusal.ts';
 
 const MOST_RELATED = 25_000;
 

@@ -1,7 +1,7 @@
 /** How many records a query matches. An estimate must not reveal hidden rows, so it is the planner's only where nothing can be hidden. */
-import { type Sql, sql, typedLiteral } from '../../sql.ts';
-import type { Queryable, Reader } from '../database/contract.ts';
-import { planOf } from '../database/planner.ts';
+import { type Sql, sql, typedLiteral } from '../../../sql.ts';
+import type { Queryable, Reader } from '../../database/contract.ts';
+import { planOf } from '../../database/planner.ts';
 
 type Rows = Pick<Queryable, 'rows'>;
 export type CountKind = 'none' | 'exact' | 'estimated';

@@ -2,13 +2,13 @@
  * Several writes in one transaction. Each is judged by its own rules, on the state that the writes
  * before it left.
  */
-import type { Collection } from '../../schema/model.ts';
-import { raw } from '../../sql.ts';
-import type { Transaction } from '../database/contract.ts';
-import type { AccessContext, Store } from './access-context.ts';
+import type { Collection } from '../../../schema/model.ts';
+import { raw } from '../../../sql.ts';
+import type { Transaction } from '../../database/contract.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import type { Data } from '../data.ts';
+import type { Written } from '../read.ts';
 import { type CreateRequest, createWithin } from './create.ts';
-import type { Data } from './data.ts';
-import type { Written } from './read.ts';
 import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
 import { uniqueKeys } from './unique-queue.ts';
 import { type UpdateRequest, updateWithin } from './update.ts';

@@ -1,6 +1,6 @@
 /** The folded copies that search fields keep beside them, written wherever the field is. */
-import { fold, foldedColumn } from '../../policy/fold.ts';
-import type { Collection } from '../../schema/model.ts';
+import { fold, foldedColumn } from '../../../policy/fold.ts';
+import type { Collection } from '../../../schema/model.ts';
 import type { ColumnValue } from './input.ts';
 
 /** Process-wide: a memo of a pure function of the collection. */

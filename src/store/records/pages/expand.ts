@@ -3,20 +3,20 @@
  * the caller may read, at most 100 per record.
  */
 
-import type { Filter } from '../../policy/filter.ts';
-import type { Readable } from '../../policy/visibility.ts';
-import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../schema/model.ts';
-import { join, param, raw, type Sql, sql } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
-import { type Reading, readable } from './access-context.ts';
+import type { Filter } from '../../../policy/filter.ts';
+import type { Readable } from '../../../policy/visibility.ts';
+import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../../schema/model.ts';
+import { join, param, raw, type Sql, sql } from '../../../sql.ts';
+import type { Cells } from '../../database/contract.ts';
+import { type Reading, readable } from '../access-context.ts';
+import type { Members } from '../record-shape.ts';
+import { RecordView } from '../record-view.ts';
+import { relatedBy } from '../relations/related-by.ts';
+import { recordColumns } from '../select.ts';
+import { visibilityOf } from '../visibility.ts';
 import type { Keyset } from './keyset.ts';
-import type { Members } from './record-shape.ts';
-import { RecordView } from './record-view.ts';
-import { relatedBy } from './relations/related-by.ts';
 import type { RowBudget } from './row-budget.ts';
-import { recordColumns } from './select.ts';
 import { keysetOf, type Sorting } from './sort.ts';
-import { visibilityOf } from './visibility.ts';
 import { mostOf } from './window.ts';
 
 /**

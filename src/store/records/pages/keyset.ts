@@ -2,7 +2,7 @@
  * Keyset pagination: the order of a query, and the condition that a row comes after a position in it. Nulls are last in both directions.
  * The first key bounds the condition by itself, so that an index on it begins where the page does.
  */
-import { join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { join, param, raw, type Sql, type SqlType, sql } from '../../../sql.ts';
 
 export interface Key {
   readonly sql: Sql;

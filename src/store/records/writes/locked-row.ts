@@ -2,12 +2,12 @@
  * A row that this transaction has locked: its record, whether the caller may read it, and which
  * rules hold for it.
  */
-import type { Row } from '../../policy/types.ts';
-import { join, raw, type Sql, sql, uuid } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
-import { Refusal } from '../refusal.ts';
-import { type Reading, readable } from './access-context.ts';
-import { recordColumns, VERSION_WIDTH, versionColumn } from './select.ts';
+import type { Row } from '../../../policy/types.ts';
+import { join, raw, type Sql, sql, uuid } from '../../../sql.ts';
+import type { Cells } from '../../database/contract.ts';
+import { Refusal } from '../../refusal.ts';
+import { type Reading, readable } from '../access-context.ts';
+import { recordColumns, VERSION_WIDTH, versionColumn } from '../select.ts';
 
 export interface Locked {
   readonly row: Row;

@@ -1,11 +1,11 @@
 /** The exact filters of a list: the conditions that they are, and what they say of the records that they find. */
-import type { ColumnValues } from '../../policy/branch.ts';
-import type { Row } from '../../policy/types.ts';
-import type { Scalar } from '../../policy/values.ts';
-import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model.ts';
-import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
-import { type AccessContext, readable, readableReference, type Store } from './access-context.ts';
+import type { ColumnValues } from '../../../policy/branch.ts';
+import type { Row } from '../../../policy/types.ts';
+import type { Scalar } from '../../../policy/values.ts';
+import { FIELD_KINDS } from '../../../schema/fields/index.ts';
+import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../../schema/model.ts';
+import { ident, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
+import { type AccessContext, readable, readableReference, type Store } from '../access-context.ts';
 
 /** Each value already has the type of its field. */
 export type Filter =

@@ -2,15 +2,15 @@
  * Groups of the records that a filter matches, with measures over each: one statement, under the
  * list rule, of what the caller may read.
  */
-import type { Filter } from '../../policy/filter.ts';
-import type { Visibility } from '../../policy/visibility.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import type { BelongsTo, Field } from '../../schema/model.ts';
-import { ident, join, raw, type Sql, sql } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
-import type { AccessContext, Store } from './access-context.ts';
+import type { Filter } from '../../../policy/filter.ts';
+import type { Visibility } from '../../../policy/visibility.ts';
+import { FIELD_KINDS, ID_KIND } from '../../../schema/fields/index.ts';
+import type { BelongsTo, Field } from '../../../schema/model.ts';
+import { ident, join, raw, type Sql, sql } from '../../../sql.ts';
+import type { Cells } from '../../database/contract.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { maskedBy, visibilityOf } from '../visibility.ts';
 import { limitedOf } from './deadline.ts';
-import { maskedBy, visibilityOf } from './visibility.ts';
 import { mostOf } from './window.ts';
 
 /** `name`: its key in the answer. */
