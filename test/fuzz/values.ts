@@ -44,6 +44,8 @@ export const TEXTS: readonly string[] = [
   '\u{10FFFF}',
   'a\u{10FFFF}',
   '\u{10FFFF}\u{10FFFF}',
+  'a\u{10FFFF}\u{10FFFF}',
+  '\u{10FFFF}\u{10FFFF}\u{10FFFF}',
   '\u{10000}',
   '\uD7FF',
   'a\uD7FF',
@@ -151,7 +153,7 @@ const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '0
 
 /** By the key that mostly holds a value of that type. */
 export const THEMES: Readonly<Record<string, readonly string[]>> = {
-  k1: [...TEXTS, ...ODD_TEXTS],
+  k1: [...TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS],
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES],

@@ -78,7 +78,7 @@ async function connect(engine: PGlite, searchPath: string | undefined): Promise<
     ssl: false,
     user: 'postgres',
     database: 'postgres',
-  } as unknown as pg.ClientConfig);
+  });
   client.on('error', () => undefined);
   await client.connect();
   await client.query(
