@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../grammar/limits.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { withProvenFixes } from '../../src/policy/check/proven-fixes.ts';
-import { compileChecked } from '../../src/policy/compile.ts';
+import { compile, compileChecked } from '../../src/policy/compile.ts';
 import { ACCEPTED, REJECTED } from './largest-texts.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
@@ -64,4 +64,46 @@ it.each([
     return [];
   });
   expect([tried, fixed.filter(({ fix }) => fix !== undefined).length]).toEqual([expected, expected]);
+});
+
+// ---------------------------------------------------------------- branches
+
+const ORS: Readonly<Record<string, (i: number) => string>> = {
+  indexed: (i) => `(@record.title = "${i}" or @record.score = ${i})`,
+  'not indexed': (i) => `(@record.rating > ${i} or @record.title < "${i}")`,
+  'indexed in part': (i) => `(@record.title = "${i}" or @record.rating > ${i})`,
+  mixed: (i) => ORS[['indexed in part', 'not indexed', 'indexed'][i % 3]!]!(i),
+  'of two levels': (i) =>
+    `(@record.title = "${i}" or @record.rating > ${i} and (@record.score = ${i} or @record.pinned))`,
+};
+const ANDS = Object.keys(ORS).flatMap((kind) => [20, 40].map((count) => ({ kind, count })));
+const INDEXES = ['id', 'title', 'score', 'pinned'];
+
+describe('branches of an `and` of many `or`s are found in 5 ms', () => {
+  const residualOf = (texts: readonly string[]) =>
+    compile(texts.join(' and '), PLACE).specialise({ ...REQUEST, auth: { ...REQUEST.auth } });
+  const branchesOf = (texts: readonly string[]) => residualOf(texts).branches('t', new Set(INDEXES));
+
+  it.each(ANDS)('$count that are $kind', ({ kind, count }) => {
+    const texts = Array.from({ length: count }, (_, i) => ORS[kind]!(i));
+    const times = Array.from({ length: 7 }, () => {
+      const residual = residualOf(texts);
+      const start = performance.now();
+      residual.branches('t', new Set(INDEXES));
+      return performance.now() - start;
+    });
+    expect(times.toSorted((a, b) => a - b)[3]).toBeLessThan(5);
+  });
+
+  it('by one of the `or`s, whose every way an index serves', () => {
+    const [part, none, all] = ['indexed in part', 'not indexed', 'indexed'].map((kind) => ORS[kind]!(1));
+    const columns = (texts: readonly string[]) => branchesOf(texts)?.map(({ column }) => column);
+    expect(columns([none!])).toBeUndefined();
+    expect(columns([part!, none!])).toBeUndefined();
+    expect(columns([part!, none!, all!])).toEqual(['title', 'score']);
+    expect(columns([all!, ORS['indexed']!(2)])).toHaveLength(2);
+    expect(columns([ORS['of two levels']!(1), none!])).toEqual(['title', 'score', 'pinned']);
+    expect(columns([part!, '@record.score = 7'])).toEqual(['score']);
+    expect(columns([all!, '@record.id = "00000000-0000-4000-8000-000000000001"'])).toEqual(['id']);
+  });
 });

@@ -22,10 +22,16 @@ export interface BranchShape {
 
 /** More would cost more than they save. */
 const MOST_BRANCHES = 8;
+/** Of parts of one condition: a list waits for this, whatever its rule is. */
+const MOST_VISITS = 64;
 
 export function branchesOf(cond: Condition, printing: BranchPrinting): readonly BranchShape[] | undefined {
-  const apart = takenApart(cond, printing.indexed);
-  if (apart === undefined || apart.length === 0 || apart.length > MOST_BRANCHES) return undefined;
+  const ways = new WaysByIndex(printing.indexed).of(cond);
+  // What stands beside a way may contradict it.
+  const possible = ways?.map((way) => and(way)).filter((way) => way.kind !== 'const' || way.value);
+  if (possible === undefined || possible.length === 0) return undefined;
+  const apart = possible.map((way) => ({ cond: way, accesses: accessesOf(way, printing.indexed) }));
+  if (apart.some(({ accesses }) => accesses.length === 0)) return undefined;
   return apart.map((branch) => shapeOf(branch, printing));
 }
 
@@ -43,36 +49,56 @@ type Access = OwnTest | Exists;
 interface OwnTest extends Test {
   readonly left: ColumnRef;
 }
+/** Conjuncts, one of which an index serves. */
+type Way = readonly Condition[];
 
-function takenApart(cond: Condition, indexed: ReadonlySet<string>): readonly Apart[] | undefined {
-  if (cond.kind === 'const') return cond.value ? undefined : [];
-  if (cond.kind === 'or') return allOf(cond.items.map((item) => takenApart(item, indexed)));
-  const accesses = accessesOf(cond, indexed);
-  const isById = accesses.some((access) => access.kind === 'test' && access.left.column === 'id');
-  const inside = isById ? undefined : takenApartInside(cond, indexed);
-  // An `or` beside the access may have ranges that are shorter.
-  return inside ?? (accesses.length === 0 ? undefined : [{ cond, accesses }]);
-}
+/**
+ * The ways in which a condition may hold. The time is linear in the condition: each part is visited at most once, and of the
+ * `or`s of an `and` one is distributed, because the ways of several multiply.
+ */
+class WaysByIndex {
+  readonly #indexed: ReadonlySet<string>;
+  #visits = 0;
 
-function takenApartInside(cond: Condition, indexed: ReadonlySet<string>): readonly Apart[] | undefined {
-  if (cond.kind !== 'and') return undefined;
-  for (const [i, item] of cond.items.entries()) {
-    if (item.kind !== 'or') continue;
-    const others = cond.items.toSpliced(i, 1);
-    const apart = allOf(item.items.map((way) => takenApart(and([way, ...others]), indexed)));
-    if (apart !== undefined) return apart;
+  constructor(indexed: ReadonlySet<string>) {
+    this.#indexed = indexed;
   }
-  return undefined;
-}
 
-/** Undefined where one of them is, or where there are too many. */
-function allOf(parts: readonly (readonly Apart[] | undefined)[]): readonly Apart[] | undefined {
-  const all: Apart[] = [];
-  for (const part of parts) {
-    if (part === undefined) return undefined;
-    all.push(...part);
+  /** Undefined where an index serves not all of them, and where they are too many. */
+  of(cond: Condition): readonly Way[] | undefined {
+    if (++this.#visits > MOST_VISITS) return undefined;
+    if (cond.kind === 'const') return cond.value ? undefined : [];
+    if (cond.kind === 'or') return this.#ofAll(cond.items);
+    const accesses = accessesOf(cond, this.#indexed);
+    const isById = accesses.some((access) => access.kind === 'test' && access.left.column === 'id');
+    const inside = isById ? undefined : this.#inside(cond);
+    // An `or` beside the access may have ranges that are shorter.
+    return inside ?? (accesses.length === 0 ? undefined : [partsOf(cond)]);
   }
-  return all.length <= MOST_BRANCHES ? all : undefined;
+
+  /** By the first `or` whose every way an index serves, whatever stands beside it. */
+  #inside(cond: Condition): readonly Way[] | undefined {
+    if (cond.kind !== 'and') return undefined;
+    for (const [i, item] of cond.items.entries()) {
+      if (item.kind !== 'or') continue;
+      const ways = this.of(item);
+      if (ways === undefined) continue;
+      const others = cond.items.toSpliced(i, 1);
+      return ways.map((way) => [...way, ...others]);
+    }
+    return undefined;
+  }
+
+  #ofAll(items: readonly Condition[]): readonly Way[] | undefined {
+    const all: Way[] = [];
+    for (const item of items) {
+      const ways = this.of(item);
+      if (ways === undefined) return undefined;
+      all.push(...ways);
+      if (all.length > MOST_BRANCHES) return undefined;
+    }
+    return all;
+  }
 }
 
 const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);

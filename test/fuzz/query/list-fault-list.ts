@@ -47,14 +47,14 @@ export const LIST_FAULTS: readonly Fault[] = [
     /and\(parts\.filter\(\(part\) => part !== access\)\)/,
     'and([])',
   ),
-  fault(BRANCHES, 'what stands beside an or is forgotten', /and\(\[way, \.\.\.others\]\)/, 'way'),
+  fault(BRANCHES, 'what stands beside an or is forgotten', /\[\.\.\.way, \.\.\.others\]/, 'way'),
   fault(
     BRANCHES,
     'branches without an index are left out',
-    /if \(part === undefined\) return undefined;/,
-    'if (part === undefined) continue;',
+    /if \(ways === undefined\) return undefined;/,
+    'if (ways === undefined) continue;',
   ),
-  fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.part\)/, 'all.splice(0, all.length, ...part)'),
+  fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
   fault(UNION, 'branches do not obey the filters', /\[\.\.\.branch, \.\.\.conditions\]/, 'branch'),
   fault(
