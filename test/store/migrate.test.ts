@@ -230,3 +230,53 @@ describe.each(KINDS)('%s', (kind) => {
     expect(done.map(({ statements }) => statements.length).sort()).toEqual([0, 0, 1]);
   });
 });
+
+describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+  }, 60_000);
+  afterAll(() => db?.close());
+  const notes = (note: string) => schemaOf(collections(`  notes: { fields: { note: ${note} } }\n`));
+  const checks = async () =>
+    (await db.rows(raw(`SELECT conname FROM pg_constraint WHERE conrelid = 'notes'::regclass AND contype = 'c'`))).map(
+      ([name]) => name,
+    );
+
+  it('keeps a CHECK that demands more than a value', async () => {
+    await applyMigration(db, notes('string'));
+    const own = {
+      note_required: `note IS NOT NULL AND note <> ''`,
+      either_required: `note IS NOT NULL OR id IS NULL`,
+      never_required: `(note IS NOT NULL) IS NOT NULL`,
+    };
+    for (const [name, check] of Object.entries(own))
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} CHECK (${check})`));
+    await db.run(raw('ALTER TABLE notes ADD CONSTRAINT inherits_required CHECK (note IS NOT NULL) NO INHERIT'));
+    const names = [...Object.keys(own), 'inherits_required'].sort();
+    for (const note of ['string', '{ type: string, required: true }', 'string', '{ type: string, max: 9 }']) {
+      await applyMigration(db, notes(note), { allowDestructive: true, largeFrom: 0 });
+      expect((await checks()).sort()).toEqual(names);
+    }
+    for (const name of names) await db.run(raw(`ALTER TABLE notes DROP CONSTRAINT ${name}`));
+    // What an interrupted migration leaves is dropped, whether it was validated or not.
+    for (const valid of ['', ' NOT VALID']) {
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT notes_note_required CHECK (note IS NOT NULL)${valid}`));
+      await applyMigration(db, notes('string'));
+      expect(await checks()).toEqual([]);
+    }
+  });
+
+  it('makes a constraint that is checked at once a deferred one', async () => {
+    await applyMigration(db, notes('string'));
+    for (const name of ['notes_note_key', 'mine']) {
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} UNIQUE (note)`));
+      const unique = notes('{ type: string, unique: true, max: 100 }');
+      expect((await applyMigration(db, unique)).apart).toEqual([]);
+      const { constraints } = (await readCatalog(db)).get('notes')!;
+      expect(constraints.filter((one) => one.kind === 'u')).toMatchObject([{ name: 'notes_note_key', deferred: true }]);
+      expect((await planMigration(db, unique)).statements).toEqual([]);
+      await applyMigration(db, notes('string'), { allowDestructive: true });
+    }
+  });
+});

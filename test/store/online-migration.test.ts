@@ -226,6 +226,95 @@ collections:
     }
   }, 60_000);
 
+  it('keeps values unique while a constraint that was checked at once becomes deferred', async () => {
+    const wanted = schemaOf(
+      'collections:\n  teams: { fields: { label: { type: string, unique: true, max: 100, was: name } } }\n',
+    );
+    const old = 'ALTER TABLE teams ADD CONSTRAINT teams_name_key UNIQUE (name)';
+    // Adopted: under the name that the wanted one gets, and under another.
+    for (const adopted of [old, old.replace('_name_key', '_label_key'), old.replace('teams_name_key', 'mine')]) {
+      let isDone = false;
+      let stop = 0;
+      for (; !isDone; stop++) {
+        const db = await opened();
+        try {
+          await fill(db);
+          await db.run(raw(adopted));
+          let seen = 0;
+          const onStatement = (): void => {
+            if (seen++ === stop) throw new Error('interrupted');
+          };
+          const options = { ...LARGE, keepsExtra: true };
+          const first = await applyMigration(db, wanted, { ...options, onStatement }).catch((error: Error) => error);
+          isDone = !(first instanceof Error);
+          if (first instanceof Error) expect(first.message).toBe('interrupted');
+          const [unique, ...more] = await uniquesOf(db);
+          expect([unique?.isValidated, more], `after ${stop} statements`).toEqual([true, []]);
+          const again = `INSERT INTO teams (id, ${unique!.columns[0]}) VALUES (gen_random_uuid(), 'a')`;
+          await expect(db.run(raw(again))).rejects.toMatchObject({ kind: 'unique' });
+          // As if it had died while the index was built.
+          if (stop === 3)
+            await db.run(
+              raw(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('teams_label_newkey')`),
+            );
+          await applyMigration(db, wanted, options);
+          expect(await uniquesOf(db)).toMatchObject([{ name: 'teams_label_key', columns: ['label'], deferred: true }]);
+          const { indexes } = (await readCatalog(db)).get('teams')!;
+          expect(indexes.filter(({ isUnique }) => isUnique)).toEqual([]);
+          expect((await planMigration(db, wanted, options)).statements).toEqual([]);
+        } finally {
+          await db.close();
+        }
+      }
+      expect(stop).toBeGreaterThan(3);
+    }
+  }, 120_000);
+
+  it('leaves no index behind where the schema no longer wants what an interrupted migration built', async () => {
+    const db = await opened();
+    try {
+      await fill(db);
+      await db.run(raw('ALTER TABLE teams ADD CONSTRAINT mine UNIQUE (name)'));
+      const unique = schemaOf(
+        'collections:\n  teams: { fields: { name: { type: string, unique: true, max: 100 } } }\n',
+      );
+      const onStatement = (statement: string): void => {
+        if (statement.includes('USING INDEX')) throw new Error('interrupted');
+      };
+      const stopped = applyMigration(db, unique, { ...LARGE, keepsExtra: true, onStatement });
+      await expect(stopped).rejects.toThrow('interrupted');
+      expect(await namedIndexes(db)).toMatchObject([{ name: 'teams_name_newkey', isValid: true }]);
+      await applyMigration(db, BEFORE, { ...LARGE, allowDestructive: true });
+      expect([await namedIndexes(db), await uniquesOf(db)]).toEqual([[], []]);
+      await db.run(raw(`INSERT INTO teams (id, name) VALUES (gen_random_uuid(), 'a')`));
+    } finally {
+      await db.close();
+    }
+  });
+
+  it('is not taken for done by a node whose unique field is still unchecked', async () => {
+    const db = await opened();
+    try {
+      await fill(db);
+      const unique = schemaOf(
+        'collections:\n  teams: { fields: { name: { type: string, unique: true, max: 100 } } }\n',
+      );
+      const plain = schemaOf('collections:\n  teams: { fields: { name: string } }\n');
+      const ready: unknown[] = [];
+      const onStatement = (statement: string): void => {
+        if (statement.startsWith('CREATE UNIQUE')) throw new Error('interrupted');
+      };
+      const stopped = applyMigration(db, unique, { ...LARGE, keepsExtra: true, onStatement });
+      await expect(stopped).rejects.toThrow('interrupted');
+      ready.push(await hasAllOf(db, plain), await hasAllOf(db, unique));
+      await applyMigration(db, unique, { ...LARGE, keepsExtra: true });
+      ready.push(await hasAllOf(db, plain), await hasAllOf(db, unique));
+      expect(ready).toEqual([true, false, true, true]);
+    } finally {
+      await db.close();
+    }
+  });
+
   it('does not write a large table again at a start', async () => {
     const db = await opened();
     try {
@@ -247,6 +336,10 @@ collections:
 /** Those of the names of teams. */
 const namedIndexes = async (db: Database) =>
   (await readCatalog(db)).get('teams')!.indexes.filter(({ columns }) => columns.includes('name'));
+
+/** Unique constraints of teams. */
+const uniquesOf = async (db: Database) =>
+  (await readCatalog(db)).get('teams')!.constraints.filter(({ kind }) => kind === 'u');
 
 /** A transaction that has written, and stays open until `end`. */
 async function holdWrite(db: Database, statement: string): Promise<{ end(): void; readonly ended: Promise<void> }> {

@@ -57,7 +57,7 @@ async function checkReady({ db, schema, isStopping }: App): Promise<void> {
 
 async function requireCurrent(isReady: Promise<boolean>): Promise<void> {
   if (!(await isReady)) {
-    throw new Problem('unavailable', 'the database lacks tables or columns of the schema', {
+    throw new Problem('unavailable', 'the database lacks tables, columns or unique fields of the schema', {
       headers: { 'Retry-After': '5' },
     });
   }

@@ -4,13 +4,13 @@
  * the next start goes on from what it finds.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { invariant } from '../../invariant.ts';
+import { invariant, present } from '../../invariant.ts';
 import type { Schema } from '../../schema/model.ts';
 import { ident, param, raw, sql, text } from '../../sql.ts';
 import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { makeVersionKey } from '../version-key.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { fingerprintOf, underWay } from './fingerprint.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
   type MigrateOptions,
@@ -241,9 +241,12 @@ class MigrationRun {
     await writeRecord(tx, fingerprintOf(this.#schema), await this.#tablesNow(tx));
   }
 
-  /** An interrupted migration leaves tables that are known as made by a schema, and a database that is not ready. */
+  /**
+   * An interrupted migration leaves tables that are known as made by a schema. Who finds its columns
+   * and unique fields there serves meanwhile; indexes and references may be missing.
+   */
   async #noteTables(tx: Transaction, id: string | undefined): Promise<void> {
-    await writeRecord(tx, `under way: ${id}`, await this.#tablesNow(tx));
+    await writeRecord(tx, underWay(present(id, 'the migration')), await this.#tablesNow(tx));
   }
 
   async #tablesNow(tx: Transaction): Promise<readonly string[]> {

@@ -53,7 +53,12 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype, k.condeferrabl
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
  WHERE c.relnamespace = current_schema()::regnamespace
    AND (k.contype IN ('p', 'u', 'f')
-        OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND pg_get_constraintdef(k.oid) LIKE '%IS NOT NULL%')
+        OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND EXISTS (
+             SELECT 1
+               FROM pg_attribute a
+              WHERE a.attrelid = c.oid AND k.conkey = ARRAY[a.attnum]
+                AND pg_get_constraintdef(k.oid) IN (format('CHECK ((%I IS NOT NULL))', a.attname),
+                                                    format('CHECK ((%I IS NOT NULL)) NOT VALID', a.attname))))
  ORDER BY c.relname, k.conname`);
 
 const INDEXES = raw(`

@@ -17,9 +17,9 @@ export class ConstraintChanges {
   }
 
   /** Before columns change. */
-  stepsBefore(): Step[] {
+  async stepsBefore(): Promise<Step[]> {
     return [
-      ...this.#dropConstraints(),
+      ...this.#dropConstraints(await this.#t.isOnline()),
       ...this.#dropLeftovers(),
       ...this.#renameConstraints(),
       ...this.#renameIndexes(),
@@ -55,11 +55,14 @@ export class ConstraintChanges {
     return buildIndex(create(isOnline), this.#leftover(nameOf(this.#name, columns, 'idx')), isOnline);
   }
 
-  #dropConstraints(): Step[] {
+  #dropConstraints(isOnline: boolean): Step[] {
+    // Rows stay checked until the other one is built.
+    const replaced = isOnline ? this.#t.table.uniques.flatMap((column) => this.#replacedBy(column)) : [];
     const wantedUniques = new Set(this.#t.table.uniques.map((column) => this.#t.stored(column)));
     const gone = this.#t.actual.constraints.filter((constraint) => {
       const { kind, deferred } = constraint;
       const [column = '', ...more] = constraint.columns;
+      if (replaced.includes(constraint)) return false;
       if (kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !deferred;
       return kind === 'f' && !this.#t.table.foreignKeys.some((key) => this.#isKey(key, constraint));
     });
@@ -80,12 +83,18 @@ export class ConstraintChanges {
   /** Of a migration that was interrupted, for a schema that wanted more than this one. */
   #dropLeftovers(): Step[] {
     const { actual, table } = this.#t;
+    const missing = table.uniques.filter((column) => this.#uniqueOf(column) === undefined);
+    const building = new Set(missing.map((column) => nameOf(this.#name, [column], 'newkey')));
     const uniques = new Set(table.uniques.map((column) => nameOf(this.#name, [column], 'key')));
     const isOurs = ({ name, columns, isUnique }: ActualIndex): boolean =>
       name === nameOf(actual.name, columns, isUnique ? 'key' : 'idx');
-    return actual.indexes
-      .filter((index) => !index.isValid && isOurs(index) && !uniques.has(index.name) && !this.#wantsIndex(index.name))
-      .map(({ name }) => ({ sql: dropIndex(name, false) }));
+    const isGone = (index: ActualIndex): boolean => {
+      const { name, columns, isUnique, isValid } = index;
+      // It is no constraint's yet, so nothing is missing without it.
+      if (isUnique && name === nameOf(actual.name, columns, 'newkey')) return !building.has(name);
+      return !isValid && isOurs(index) && !uniques.has(name) && !this.#wantsIndex(name);
+    };
+    return actual.indexes.filter(isGone).map(({ name }) => ({ sql: dropIndex(name, false) }));
   }
 
   #wantsIndex(name: string): boolean {
@@ -143,6 +152,13 @@ export class ConstraintChanges {
     );
   }
 
+  /** Unique constraints that are not as the schema wants them, while there is none that is. */
+  #replacedBy(column: string): readonly ActualConstraint[] {
+    if (this.#uniqueOf(column) !== undefined) return [];
+    const stored = [this.#t.stored(column)];
+    return this.#t.actual.constraints.filter(({ kind, columns }) => kind === 'u' && sameColumns(columns, stored));
+  }
+
   #indexOf(columns: readonly string[]): ActualIndex | undefined {
     const stored = columns.map((column) => this.#t.stored(column));
     return this.#t.actual.indexes.find(
@@ -161,14 +177,30 @@ export class ConstraintChanges {
     const why =
       `"${this.#name}"."${column}" becomes unique, and some rows have equal values; change them first; ` +
       `${this.#t.duplicates(column)} finds them`;
-    const name = nameOf(this.#name, [column], 'key');
-    const isBuilt = ({ columns, isUnique, isValid, ...index }: ActualIndex): boolean =>
-      index.name === name && isUnique && isValid && sameColumns(columns, [this.#t.stored(column)]);
-    if (this.#t.actual.indexes.some(isBuilt)) return [{ sql: attachUnique(this.#name, column) }];
+    const isOnline = await this.#t.isOnline();
+    const old = this.#replacedBy(column).map(({ name }) => name);
+    // At once, they are dropped before.
+    const replaces = isOnline ? old : [];
+    const names = [nameOf(this.#name, [column], 'key'), nameOf(this.#name, [column], 'newkey')] as const;
+    const built = this.#builtUnique(column, names);
+    const left = this.#t.actual.indexes.filter(
+      ({ name, isValid }) => name !== built && (name === names[1] || (name === names[0] && !isValid)),
+    );
+    const drops = left.map(({ name }) => ({ sql: dropIndex(name, false) }));
+    if (built !== undefined) return [...drops, { sql: attachUnique(this.#name, column, { index: built, replaces }) }];
     if (await this.#t.hasDuplicates(column)) return [{ sql: statement, destructive: why, isImpossible: true }];
-    const left = this.#leftover(name);
-    if (await this.#t.isOnline()) return uniqueOnline(this.#t, { column, why, left });
-    return [...(left === undefined ? [] : [{ sql: dropIndex(left.name, false) }]), { sql: statement }];
+    const index = names[replaces.length === 0 ? 0 : 1];
+    if (isOnline) return uniqueOnline(this.#t, { column, why, left, index, replaces });
+    return [...drops, { sql: statement }];
+  }
+
+  /** The index that an interrupted migration has built, which only has to become the constraint. */
+  #builtUnique(column: string, names: readonly string[]): string | undefined {
+    const stored = [this.#t.stored(column)];
+    const built = this.#t.actual.indexes.filter(
+      ({ columns, isUnique, isValid }) => isUnique && isValid && sameColumns(columns, stored),
+    );
+    return names.find((name) => built.some((index) => index.name === name));
   }
 
   /** Rows that exist get the default of a new column that is required. */

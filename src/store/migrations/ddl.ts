@@ -42,13 +42,21 @@ export function addUnique(table: string, column: string): string {
   return only(builder().schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
 }
 
-/** The index that `attachUnique` makes a constraint, which then has its name. */
-export const createUniqueIndex = (table: string, column: string): string =>
-  `CREATE UNIQUE INDEX CONCURRENTLY ${quoted(nameOf(table, [column], 'key'))} ON ${quoted(table)} (${quoted(column)})`;
+/** The index that `attachUnique` makes a constraint. */
+export const createUniqueIndex = (table: string, column: string, index: string): string =>
+  `CREATE UNIQUE INDEX CONCURRENTLY ${quoted(index)} ON ${quoted(table)} (${quoted(column)})`;
 
-export function attachUnique(table: string, column: string): string {
+export interface Attached {
+  readonly index: string;
+  /** Names of constraints that it takes the place of. */
+  readonly replaces: readonly string[];
+}
+
+/** The index gets the name of the constraint. One statement: at no time do rows go unchecked. */
+export function attachUnique(table: string, column: string, { index, replaces }: Attached): string {
   const name = quoted(nameOf(table, [column], 'key'));
-  return `ALTER TABLE ${quoted(table)} ADD CONSTRAINT ${name} UNIQUE USING INDEX ${name} DEFERRABLE INITIALLY DEFERRED`;
+  const drops = replaces.map((old) => `DROP CONSTRAINT ${quoted(old)}, `).join('');
+  return `ALTER TABLE ${quoted(table)} ${drops}ADD CONSTRAINT ${name} UNIQUE USING INDEX ${quoted(index)} DEFERRABLE INITIALLY DEFERRED`;
 }
 
 const quoted = (name: string): string => ident(name).text;

@@ -44,7 +44,7 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
     const changing = new ChangingTable({ db, table, actual: named, storedTable, options: input });
     const columns = new ColumnChanges(changing);
     const constraints = new ConstraintChanges(changing);
-    steps.push(...columns.renames(), ...constraints.stepsBefore(), ...(await columns.steps()));
+    steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
     if (keepsExtra) steps.push(...columns.relaxations());
     after.push(...(await constraints.stepsAfter()));
     await search.addTo(constraints);

@@ -6,6 +6,10 @@ import { tablesOf } from './tables.ts';
 /** Each readiness probe compares them. */
 const fingerprints = new WeakMap<Schema, string>();
 
+/** What stands in place of a fingerprint until the statements are done that run apart. */
+export const underWay = (migration: string): string => `under way: ${migration}`;
+export const isUnderWay = (fingerprint: string): boolean => fingerprint.startsWith('under way: ');
+
 export function fingerprintOf(schema: Schema): string {
   const known = fingerprints.get(schema);
   if (known !== undefined) return known;

@@ -4,7 +4,7 @@
  */
 import type { ActualIndex } from './catalog.ts';
 import { type ChangingTable, quotedName } from './changing-table.ts';
-import { attachUnique, createUniqueIndex } from './ddl.ts';
+import { type Attached, attachUnique, createUniqueIndex } from './ddl.ts';
 import type { Step } from './step.ts';
 import { nameOf } from './tables.ts';
 
@@ -45,21 +45,24 @@ export function validate(t: ChangingTable, constraint: string, why: string): Ste
   };
 }
 
-export interface UniqueColumn {
+export interface UniqueColumn extends Attached {
   readonly column: string;
   /** What to say of rows that are equal. */
   readonly why: string;
-  /** The index of an interrupted migration. */
-  readonly left: ActualIndex | undefined;
+  /** The indexes of an interrupted migration. */
+  readonly left: readonly ActualIndex[];
 }
 
-export function uniqueOnline(t: ChangingTable, { column, why, left }: UniqueColumn): readonly Step[] {
+export function uniqueOnline(t: ChangingTable, { column, why, left, ...attached }: UniqueColumn): readonly Step[] {
   const { name } = t.table;
-  const index = nameOf(name, [column], 'key');
-  const undo: Step = { sql: dropIndex(index, true), apart: 'statement' };
-  const build: Step = { sql: createUniqueIndex(name, column), apart: 'statement', onBrokenRow: { why, undo } };
-  const attach: Step = { sql: attachUnique(name, column), apart: 'transaction' };
-  return left === undefined ? [build, attach] : [undo, build, attach];
+  const drop = (index: string): Step => ({ sql: dropIndex(index, true), apart: 'statement' });
+  const { index } = attached;
+  const build = createUniqueIndex(name, column, index);
+  return [
+    ...left.map((one) => drop(one.name)),
+    { sql: build, apart: 'statement', onBrokenRow: { why, undo: drop(index) } },
+    { sql: attachUnique(name, column, attached), apart: 'transaction' },
+  ];
 }
 
 export const dropIndex = (index: string, isOnline: boolean): string =>

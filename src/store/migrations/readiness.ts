@@ -7,7 +7,7 @@ import type { Schema } from '../../schema/model.ts';
 import { raw, sql, text } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { type ActualTable, readCatalog } from './catalog.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { fingerprintOf, isUnderWay } from './fingerprint.ts';
 import { type Table, tablesOf } from './tables.ts';
 
 interface Verdict {
@@ -27,9 +27,24 @@ export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> 
   if (fingerprint === fingerprintOf(schema)) return true;
   const known = verdicts.get(schema);
   if (known?.fingerprint === fingerprint) return known.isServed;
-  const isServed = lacksOf(tablesOf(schema), await readCatalog(db)).length === 0;
+  const [tables, actual] = [tablesOf(schema), await readCatalog(db)];
+  // Where a migration has ended, another version has dropped it; that keeps nobody from working.
+  const isWhole = !isUnderWay(fingerprint) || !lacksUnique(tables, actual);
+  const isServed = isWhole && lacksOf(tables, actual).length === 0;
   verdicts.set(schema, { fingerprint, isServed });
   return isServed;
+}
+
+/** Values of a field that is declared unique may be equal until its index is built. */
+function lacksUnique(wanted: ReadonlyMap<string, Table>, actual: ReadonlyMap<string, ActualTable>): boolean {
+  return [...wanted.values()].some(({ name, uniques }) => {
+    const { constraints = [], indexes = [] } = actual.get(name) ?? {};
+    const held = [
+      ...constraints.filter(({ kind }) => kind === 'u'),
+      ...indexes.filter(({ isUnique, isValid }) => isUnique && isValid),
+    ];
+    return uniques.some((column) => !held.some(({ columns }) => columns.length === 1 && columns[0] === column));
+  });
 }
 
 /** What keeps a program with these tables from working. */

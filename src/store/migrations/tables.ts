@@ -185,7 +185,7 @@ function formerLinkTables({ name, was }: Collection, relation: ManyToMany): read
 export function nameOf(
   table: string,
   columns: readonly string[],
-  suffix: 'key' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
+  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
 ): string {
   const name = [table, ...columns, suffix].join('_');
   if (Buffer.byteLength(name) <= 63) return name;
