@@ -1,4 +1,5 @@
 /** Runs a command that another process sent to this server, with the server's own database. */
+import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { reasonOf } from '../thrown.ts';
 import type { RunCall } from './admin-socket.ts';
@@ -7,7 +8,7 @@ import type { Io } from './command.ts';
 import { databaseCommands } from './database-commands.ts';
 import { type LentWorkspace, lentWorkspace } from './workspace.ts';
 
-/** `workspaceNow`: `bylaw dev` replaces it. */
+/** `workspaceNow`: `bylaw dev` replaces it. `io` is the server's. */
 export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall {
   return async ({ argv, stdin, cwd }, outputs) => {
     const [name = '', ...rest] = argv;
@@ -17,8 +18,12 @@ export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall
       return 2;
     }
     const call: Io = { ...io, ...outputs, cwd, stdin: Readable.from([stdin]) };
+    const workspace = workspaceNow();
+    const { config } = workspace;
+    // The command runs in the folder of its caller.
+    const lent = { ...workspace, config: { ...config, data: resolve(io.cwd, config.data) } };
     try {
-      return await lentWorkspace.run(workspaceNow(), () => callCommand(loaded.command, { argv: rest, io: call }));
+      return await lentWorkspace.run(lent, () => callCommand(loaded.command, { argv: rest, io: call }));
     } catch (error) {
       outputs.stderr.write(`bylaw ${name}: ${reasonOf(error)}\n`);
       return 1;

@@ -1,10 +1,24 @@
 /** `bylaw backup` while a server writes and deletes, and `bylaw restore` into an empty place: everything is compared. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdir, open, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BackupWriter, restoreInto } from '../../src/cli/backup/archive.ts';
 import { END_OF_ARCHIVE, headerOf, paddingOf, readTar } from '../../src/cli/backup/tar.ts';
+import { raw } from '../../src/sql.ts';
+import { openEmbedded } from '../../src/store/database/embedded.ts';
+import { FolderInUse, lockFolder } from '../../src/store/database/folder-lock.ts';
 import { upload } from '../files/sending.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
@@ -109,7 +123,7 @@ test('everything that was acknowledged before it is in a backup, and comes back'
     stdout: expect.stringMatching(/^restored into .*restored: written \d{4}-.*Z by bylaw \d.*\n$/),
     stderr: '',
   });
-  expect(readdirSync(place('restored')).sort()).toEqual(['database', 'files']);
+  expect(readdirSync(place('restored')).sort()).toEqual(['database', 'files', 'lock']);
   const again = await start('restored');
   const titles = new Set<string>();
   for (let offset = 0; ; offset += 100) {
@@ -176,6 +190,111 @@ test('what is damaged, cut short, or not a backup is refused, and leaves nothing
   const server = await bylaw('backup', place('none'), '--database-url', 'postgresql://example.invalid/x');
   expect([server.code, server.stderr]).toEqual([1, expect.stringContaining('pg_dump first, and the files after it')]);
 }, 60_000);
+
+test('a server whose data folder is relative is backed up from any folder, with its files', async () => {
+  const home = place('home');
+  await fillDataFolder(join(home, 'own'));
+  mkdirSync(place('elsewhere'));
+  // Of the same relative name, and not the server's.
+  mkdirSync(join(place('elsewhere'), 'own/database'), { recursive: true });
+  const server = await serve(['--schema', place('bylaw.yaml'), '--data', 'own'], env, home);
+  started.push(server);
+  const { body: session } = await new Client(server.url).post('/api/auth/login', ADMIN);
+  const client = new Client(server.url, { Authorization: `Bearer ${session.access_token}` });
+  const { body } = await upload(client, { bytes: 'kept from afar', name: 'kept.txt' });
+  for (const [n, cwd] of [place('elsewhere'), folder].entries()) {
+    const args = ['backup', place(`away-${n}`), '--data', join(home, 'own')];
+    const { code, stderr } = await run({ args, env: {}, cwd });
+    expect([cwd, code, stderr]).toEqual([cwd, 0, '']);
+    expect(readFileSync(place(`away-${n}`)).includes('kept from afar')).toBe(true);
+  }
+  expect(await server.end('SIGTERM')).toBe(0);
+  expect(await restore('away-0', 'from-away')).toMatchObject({ code: 0 });
+  const again = await start('from-away');
+  expect(await content(again.client, body.data.id)).toBe('kept from afar');
+  await again.server.end('SIGTERM');
+}, 90_000);
+
+/** Resolves in the middle of a restore: its archive is being read. */
+async function whileRestoring(data: string, work: () => Promise<void>): Promise<unknown> {
+  const result = restoreInto(place(data), place('one.backup')).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  while (!existsSync(join(place(data), 'restoring'))) await new Promise((resolve) => setImmediate(resolve));
+  await work();
+  return result;
+}
+
+test('no service starts in a folder that is being restored', async () => {
+  let refusal: unknown;
+  const error = await whileRestoring('busy', async () => {
+    refusal = await openEmbedded({ dataDir: place('busy') }).catch((thrown: unknown) => thrown);
+    expect(existsSync(join(place('busy'), 'restoring'))).toBe(true);
+  });
+  expect(error).toBeUndefined();
+  expect(refusal).toBeInstanceOf(FolderInUse);
+  const db = await openEmbedded({ dataDir: place('busy') });
+  expect(await restore('one.backup', 'busy')).toMatchObject({ code: 1, stderr: expect.stringContaining('not empty') });
+  expect((await db.rows(raw('SELECT title FROM notes'))).length).toBeGreaterThanOrEqual(20);
+  await db.close();
+}, 60_000);
+
+test('a folder that another process holds is not restored into, though nothing is in it yet', async () => {
+  const lock = await lockFolder(place('held'));
+  expect(await restore('one.backup', 'held')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/held is in use by process \d+; .*; nothing was restored\n$/),
+  });
+  await lock.release();
+  expect(await restore('one.backup', 'held')).toMatchObject({ code: 0, stderr: '' });
+}, 60_000);
+
+test('a restore that cannot put its parts in place takes back its own, and leaves what is of others', async () => {
+  for (const isThere of [true, false]) {
+    const data = `contended-${isThere}`;
+    if (isThere) mkdirSync(place(data));
+    const error = await whileRestoring(data, async () => {
+      mkdirSync(join(place(data), 'files'));
+      writeFileSync(join(place(data), 'files/mine'), 'of another');
+    });
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(?:ENOTEMPTY|EEXIST)$/) });
+    expect(readdirSync(place(data)).filter((name) => name !== 'lock')).toEqual(['files']);
+    expect(readFileSync(join(place(data), 'files/mine'), 'utf8')).toBe('of another');
+  }
+  // The lock of the failure before is in no one's way.
+  rmSync(join(place('contended-true'), 'files'), { recursive: true });
+  expect(await restore('one.backup', 'contended-true')).toMatchObject({ code: 0, stderr: '' });
+}, 60_000);
+
+test('a stored file that goes while its folder is read is left out; one of the database is not', async () => {
+  mkdirSync(place('going'));
+  for (const name of ['one', 'gone', 'two']) writeFileSync(join(place('going'), name), name);
+  const isLeft = (path: string): boolean => {
+    if (path.endsWith('gone')) rmSync(path, { force: true });
+    return false;
+  };
+  const manifest = { format: 1, version: '1', created_at: 'now' } as const;
+  const writer = await BackupWriter.begin(place('going.backup'), manifest);
+  await writer.addFolder(place('going'), 'files', { isLeft, isChanging: true });
+  expect(await writer.end()).toMatchObject({ count: 2 });
+  writeFileSync(join(place('going'), 'gone'), 'again');
+  const strict = await BackupWriter.begin(place('strict.backup'), manifest);
+  await expect(strict.addFolder(place('going'), 'database', { isLeft })).rejects.toMatchObject({ code: 'ENOENT' });
+  await strict.close();
+});
+
+test('the time of a backup does not make the statements after it look slow', async () => {
+  const db = await openEmbedded({ dataDir: place('busy') });
+  try {
+    await db.copyFolder!(() => sleep(1_500));
+    const answers = await Promise.allSettled(Array.from({ length: 200 }, () => db.rows(raw('SELECT 1 AS one'))));
+    expect(answers.filter(({ status }) => status === 'rejected')).toEqual([]);
+  } finally {
+    await db.close();
+  }
+}, 30_000);
 
 test('an archive keeps long names and large sizes', async () => {
   const long = `files/${'a'.repeat(90)}/${'b'.repeat(90)}`;

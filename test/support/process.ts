@@ -13,6 +13,8 @@ export interface Run {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Default: that of the tests. */
+  readonly cwd?: string;
 }
 export interface Ended {
   readonly code: number | null;
@@ -20,13 +22,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-function start({ args, env = {} }: Run): ChildProcess {
+function start({ args, env = {}, cwd }: Run): ChildProcess {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:BYLAW_|DATABASE_|SMTP_|MAIL_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
   );
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    cwd,
   });
   // A test that fails leaves nothing running.
   const kill = (): void => void child.kill('SIGKILL');
@@ -53,8 +56,8 @@ export interface Server {
 }
 
 /** `bylaw serve --port 0 …`, ready. */
-export const serve = (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Server> =>
-  launch('serve', args, env);
+export const serve = (args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Promise<Server> =>
+  launch('serve', args, env, cwd);
 
 /** `bylaw dev --port 0 …`, ready. */
 export const dev = (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Server> =>
@@ -64,10 +67,12 @@ async function launch(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  cwd?: string,
 ): Promise<Server> {
   const child = start({
     args: [command, ...(args.includes('--port') ? [] : ['--port', '0']), ...args],
     env: { BYLAW_RATE_LIMIT: 'off', ...env },
+    cwd,
   });
   const exit = exitOf(child);
   let stderr = '';

@@ -3,10 +3,12 @@
  * and last `checksums.json`, without which it is not complete.
  */
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { syncFolder, unlessMissing } from '../../files/local-places.ts';
 import { requireSameVersion } from '../../store/database/data-folder.ts';
+import { isLockFile, lockFolder } from '../../store/database/folder-lock.ts';
 import { BrokenArchive, END_OF_ARCHIVE, headerOf, paddingOf, type ReadEntry, readTar } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });
@@ -17,6 +19,12 @@ export type Manifest = z.infer<typeof manifestShape>;
 const MANIFEST = 'backup.json';
 const CHECKSUMS = 'checksums.json';
 const CHUNK = 1 << 20;
+
+export interface FolderOptions {
+  readonly isLeft?: (path: string) => boolean;
+  /** A file that has gone since the folder was read is not in the backup. */
+  readonly isChanging?: boolean;
+}
 
 /** Writes one file; entries come in any order between `begin` and `end`. */
 export class BackupWriter {
@@ -36,15 +44,16 @@ export class BackupWriter {
     return writer;
   }
 
-  /** All of a folder but what is `left` out, by its path in the folder. */
-  async addFolder(folder: string, name: string, isLeft: (path: string) => boolean = () => false): Promise<void> {
+  /** All of a folder but what `isLeft`, by its path. */
+  async addFolder(folder: string, name: string, options: FolderOptions = {}): Promise<void> {
+    const { isLeft, isChanging = false } = options;
     await this.#write(headerOf({ name, isFolder: true, size: 0 }));
     const entries = await readdir(folder, { withFileTypes: true });
     for (const entry of entries) {
       const path = join(folder, entry.name);
-      if (isLeft(path)) continue;
-      if (entry.isDirectory()) await this.addFolder(path, `${name}/${entry.name}`, isLeft);
-      else if (entry.isFile()) await this.#addFile(path, `${name}/${entry.name}`);
+      if (isLeft?.(path)) continue;
+      if (entry.isDirectory()) await this.addFolder(path, `${name}/${entry.name}`, options);
+      else if (entry.isFile()) await this.#addFile(path, `${name}/${entry.name}`, isChanging);
     }
   }
 
@@ -67,8 +76,9 @@ export class BackupWriter {
     await this.#write(paddingOf(bytes.length));
   }
 
-  async #addFile(path: string, name: string): Promise<void> {
-    const source = await open(path);
+  async #addFile(path: string, name: string, isChanging: boolean): Promise<void> {
+    const source = await (isChanging ? unlessMissing(open(path)) : open(path));
+    if (source === undefined) return;
     try {
       const { size } = await source.stat();
       await this.#write(headerOf({ name, isFolder: false, size }));
@@ -99,30 +109,74 @@ export class BackupWriter {
 /** Where the parts wait until all is verified. */
 const WAITING = 'restoring';
 
-/** The folder is empty or does not exist, and is so again after a failure. Throws BrokenArchive, FolderUnusable. */
+/** A backup is restored where nothing else is. */
+export class FolderNotEmpty extends Error {}
+
+/**
+ * The folder is empty or does not exist, and is so again after a failure; meanwhile no service can
+ * start in it. Throws BrokenArchive, FolderUnusable, FolderNotEmpty, FolderInUse.
+ */
 export async function restoreInto(folder: string, path: string): Promise<Manifest> {
-  const waiting = join(folder, WAITING);
   const file = await open(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
-    await mkdir(waiting, { mode: 0o700 });
-    const manifest = await unpack(file, waiting);
-    await requireSameVersion(join(waiting, 'database'));
-    for (const part of await readdir(waiting)) await rename(join(waiting, part), join(folder, part));
-    await rm(waiting, { recursive: true });
-    return manifest;
-  } catch (error) {
-    await rm(made ?? waiting, { recursive: true, force: true });
-    throw error;
+    await mustBeEmpty(folder);
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+    const lock = await lockFolder(folder);
+    try {
+      // Until it was locked, another could fill it.
+      await mustBeEmpty(folder);
+      const manifest = await fill(folder, file);
+      if (made !== undefined) await syncFolder(dirname(made));
+      await lock.release();
+      return manifest;
+    } catch (error) {
+      if (made === undefined) await lock.release();
+      else {
+        await lock.remove();
+        await removeEmpty(folder, made);
+      }
+      throw error;
+    }
   } finally {
     await file.close();
   }
 }
 
-/** Whether a backup can be restored into it. */
-export async function isEmptyFolder(folder: string): Promise<boolean> {
+async function mustBeEmpty(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => undefined);
-  return found === undefined || (found.isDirectory() && (await readdir(folder)).length === 0);
+  if (found === undefined) return;
+  const isEmpty = found.isDirectory() && (await readdir(folder)).every(isLockFile);
+  if (!isEmpty) throw new FolderNotEmpty(folder);
+}
+
+/** After a failure, everything that it made is gone, and nothing else. */
+async function fill(folder: string, file: FileHandle): Promise<Manifest> {
+  const waiting = join(folder, WAITING);
+  const made = [waiting];
+  await mkdir(waiting, { mode: 0o700 });
+  try {
+    const manifest = await unpack(file, waiting);
+    await requireSameVersion(join(waiting, 'database'));
+    for (const part of await readdir(waiting)) {
+      await rename(join(waiting, part), join(folder, part));
+      made.push(join(folder, part));
+    }
+    await rmdir(waiting);
+    await syncFolder(folder);
+    return manifest;
+  } catch (error) {
+    for (const path of made) await rm(path, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** From the folder up to `made`, as far as nobody has put anything into them. */
+async function removeEmpty(folder: string, made: string): Promise<void> {
+  const isGone = await rmdir(folder).then(
+    () => true,
+    () => false,
+  );
+  if (isGone && folder !== made) await removeEmpty(dirname(folder), made);
 }
 
 async function unpack(file: FileHandle, folder: string): Promise<Manifest> {

@@ -64,7 +64,8 @@ async function write(file: string, { db, config, io }: Source): Promise<void> {
     // INVARIANT: the files come after the database, so that the bytes of every record in it are there.
     await db.copyFolder?.((folder) => writer.addFolder(folder, 'database'));
     const stored = join(resolve(io.cwd, config.data), 'files');
-    if (config.files === undefined && existsSync(stored)) await writer.addFolder(stored, 'files', isPassing);
+    if (config.files === undefined && existsSync(stored))
+      await writer.addFolder(stored, 'files', { isLeft: isPassing, isChanging: true });
     const { bytes, count } = await writer.end();
     io.stdout.write(`wrote ${file}: ${(bytes / 1_000_000).toFixed(1)} MB, ${count} files\n`);
     if (config.files !== undefined) io.stdout.write(`the bucket of BYLAW_FILES is not in it\n`);

@@ -2,10 +2,11 @@
 import { resolve } from 'node:path';
 import { readConfig } from '../../config.ts';
 import { FolderUnusable } from '../../store/database/data-folder.ts';
+import { FolderInUse } from '../../store/database/folder-lock.ts';
 import { codeOf } from '../../thrown.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Command, Io } from '../command.ts';
-import { isEmptyFolder, restoreInto } from './archive.ts';
+import { FolderNotEmpty, restoreInto } from './archive.ts';
 import { BrokenArchive } from './tar.ts';
 
 export const command: Command = {
@@ -21,12 +22,12 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const { data } = readConfig(args.flags, io.env);
   const folder = resolve(io.cwd, data);
   try {
-    if (!(await isEmptyFolder(folder)))
-      return refuse(`${data} is not empty; name an empty folder with --data, and move it to its place afterwards`, io);
     const { created_at, version } = await restoreInto(folder, resolve(io.cwd, file));
     io.stdout.write(`restored into ${data}: written ${created_at} by bylaw ${version}\n`);
     return 0;
   } catch (error) {
+    if (error instanceof FolderNotEmpty)
+      return refuse(`${data} is not empty; name an empty folder with --data, and move it to its place afterwards`, io);
     const reason = reasonOfFailure(error, file);
     if (reason === undefined) throw error;
     return refuse(`${reason}; nothing was restored`, io);
@@ -35,7 +36,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
 
 function reasonOfFailure(error: unknown, file: string): string | undefined {
   if (codeOf(error) === 'ENOENT') return `there is no file ${file}`;
-  if (error instanceof FolderUnusable) return error.message;
+  if (error instanceof FolderUnusable || error instanceof FolderInUse) return error.message;
   return error instanceof BrokenArchive ? `${file} cannot be used: ${error.message}` : undefined;
 }
 

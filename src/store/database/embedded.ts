@@ -117,7 +117,8 @@ class Turns {
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  async take(): Promise<() => void> {
+  /** One that is not a `statement` says nothing of how long the others take. */
+  async take(isStatement: boolean): Promise<() => void> {
     this.#estimate.admit(this.#waiting);
     this.#waiting++;
     const before = this.#last;
@@ -127,7 +128,7 @@ class Turns {
     this.#waiting--;
     const since = performance.now();
     return () => {
-      this.#estimate.note(performance.now() - since);
+      if (isStatement) this.#estimate.note(performance.now() - since);
       resolve();
     };
   }
@@ -149,9 +150,9 @@ class Connection {
     this.#engine = engine;
   }
 
-  async lease(): Promise<Lease> {
+  async lease(isStatement = true): Promise<Lease> {
     const { client, statements } = this.#engine;
-    const release = await this.#turns.take();
+    const release = await this.#turns.take(isStatement);
     return { command: (text) => client.query(text), send: (statement) => statements.send(client, statement), release };
   }
 
@@ -170,7 +171,7 @@ class Connection {
     const { folder } = this.#engine;
     invariant(folder !== undefined, 'a database in memory has no folder');
     mustNotHoldConnection();
-    const { send, release } = await this.lease();
+    const { send, release } = await this.lease(false);
     try {
       await send(raw('CHECKPOINT'));
       await copy(folder);

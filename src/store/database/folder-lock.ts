@@ -31,9 +31,13 @@ interface Holder {
 }
 export interface FolderLock {
   release(): Promise<void>;
+  /** Instead of `release`, where the holder made the folder and removes it next. */
+  remove(): Promise<void>;
 }
 
 const LOCK_HEARTBEAT_MS = 2_000;
+const LOCK = /^lock(?:\.([1-9][0-9]*))?$/;
+const DRAFT = 'draft-lock-';
 
 /**
  * The holder is the process that made the lock file of the highest generation: `lock` is generation
@@ -57,12 +61,15 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   throw new Error(`the lock of ${folder} changes hands too fast`);
 }
 
+/** Whether a file of this name says nothing but who holds or held a folder. */
+export const isLockFile = (name: string): boolean => LOCK.test(name) || name.startsWith(DRAFT);
+
 const pathOf = (folder: string, generation: number): string =>
   join(folder, generation === 0 ? 'lock' : `lock.${generation}`);
 
 async function newestGeneration(folder: string): Promise<number | undefined> {
   const generations = (await readdir(folder)).flatMap((name) => {
-    const digits = /^lock(?:\.([1-9][0-9]*))?$/.exec(name);
+    const digits = LOCK.exec(name);
     return digits === null ? [] : [Number(digits[1] ?? 0)];
   });
   return generations.length === 0 ? undefined : Math.max(...generations);
@@ -79,7 +86,7 @@ async function isFree(folder: string, generation: number): Promise<boolean> {
 }
 
 async function createOnce(folder: string, generation: number, text: string): Promise<boolean> {
-  const draft = join(folder, `draft-lock-${randomUUID()}`);
+  const draft = join(folder, `${DRAFT}${randomUUID()}`);
   const file = await open(draft, 'wx', 0o600);
   await file.writeFile(text);
   await file.close();
@@ -175,6 +182,10 @@ async function hold(folder: string, generation: number): Promise<FolderLock> {
       clearInterval(beat);
       // Emptied, not removed: generations must never be counted from the beginning again.
       await truncate(path).catch(() => undefined);
+    },
+    async remove() {
+      clearInterval(beat);
+      await rm(path, { force: true });
     },
   };
 }
