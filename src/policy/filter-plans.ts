@@ -15,6 +15,8 @@ import type { Readable, Visibility } from './visibility.ts';
 const MOST_PLANS = 512;
 /** Of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
 const MOST_TEXT = 128 * 1024;
+/** Of one key: twice the longest filter. Names of params that no filter names would push out all others. */
+const MOST_KEY = 8 * 1024;
 /** Of one filter: kinds of requests by kinds of callers. */
 const MOST_LOWERED = 8;
 
@@ -32,6 +34,7 @@ export class FilterPlans {
   }
 
   add(key: string, plan: FilterPlan): void {
+    if (key.length > MOST_KEY) return;
     this.#plans.set(key, plan);
     this.#text += key.length;
     for (const [oldest] of this.#plans) {

@@ -19,13 +19,16 @@ import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';
 
 /**
- * For all policies together, beyond the latest shape of each; about 3 KiB a shape. A client that hits every
- * shape pays a few µs of lowering each time.
+ * For all policies together, beyond the latest shape of each; about 3 KiB a shape, and as much for each of its
+ * remainders. A client that hits every shape pays a few µs of lowering each time.
  */
 const KNOWN_SHAPES = 1024;
 
-/** What facts have left of one shape: exact filters are few, and a new one costs some µs. */
-const KNOWN_REMAINDERS = 16;
+/**
+ * What facts have left of one shape. The memory of shapes does not count them, so that they are few: a client of more kinds
+ * of exact filters pays some µs each time.
+ */
+const KNOWN_REMAINDERS = 4;
 
 /** The texts of one shape, by the names of its rows. */
 const KNOWN_ALIASES = 8;
@@ -152,9 +155,10 @@ export class ResidualShape {
     if (outcomes === undefined) return undefined;
     let known = this.#remainders.get(outcomes);
     if (known === undefined) {
-      if (this.#remainders.size >= KNOWN_REMAINDERS) this.#remainders.clear();
       known = this.#remainder(this.#leaves.left(this.cond, outcomes));
       this.#remainders.set(outcomes, known);
+      const [oldest] = this.#remainders.keys();
+      if (this.#remainders.size > KNOWN_REMAINDERS) this.#remainders.delete(oldest!);
     }
     return known;
   }

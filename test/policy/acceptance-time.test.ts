@@ -23,11 +23,11 @@ function compiled(text: string): { readonly isAccepted: boolean; readonly issues
 }
 
 /** The least of some runs, by the clock or by the processor's time: a pause of the machine hits one run. */
-function milliseconds(text: string): number {
+function milliseconds(run: () => void): number {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 12; i++) {
     const [start, used] = [performance.now(), process.threadCpuUsage()];
-    compiled(text);
+    run();
     const { user, system } = process.threadCpuUsage(used);
     // The kernel counts in steps of milliseconds, so that a short run may take none.
     const processor = (user + system) / 1000 || Number.POSITIVE_INFINITY;
@@ -47,7 +47,7 @@ describe('a text of the greatest size is compiled, or rejected, in 5 ms', () => 
     const answer = compiled(text);
     expect(answer.isAccepted).toBe(isAccepted);
     if (!isAccepted) expect(answer.issues).toBeGreaterThan(0);
-    expect(milliseconds(text)).toBeLessThan(5);
+    expect(milliseconds(() => compiled(text))).toBeLessThan(5);
   });
 });
 
@@ -85,14 +85,9 @@ describe('branches of an `and` of many `or`s are found in 5 ms', () => {
   const branchesOf = (texts: readonly string[]) => residualOf(texts).branches('t', new Set(INDEXES));
 
   it.each(ANDS)('$count that are $kind', ({ kind, count }) => {
-    const texts = Array.from({ length: count }, (_, i) => ORS[kind]!(i));
-    const times = Array.from({ length: 7 }, () => {
-      const residual = residualOf(texts);
-      const start = performance.now();
-      residual.branches('t', new Set(INDEXES));
-      return performance.now() - start;
-    });
-    expect(times.toSorted((a, b) => a - b)[3]).toBeLessThan(5);
+    const residual = residualOf(Array.from({ length: count }, (_, i) => ORS[kind]!(i)));
+    // Other columns are another question.
+    expect(milliseconds(() => residual.branches('t', new Set(INDEXES)))).toBeLessThan(5);
   });
 
   it('by one of the `or`s, whose every way an index serves', () => {
@@ -101,7 +96,7 @@ describe('branches of an `and` of many `or`s are found in 5 ms', () => {
     expect(columns([none!])).toBeUndefined();
     expect(columns([part!, none!])).toBeUndefined();
     expect(columns([part!, none!, all!])).toEqual(['title', 'score']);
-    expect(columns([all!, ORS['indexed']!(2)])).toHaveLength(2);
+    expect(columns([all!, ORS.indexed!(2)])).toHaveLength(2);
     expect(columns([ORS['of two levels']!(1), none!])).toEqual(['title', 'score', 'pinned']);
     expect(columns([part!, '@record.score = 7'])).toEqual(['score']);
     expect(columns([all!, '@record.id = "00000000-0000-4000-8000-000000000001"'])).toEqual(['id']);

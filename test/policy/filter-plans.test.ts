@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { compileFilter } from '../../src/policy/filter.ts';
 import { FilterPlan, FilterPlans } from '../../src/policy/filter-plans.ts';
+import type { Catalog } from '../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../src/policy/visibility.ts';
 import { raw } from '../../src/sql.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
@@ -78,10 +79,33 @@ test('few are kept, the latest, and of long ones fewer', () => {
   const kept = Array.from({ length: 600 }, (_, i) => i).filter((i) => plans.get(`filter ${i}`) !== undefined);
   expect(kept.length).toBe(512);
   expect(kept.slice(0, 2)).toEqual([0, 89]);
-  for (let i = 0; i < 100; i++) plans.add(`${i} ${'x'.repeat(8 * 1024)}`, plan());
-  const long = Array.from({ length: 100 }, (_, i) => i).filter(
-    (i) => plans.get(`${i} ${'x'.repeat(8 * 1024)}`) !== undefined,
-  );
-  expect(long.length).toBeLessThan(16);
+  const tooLong = 'x'.repeat(8 * 1024 + 1);
+  plans.add(tooLong, plan());
+  expect([plans.get(tooLong), plans.get('filter 89')]).toEqual([undefined, expect.any(FilterPlan)]);
+  const longKey = (i: number): string => String(i).padEnd(8 * 1024, ' ');
+  for (let i = 0; i < 100; i++) plans.add(longKey(i), plan());
+  const long = Array.from({ length: 100 }, (_, i) => i).filter((i) => plans.get(longKey(i)) !== undefined);
+  expect(long.length).toBeLessThanOrEqual(16);
   expect(long.at(-1)).toBe(99);
+});
+
+test('names of params that no filter names push out nothing', () => {
+  let reads = 0;
+  const own: Catalog = {
+    ...catalog,
+    get collections() {
+      reads++;
+      return catalog.collections;
+    },
+  };
+  const place = { catalog: own, collection: 'documents' };
+  compileFilter('title = $x', { ...place, params: { x: 'a' } });
+  for (let i = 0; i < 40; i++) {
+    const { filter } = compileFilter('title = $x', { ...place, params: { x: 'a', [`y${i}`.padEnd(9_000, 'y')]: 1 } });
+    expect(filter!.issues).toHaveLength(1);
+  }
+  const before = reads;
+  // A filter that is known is not checked again.
+  compileFilter('title = $x', { ...place, params: { x: 'b' } });
+  expect([before > 0, reads - before]).toEqual([true, 0]);
 });

@@ -144,7 +144,11 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
   const isAll = rest.kind === 'const' && rest.value;
-  const where = isAll ? undefined : whereOf(rest, { alias, inUnion: false });
+  let printed: Where | undefined;
+  const where = () => {
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
+    return printed;
+  };
   const keys = isOneRange ? undefined : access.kind === 'test' ? listOf(access) : fillable(keysOf(access, alias).keys);
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -156,7 +160,8 @@ interface BranchParts {
   readonly others: number;
   readonly count: ((values: Values) => KeyCount) | undefined;
   readonly keys: Where | undefined;
-  readonly where: Where | undefined;
+  /** Printed when it is asked for, once. */
+  where(): Where | undefined;
 }
 interface OwnValues {
   readonly column: string;
@@ -192,7 +197,7 @@ class FilledBranch implements Branch {
   }
 
   get where(): Sql | undefined {
-    return this.#parts.where?.fill(this.#values);
+    return this.#parts.where()?.fill(this.#values);
   }
 
   get tests(): readonly ColumnValues[] {
