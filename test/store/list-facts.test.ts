@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileFilter } from '../../src/policy/filter.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
+import { type Filter, testsOf } from '../../src/store/records/pages/exact-filters.ts';
 import { type Caller, KINDS, openKind, World } from './world.ts';
 
 const SCHEMA = `
@@ -89,6 +89,15 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
     expect(await listed(ann, [field('secret', 'open')])).toEqual(all(['a published']));
     expect(await listed(bob, [field('secret', 'open')])).toEqual(all(['b draft']));
     for (const text of sent) expect(text).toContain('published');
+  });
+
+  it('of a member that is hidden in some records are not estimated', () => {
+    const filters = [field('status', 'draft'), owner(bob.id), field('secret', 'shut')];
+    expect(testsOf(ann.ask('notes'), filters)).toEqual([
+      { column: 'status', values: ['draft'] },
+      { column: 'owner_id', values: [bob.id] },
+    ]);
+    expect(testsOf(ann.ask('notes'), [...filters, { kind: 'id', value: bob.id }])).toBeUndefined();
   });
 
   it('that contradict the whole rule ask the database nothing', async () => {

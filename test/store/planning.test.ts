@@ -150,9 +150,15 @@ describe('the way to a page', () => {
     expect(shorter?.map(({ column: of }) => of) ?? ['status']).toEqual(columns);
   });
 
-  it('is by branches where nothing is known of the table, because their ranges are short in any', () => {
-    const question = { table: 'documents', branches: [MINE, one('status', 'x')], filters: [], indexed, most: 21 };
-    expect(shorterBranches(question, () => undefined)).toBe(question.branches);
+  it.each([
+    { says: 'one range each', branches: [MINE, one('status', 'x')], most: 9_000, chosen: 'branches' },
+    { says: 'keys on a first page', branches: [MINE, teamsOf('me')], most: 101, chosen: 'branches' },
+    { says: 'keys on far pages', branches: [MINE, teamsOf('me')], most: 102, chosen: 'plain' },
+    { says: 'a list on far pages', branches: [listOf('status', ['x', 'y'])], most: 9_000, chosen: 'plain' },
+    { says: 'ids on far pages', branches: [MINE, listOf('id', ['x', 'y'])], most: 9_000, chosen: 'branches' },
+  ])('where nothing is known of the table, $says: $chosen', ({ branches, most, chosen }) => {
+    const question = { table: 'documents', branches, filters: [], indexed, most };
+    expect(shorterBranches(question, () => undefined)).toBe(chosen === 'branches' ? branches : undefined);
   });
 });
 

@@ -32,15 +32,20 @@ const UNKNOWN_VALUE = 0.005;
 const UNKNOWN_KEYS = 10;
 /** Above, the rows of a value lie together. */
 const CLUSTERED = 0.5;
+/** The first page with the most records. Of more, each of unknown keys reads too many rows. */
+const SHORT = 101;
 
 /** The branches, each in its shortest way, where they are shorter than the plain condition. */
 export function shorterBranches(question: PageQuestion, statisticsOf: StatisticsOf): readonly Branch[] | undefined {
   const statistics = statisticsOf(question.table);
-  // A range of an index is short in a table of any size.
-  if (statistics === undefined) return question.branches;
+  if (statistics === undefined) return isShortInAnyTable(question) ? question.branches : undefined;
   const estimate = new Estimate(question, statistics, statisticsOf);
   return estimate.union < estimate.plain ? estimate.branches : undefined;
 }
+
+/** Of one range, and of one row for each key, no more is read than the page holds. */
+const isShortInAnyTable = ({ branches, most }: PageQuestion): boolean =>
+  most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
 
 class Estimate {
   readonly #question: PageQuestion;

@@ -33,13 +33,16 @@ function factOf(access: AccessContext, filter: Filter): readonly (readonly [name
   }
 }
 
-/** Undefined where a filter finds few records by itself. */
-export function testsOf(filters: readonly Filter[]): readonly ColumnValues[] | undefined {
+/**
+ * For estimates; undefined where a filter finds few records by itself. A member that is hidden in some records gives none, or
+ * the time of an answer would tell how often a hidden value occurs.
+ */
+export function testsOf(access: AccessContext, filters: readonly Filter[]): readonly ColumnValues[] | undefined {
   const tests: ColumnValues[] = [];
   for (const filter of filters) {
-    if (filter.kind === 'field') tests.push({ column: filter.field.column, values: [filter.value] });
-    else if (filter.kind === 'belongs_to') tests.push({ column: filter.relation.column, values: [filter.id] });
-    else return undefined;
+    if (filter.kind !== 'field' && filter.kind !== 'belongs_to') return undefined;
+    const [member, value] = filter.kind === 'field' ? [filter.field, filter.value] : [filter.relation, filter.id];
+    if (isOpen(access, member)) tests.push({ column: member.column, values: [value] });
   }
   return tests;
 }

@@ -83,7 +83,7 @@ class ListStatements {
   /** Where the branches of the list rule are the better way to the page. */
   #amongFirst(): Sql | undefined {
     const { filters, limit, offset } = this.#request;
-    const tests = testsOf(filters);
+    const tests = testsOf(this.#access, filters);
     if (tests === undefined) return undefined;
     const range = { from: this.#from, conditions: this.#filters, most: limit + 1 + offset, descending: false };
     const { collection } = this.#access;
