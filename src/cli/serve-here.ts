@@ -52,6 +52,9 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
   const asked = isWorker ? stopMessage() : undefined;
+  let isStarted = false;
+  // As a signal does to a process that serves alone.
+  void asked?.then(() => isStarted || process.exit(0));
   if (!isWorker) await requireFreePort(config);
   // On a terminal a sentence; elsewhere a line like the others of the log.
   const say = (message: string): void =>
@@ -66,14 +69,13 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = asked ?? stopSignal();
+  isStarted = true;
   if (isWorker) notifyReady(service.url);
   else io.stdout.write(`${readyLine(service.url, config)}\n`);
   if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
   await stopped;
   await closeSocket?.();
   await service.stop(FAREWELL_MS);
-  // The channel to the primary would keep a worker alive.
-  if (isWorker) process.disconnect?.();
   return 0;
 }
 

@@ -17,6 +17,11 @@ export const command: Command = {
       return serveWithWorkers(config, io);
     }
     const { serveHere } = await import('./serve-here.ts');
-    return serveHere(config, io);
+    try {
+      return await serveHere(config, io);
+    } finally {
+      // The channel to the primary would keep a worker alive; by then, the exit code is set.
+      if (cluster.isWorker) setImmediate(() => process.exit());
+    }
   },
 };

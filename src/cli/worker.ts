@@ -6,6 +6,8 @@ export interface WorkerMessage {
   readonly text?: string;
   readonly url?: string;
 }
+/** Hears what the primary says from now on; what was said before is lost. */
+export const LISTENING = 'bylaw:listening';
 export const READY = 'bylaw:ready';
 export const METRICS = 'bylaw:metrics';
 export const STOP = 'bylaw:stop';
@@ -20,6 +22,7 @@ export function stopMessage(): Promise<void> {
     process.on('message', (message: WorkerMessage) => {
       if (message.type === STOP) resolve();
     });
+    process.send?.({ type: LISTENING } satisfies WorkerMessage);
   });
 }
 

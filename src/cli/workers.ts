@@ -11,7 +11,7 @@ import type { Config } from '../config.ts';
 import type { Io } from './command.ts';
 import { readyLine } from './ready-line.ts';
 import { stopSignal } from './stop-signal.ts';
-import { METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
+import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
 
 /** Milliseconds. A worker that lived this long is replaced at once. */
 const HEALTHY_MS = 5_000;
@@ -27,14 +27,17 @@ class Primary {
   readonly #ended = Promise.withResolvers<number>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   #registry: Promise<AggregatorRegistry<RegistryContentType>> | undefined;
-  #waiting: number;
+  /** Ids of workers. */
+  readonly #ready = new Set<number>();
+  /** The first worker was ready once. */
+  #hasStarted = false;
+  #isAnnounced = false;
   #isStopping = false;
   #pause = FIRST_PAUSE_MS;
 
   constructor(config: Config, io: Io) {
     this.#config = config;
     this.#io = io;
-    this.#waiting = config.workers;
   }
 
   run(): Promise<number> {
@@ -48,23 +51,29 @@ class Primary {
     const began = performance.now();
     worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void this.#sendMetrics(worker, message.id ?? 0);
-      if (message.type === READY) this.#onReady(message);
+      if (message.type === READY) this.#onReady(worker, message);
+      if (message.type === LISTENING && this.#isStopping) stop(worker);
     });
     worker.once('exit', (code, signal) => {
+      this.#ready.delete(worker.id);
       if (this.#isStopping) return;
       this.#onExit({ code, signal, lived: performance.now() - began });
     });
   }
 
-  #onReady({ url }: WorkerMessage): void {
-    if (this.#waiting === this.#config.workers) for (let i = 1; i < this.#config.workers; i++) this.#start();
-    this.#waiting--;
-    if (this.#waiting === 0) this.#io.stdout.write(`${readyLine(url ?? this.#config.baseUrl, this.#config)}\n`);
+  #onReady(worker: Worker, { url }: WorkerMessage): void {
+    const { workers, baseUrl } = this.#config;
+    if (!this.#hasStarted) for (let i = 1; i < workers; i++) this.#start();
+    this.#hasStarted = true;
+    this.#ready.add(worker.id);
+    if (this.#ready.size < workers || this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    this.#io.stdout.write(`${readyLine(url ?? baseUrl, this.#config)}\n`);
   }
 
   #onExit({ code, signal, lived }: WorkerExit): void {
     // The first has reported what keeps it, and would keep every other, from starting.
-    if (this.#waiting === this.#config.workers && signal === null) {
+    if (!this.#hasStarted && signal === null) {
       this.#stop(code);
       return;
     }
@@ -87,7 +96,7 @@ class Primary {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     void Promise.all(workers.map(exitOf)).then(() => this.#ended.resolve(code));
     // Not by a signal: one that the whole group got would be the second.
-    for (const worker of workers) if (worker.isConnected()) worker.send({ type: STOP } satisfies WorkerMessage);
+    for (const worker of workers) stop(worker);
   }
 
   /** Loaded with the first request for metrics: nothing else here needs the package. */
@@ -104,6 +113,10 @@ interface WorkerExit {
   readonly signal: string | null;
   /** Milliseconds. */
   readonly lived: number;
+}
+
+function stop(worker: Worker): void {
+  if (worker.isConnected()) worker.send({ type: STOP } satisfies WorkerMessage);
 }
 
 const exitOf = (worker: Worker): Promise<void> =>

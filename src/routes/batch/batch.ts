@@ -45,9 +45,12 @@ export const batchRecords = route({
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
     const run = (batch: Batch) => answerTo(operations, new OperationRunner({ ctx, app, batch }));
-    const answer = await app.records.batch(uniqueValuesOf(operations, app), (batch) =>
-      claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch)),
-    );
+    const answer = await app.records
+      .batch(uniqueValuesOf(operations, app), (batch) =>
+        claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch)),
+      )
+      // Also after an error, and for a kept answer: another node may have committed it just now.
+      .finally(() => app.db.noteWrite(callerOf(ctx).id));
     send(ctx, answer);
   },
 });

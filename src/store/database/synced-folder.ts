@@ -58,8 +58,10 @@ type EngineOptions = Parameters<NodeFS['init']>[1];
 
 export class SyncedFolder extends NodeFS {
   readonly #disk: Disk;
-  /** Of the log, written since they were synced. */
+  /** Of the log, written since they were synced, or to be synced again. */
   readonly #unsynced = new Set<string>();
+  /** Of the log, while the disk is at work on them: they are not there yet. */
+  readonly #syncing = new Set<string>();
   readonly #isLog = new WeakMap<FileStream, boolean>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -100,28 +102,36 @@ export class SyncedFolder extends NodeFS {
       isLog = relative(this.rootDir, files.realPath(stream.node)).startsWith(`${LOG}/`);
       this.#isLog.set(stream, isLog);
     }
-    if (!isLog) return;
-    this.#unsynced.add(files.realPath(stream.node));
+    if (isLog) this.#noteUnsynced(files.realPath(stream.node));
+  }
+
+  #noteUnsynced(path: string): void {
+    this.#unsynced.add(path);
     this.#timer ??= setTimeout(() => void this.#syncLogLater(), LOG_DELAY_MS).unref();
   }
 
   #syncLog(): void {
-    for (const path of this.#taken()) this.#disk.sync(path);
+    const paths = new Set([...this.#unsynced, ...this.#syncing]);
+    for (const path of withFolder(paths, this.rootDir)) this.#disk.sync(path);
+    this.#unsynced.clear();
   }
 
   async #syncLogLater(): Promise<void> {
     this.#timer = undefined;
-    for (const path of this.#taken()) {
-      await this.#disk.syncLater(path).catch((error: unknown) => {
-        process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
-      });
+    const paths = new Set(this.#unsynced);
+    this.#unsynced.clear();
+    for (const path of paths) this.#syncing.add(path);
+    try {
+      for (const path of withFolder(paths, this.rootDir)) await this.#disk.syncLater(path);
+    } catch (error) {
+      process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
+      for (const path of paths) this.#noteUnsynced(path);
+    } finally {
+      for (const path of paths) this.#syncing.delete(path);
     }
   }
-
-  /** A new file is found after a failure only if its folder was synced. */
-  #taken(): readonly string[] {
-    const paths = [...this.#unsynced];
-    this.#unsynced.clear();
-    return paths.length === 0 ? [] : [...paths, join(this.rootDir, LOG)];
-  }
 }
+
+/** A new file is found after a failure only if its folder was synced. */
+const withFolder = (paths: ReadonlySet<string>, root: string): readonly string[] =>
+  paths.size === 0 ? [] : [...paths, join(root, LOG)];

@@ -85,7 +85,6 @@ export class Batch {
   readonly #store: Store;
   readonly #changedUsers = new Set<string>();
   readonly #removedFiles = new Set<string>();
-  readonly #callers = new Set<AccessContext>();
 
   private constructor(store: Store, tx: Transaction) {
     this.#store = store;
@@ -98,19 +97,16 @@ export class Batch {
   }
 
   create(access: AccessContext, request: CreateRequest): Promise<Written> {
-    this.#callers.add(access);
     return createWithin(this.#store, access, { ...request, tx: this.tx });
   }
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {
-    this.#callers.add(access);
     const written = await updateWithin(this.#store, access, { ...request, tx: this.tx });
     if (access.collection.kind === 'users') this.#changedUsers.add(written.id);
     return written;
   }
 
   async remove(access: AccessContext, request: RemoveRequest): Promise<void> {
-    this.#callers.add(access);
     const gone = await removeWithin(this.#store, access, { ...request, tx: this.tx });
     for (const id of idsOf(gone, 'users')) this.#changedUsers.add(id);
     for (const id of idsOf(gone, 'files')) this.#removedFiles.add(id);
@@ -119,7 +115,6 @@ export class Batch {
   /** After the commit. */
   async runHooks(): Promise<void> {
     const { hooks } = this.#store;
-    await Promise.all([...this.#callers].map((access) => this.#store.noteWrite(access)));
     if (this.#removedFiles.size > 0) await hooks.onFilesRemoved?.([...this.#removedFiles]);
     if (this.#changedUsers.size > 0) await hooks.afterUsersChanged?.([...this.#changedUsers]);
   }
