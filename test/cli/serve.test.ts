@@ -213,15 +213,15 @@ test.skipIf(inject('postgresUrl') === '')(
   'several workers of which none can start end with the reason of the first',
   async () => {
     const url = await isolatedUrl(inject('postgresUrl'));
-    const serveTwo = (schema: string, more: readonly string[] = []) =>
-      run({ args: ['serve', '--workers', '2', '--port', '0', '--schema', schema, '--database-url', url, ...more] });
-    const missing = await serveTwo(join(folder, 'no-such.yaml'));
+    const serveTwo = (schema: string, port: number) =>
+      run({ args: ['serve', '--workers', '2', '--port', `${port}`, '--schema', schema, '--database-url', url] });
+    const missing = await serveTwo(join(folder, 'no-such.yaml'), 0);
     expect([missing.code, missing.stdout]).toEqual([2, '']);
     expect(missing.stderr).toMatch(/no-such\.yaml/);
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const taken = await serveTwo(SCHEMA, ['--port', String(port)]);
+    const taken = await serveTwo(SCHEMA, port);
     other.close();
     expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining(`port ${port} of 127.0.0.1 is in use`)]);
   },
