@@ -20,8 +20,14 @@ export interface Compiler {
 
 export const ROOT = new URL('../../', import.meta.url);
 
+/** Loads modules of one tree, by their paths in it. */
+export const loaderOf =
+  (root: URL) =>
+  async <T>(path: string): Promise<T> =>
+    (await import(new URL(path, root).href)) as T;
+
 export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
-  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const load = loaderOf(root);
   const { parse } = await load<ParserModule>('grammar/parser.ts');
   const { check } = await load<CheckModule>('src/policy/check/checker.ts');
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');

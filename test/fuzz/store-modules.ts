@@ -1,5 +1,5 @@
 /** The modules of a store under test. */
-import { type Compiler, loadCompiler, ROOT } from './compiler.ts';
+import { type Compiler, loadCompiler, loaderOf, ROOT } from './compiler.ts';
 
 type AccessModule = typeof import('../../src/policy/access.ts');
 type LoadModule = typeof import('../../src/schema/load.ts');
@@ -22,7 +22,7 @@ export interface Doors {
 }
 
 export async function loadDoors(root: URL = ROOT): Promise<Doors> {
-  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const load = loaderOf(root);
   const { decide } = await load<AccessModule>('src/policy/access.ts');
   const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
   const { openDatabase } = await load<OpenModule>('src/store/database/open-database.ts');

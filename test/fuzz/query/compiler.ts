@@ -1,5 +1,5 @@
 /** The compiler of filters under test, beside that of policies. */
-import { type Compiler, loadCompiler, ROOT } from '../compiler.ts';
+import { type Compiler, loadCompiler, loaderOf, ROOT } from '../compiler.ts';
 
 type FilterModule = typeof import('../../../src/policy/filter.ts');
 type AccessModule = typeof import('../../../src/policy/access.ts');
@@ -12,7 +12,7 @@ export interface QueryCompiler extends Compiler {
 }
 
 export async function loadQueryCompiler(root: URL = ROOT): Promise<QueryCompiler> {
-  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const load = loaderOf(root);
   const { compileFilter } = await load<FilterModule>('src/policy/filter.ts');
   const { examine } = await load<CheckModule>('src/policy/check/checker.ts');
   const { decide } = await load<AccessModule>('src/policy/access.ts');

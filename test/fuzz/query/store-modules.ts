@@ -1,5 +1,5 @@
 /** A store under test, with the readers of the bodies of queries and aggregates. */
-import { ROOT } from '../compiler.ts';
+import { loaderOf, ROOT } from '../compiler.ts';
 import { type Doors, loadDoors } from '../store-modules.ts';
 import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';
 
@@ -23,7 +23,7 @@ export interface QueryDoors extends Omit<Doors, 'compiler'> {
 }
 
 export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
-  const load = async <T>(path: string): Promise<T> => (await import(new URL(path, root).href)) as T;
+  const load = loaderOf(root);
   const { queryRequestOf } = await load<QueryModule>('src/routes/records/query-request.ts');
   const { aggregateRequestOf } = await load<AggregateModule>('src/routes/records/aggregate-request.ts');
   const { prospectsOf } = await load<ProspectsModule>('src/policy/analyse/prospects.ts');
