@@ -67,6 +67,7 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['any(@record.tags as |', ['t']],
   ['any(@record.tags as t|', ['t', ',']],
   ['any(@record.tags as t, any(t.documents as |', ['d']],
+  ['any(@record.tags as t , any(@record.tags as |', ['x']],
   ['any(@record.tags as t |', [',']],
   ['any(@record.team.memberships as m, m.|', MEMBERSHIP],
   ['any(@record.team.memberships as m, m.user = |', ['m.', ...ROOTS]],

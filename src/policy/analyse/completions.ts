@@ -319,10 +319,11 @@ class Completer {
   /** The first letter of what is ranged over, or another that no variable has. */
   #freeName(): string {
     const { outer, clause } = this.#cursor;
-    const names = clause.split(/[^A-Za-z0-9_]+/).filter((name) => name !== '');
+    const names = wordsOf(clause);
     const range = names.at(-3) === 'by' ? names.at(-4) : names.at(-2);
-    const free = [range?.slice(0, 1), 'x', 'y', 'z'].find((name) => name && !outer.includes(`as ${name},`));
-    return free ?? PROBE;
+    const taken = new Set(wordsOf(outer).filter((_, i, words) => words[i - 1] === 'as'));
+    for (const { name } of this.#context.parameters ?? []) taken.add(name);
+    return [range?.slice(0, 1), 'x', 'y', 'z'].find((name) => name && !taken.has(name)) ?? PROBE;
   }
 
   #word(word: string): readonly Completion[] {
@@ -390,3 +391,5 @@ function compareThat(checked: Checked, test: (compare: CheckedCompare) => boolea
     (checked.kind === 'compare' && test(checked) ? checked : undefined)
   );
 }
+
+const wordsOf = (text: string): readonly string[] => text.split(/[^A-Za-z0-9_]+/).filter((word) => word !== '');
