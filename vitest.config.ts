@@ -11,5 +11,8 @@ export default defineConfig({
     globalSetup: ['test/support/global.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: ['default', './test/support/verdicts.ts'],
+    // Whole processes are started, killed and timed here, on build machines that others use too. What needed it is named at the end.
+    retry: process.env.CI ? 1 : 0,
   },
 });

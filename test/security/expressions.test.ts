@@ -46,16 +46,6 @@ const NEVER_MEET_OUTSIDE_TEXT: readonly Exemption[] = [
     source: String.raw`"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]`,
     reason: 'text that JSON.parse has accepted: every string is closed (see "a JSON body" below)',
   },
-  {
-    file: 'src/auth/common-passwords.ts',
-    source: String.raw`^[^\p{L}]+|[^\p{L}]+$`,
-    reason: 'a password of at most 256 characters',
-  },
-  {
-    file: 'src/auth/common-passwords.ts',
-    source: String.raw`[\d\s!@#$%^&*().,_+=?-]+$`,
-    reason: 'a password of at most 256 characters',
-  },
 ];
 
 /** Expressions that the program puts together, and why they are linear. */
@@ -92,6 +82,8 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
 const { literals, constructions } = findExpressions(['src', 'grammar']);
 const isExempt = ({ file, expression }: Literal): boolean =>
   NEVER_MEET_OUTSIDE_TEXT.some((exempt) => exempt.file === file && exempt.source === expression.source);
+/** Once is enough: a busy processor can hide growth, and cannot make it. */
+const isSlow = (expression: RegExp): boolean => [1, 2, 3].some(() => slowness(expression) !== undefined);
 const titled = (all: readonly Literal[]) => all.map((each) => [`${each.file}:${each.line}`, each] as const);
 
 /** chevrotain matches tokens at the current place only. */
@@ -127,7 +119,7 @@ describe('the list of exemptions is honest', () => {
   test('each is in the sources, and each is slower than linear', () => {
     const stale = NEVER_MEET_OUTSIDE_TEXT.filter(({ file, source }) => {
       const literal = literals.find((each) => each.file === file && each.expression.source === source);
-      return literal === undefined || slowness(literal.expression) === undefined;
+      return literal === undefined || !isSlow(literal.expression);
     });
     expect(stale).toEqual([]);
   });
