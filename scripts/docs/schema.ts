@@ -42,6 +42,7 @@ const SPELLINGS: readonly (readonly [part: string, name: string])[] = [
   [' in ', 'rate'],
   ['s|m|h|d|w', 'duration'],
   ['KiB', 'size'],
+  ['within_', '`within_<relation>`'],
   ['A-Za-z', 'name'],
 ];
 

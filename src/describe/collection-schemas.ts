@@ -3,9 +3,10 @@ import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
+import { uniqueColumns } from '../schema/indexes.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
 import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
-import { canBeHidden, referencesOf, type Writable, writablesOf } from './writable.ts';
+import { canBeHidden, changeablesOf, referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
 export function collectionIn({ collection }: OperationScope): Collection {
@@ -92,11 +93,9 @@ const NO_NUL = '^[^\\u0000]*$';
 
 /** Where a value or a place can be taken by another record. */
 export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
-  const { fields, relations } = collectionIn(scope);
-  const isHeld = (relation: Relation): boolean =>
-    relation.kind === 'has_one' || (relation.kind === 'belongs_to' && relation.unique);
-  const hasSome = [...fields.values()].some(({ unique }) => unique) || [...relations.values()].some(isHeld);
-  return hasSome ? ['unique_violation'] : [];
+  const collection = collectionIn(scope);
+  const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
+  return hasOne || uniqueColumns(collection).length > 0 ? ['unique_violation'] : [];
 }
 
 /** An update of a user can take away the last admin. */
@@ -205,7 +204,7 @@ function createSchema(collection: Collection): Json {
 }
 
 function updateSchema(collection: Collection): Json {
-  const properties = writablesOf(collection).map((writable) => [writable.name, writableSchema(writable)] as const);
+  const properties = changeablesOf(collection).map((writable) => [writable.name, writableSchema(writable)] as const);
   return {
     type: 'object',
     additionalProperties: false,

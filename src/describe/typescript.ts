@@ -3,7 +3,7 @@ import { present } from '../invariant.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { filterKeysOf } from '../schema/filter-keys.ts';
 import type { Collection, Field, Schema } from '../schema/model.ts';
-import { canBeHidden, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
+import { canBeHidden, changeablesOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
 
@@ -74,7 +74,10 @@ function typesOf(collection: Collection, names: Names): string {
             writables.map((writable) => writableLine(writable, writable.required)),
           ),
         ]),
-    block(`${type}Update`, [...writables.map((writable) => writableLine(writable, false)), ...rolesLine(collection)]),
+    block(`${type}Update`, [
+      ...changeablesOf(collection).map((writable) => writableLine(writable, false)),
+      ...rolesLine(collection),
+    ]),
     block(`${type}Filters`, filterLines(collection)),
   ].join('\n');
 }

@@ -3,7 +3,15 @@
  * of generated types.
  */
 
-import type { BelongsTo, Collection, Field, HasOne, ManyToMany, Relation } from '../schema/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Field,
+  type HasOne,
+  isTenant,
+  type ManyToMany,
+  type Relation,
+} from '../schema/model.ts';
 import { singularOf } from './singular.ts';
 
 /** A field or a relation that a body may hold. */
@@ -32,6 +40,10 @@ export function writablesOf({ fields, relations }: Collection): readonly Writabl
     ...[...relations.values()].flatMap(writableRelation),
   ];
 }
+
+/** Those that an update may hold. */
+export const changeablesOf = (collection: Collection): readonly Writable[] =>
+  writablesOf(collection).filter(({ name }) => !isTenant(collection, name));
 
 function writableRelation(relation: Relation): readonly Writable[] {
   const { name } = relation;

@@ -2,13 +2,15 @@
 import { nearest } from '../../grammar/suggest.ts';
 import type { ValueType } from '../policy/scalar-types.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
-import { type AuthTypes, readAuthDefault, readField, readFieldDefault } from './field-rules.ts';
+import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from './field-rules.ts';
 import type { Finding, Path, Report } from './issue.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from './shape.ts';
 
+/** Before its rules are read. */
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
+export type Undistributed = Omit<Bare, 'distribution'>;
 
 interface CollectionDraft {
   readonly name: string;
@@ -30,7 +32,10 @@ interface DeclaringDefaults extends Declaring {
   readonly auth: AuthTypes;
 }
 
-export function declareCollections(file: SchemaFile, { report, broken }: Reporting): ReadonlyMap<string, Bare> {
+export function declareCollections(
+  file: SchemaFile,
+  { report, broken }: Reporting,
+): ReadonlyMap<string, Undistributed> {
   const drafts = new Map<string, CollectionDraft>();
   const context: Declaring = { report, broken, drafts };
   for (const name of collectionNames(file)) {
@@ -185,7 +190,7 @@ interface DeclaredBelongsTo {
 }
 
 function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): BelongsTo {
-  const { collection, required = false, unique = false, on_delete, was } = shape;
+  const { collection, required = false, on_delete, was } = shape;
   if (required && on_delete === 'set_null') {
     const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
     report({ code: 'set_null_required', message, path: [...path, 'on_delete'] });
@@ -197,7 +202,7 @@ function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): 
     required,
     column: `${name}_id`,
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
-    unique,
+    ...readUnique(shape),
     readOnly: false,
     was,
   };
@@ -243,7 +248,10 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
   const via = viaReference({ via: shape.via, path, draft, collection }, context);
   if (via === undefined) return undefined;
   // At most one record may reference this one.
-  if (kind === 'has_one') context.drafts.get(collection)!.relations.set(via.name, { ...via, unique: true });
+  if (kind === 'has_one') {
+    const { uniqueWithin: _, ...rest } = via;
+    context.drafts.get(collection)!.relations.set(via.name, { ...rest, unique: true });
+  }
   return { kind, name, collection, via: via.name, viaColumn: via.column };
 }
 

@@ -7,7 +7,7 @@ import { fieldOf } from './built-in.ts';
 import { type Constraints, FIELD_KINDS } from './fields/index.ts';
 import type { Finding, Path, Report } from './issue.ts';
 import type { Default, Field } from './model.ts';
-import type { FieldShape } from './shape.ts';
+import { type FieldShape, WITHIN } from './shape.ts';
 import { found } from './validate.ts';
 
 export interface FieldPlace {
@@ -26,18 +26,27 @@ export const INDEXABLE_LENGTH = 675;
 
 /** Without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
-  const { type, required = false, unique = false, index = false, search = false, was } = shape;
+  const { type, required = false, index = false, search = false, was } = shape;
   const kind = FIELD_KINDS[type];
-  const given = { name: place.name, type: type, required, unique, index, was, ...(search && { search }) };
+  const uniqueness = readUnique(shape);
+  const given = { name: place.name, type: type, required, ...uniqueness, index, was, ...(search && { search }) };
   if (search && type !== 'string') place.report(searchOf(type, place));
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
   // Otherwise PostgreSQL's index would reject a longer string, and the caller would get no useful error.
-  const capped =
-    kind.bounds === 'length' && (unique || index) && bounds.max === undefined && allowed.enum === undefined;
+  const capped = kind.bounds === 'length' && isIndexed(given) && bounds.max === undefined && allowed.enum === undefined;
   return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed });
 }
+
+/** What the file says of `unique`. */
+export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin'> {
+  const within = typeof unique === 'string' ? WITHIN.exec(unique)?.[1] : undefined;
+  return { unique: unique === true, ...(within !== undefined && { uniqueWithin: within }) };
+}
+
+const isIndexed = ({ unique, uniqueWithin, index }: Pick<Field, 'unique' | 'uniqueWithin' | 'index'>): boolean =>
+  unique || uniqueWithin !== undefined || index;
 
 const searchOf = (type: string, { path }: FieldPlace): Finding => ({
   code: 'search_of_type',
@@ -46,10 +55,11 @@ const searchOf = (type: string, { path }: FieldPlace): Finding => ({
 });
 
 function checkIndexable(
-  { unique, index, type, max }: Pick<Field, 'unique' | 'index' | 'type' | 'max'>,
+  field: Pick<Field, 'unique' | 'uniqueWithin' | 'index' | 'type' | 'max'>,
   { path, report }: FieldPlace,
 ): void {
-  if (!(unique || index) || type !== 'string' || max === undefined || Number(max) <= INDEXABLE_LENGTH) return;
+  const { type, max } = field;
+  if (!isIndexed(field) || type !== 'string' || max === undefined || Number(max) <= INDEXABLE_LENGTH) return;
   report({
     code: 'index_too_long',
     severity: 'warning',

@@ -3,40 +3,69 @@
 import { unindexed } from '../policy/analyse/unindexed.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../policy/types.ts';
 import { INDEXABLE_LENGTH } from './field-rules.ts';
-import type { Collection, Field } from './model.ts';
+import { type BelongsTo, type Collection, type Field, isTenant } from './model.ts';
 
 export interface IndexDefinition {
-  /** A column that is not unique is followed by `id`, so that the index returns a page in its order. */
+  /**
+   * Of a distributed collection the tenant is first. A column that is not unique is followed by `id`, so that the index
+   * returns a page in its order.
+   */
   readonly columns: readonly string[];
+  /** Undefined: of a key of several columns. */
+  readonly serves: string | undefined;
   readonly unique: boolean;
-  /** `index: true` or `unique: true` of the file, a belongs_to, or an equality in a list policy. */
-  readonly because: 'declared' | 'reference' | 'policy';
+  /** `index: true` or `unique` of the file, a belongs_to, or an equality in a list policy. */
+  readonly because: Reason;
 }
+type Reason = 'declared' | 'reference' | 'policy';
 
-/** Each column once. The store itself adds the primary key and the indexes of link tables. */
+/** The store itself adds the primary key and the indexes of link tables. */
 export function indexesOf(collection: Collection, catalog: Catalog): readonly IndexDefinition[] {
   const definitions: IndexDefinition[] = [];
-  for (const { column, unique, index } of collection.fields.values()) {
-    if (unique || index) definitions.push(definition({ column, unique, because: 'declared' }));
+  const tenant = tenantColumns(collection);
+  for (const columns of uniqueColumns(collection)) {
+    const own = columns.filter((column) => !tenant.includes(column));
+    const serves = own.length > 1 ? undefined : columns.at(-1);
+    definitions.push({ columns, serves, unique: true, because: 'declared' });
   }
+  const add = (serves: string, because: Reason): void => {
+    if (definitions.some((made) => made.serves === serves)) return;
+    definitions.push({ columns: [...new Set([...tenant, serves, 'id'])], serves, unique: false, because });
+  };
+  for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
   for (const relation of collection.relations.values()) {
-    if (relation.kind === 'belongs_to')
-      definitions.push(definition({ column: relation.column, unique: relation.unique, because: 'reference' }));
+    // The primary key of a distributed collection begins with its tenant.
+    if (relation.kind === 'belongs_to' && !isTenant(collection, relation.name)) add(relation.column, 'reference');
   }
-  for (const column of wantedBy(collection, catalog))
-    definitions.push(definition({ column, unique: false, because: 'policy' }));
+  for (const column of wantedBy(collection, catalog)) add(column, 'policy');
   return definitions;
 }
 
-interface IndexedColumn {
-  readonly column: string;
-  readonly unique: boolean;
-  readonly because: IndexDefinition['because'];
+/** The columns of each unique constraint. */
+export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
+  const references = [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return [...collection.fields.values(), ...references].flatMap((member) => {
+    const key = uniqueKey(collection, member);
+    return key === undefined ? [] : [key];
+  });
 }
 
-function definition({ column, unique, because }: IndexedColumn): IndexDefinition {
-  return { columns: unique ? [column] : [column, 'id'], unique, because };
+type UniqueMembers = Pick<Collection, 'fields' | 'relations' | 'distribution'>;
+
+/** The tenant, the belongs_to that it is unique within, and the member itself: each once. */
+function uniqueKey(
+  collection: UniqueMembers,
+  { column, unique, uniqueWithin }: Field | BelongsTo,
+): readonly string[] | undefined {
+  if (!unique && uniqueWithin === undefined) return undefined;
+  const within = uniqueWithin === undefined ? undefined : collection.relations.get(uniqueWithin);
+  const withinColumn = within?.kind === 'belongs_to' ? [within.column] : [];
+  return [...new Set([...tenantColumns(collection), ...withinColumn, column])];
 }
+
+/** What every key and index begins with. */
+const tenantColumns = ({ distribution }: Pick<Collection, 'distribution'>): readonly string[] =>
+  distribution?.kind === 'by' ? [distribution.column] : [];
 
 /** Only lists read many rows; every other action finds its row by id. */
 function wantedBy({ name, access, fields }: Collection, catalog: Catalog): ReadonlySet<string> {

@@ -5,6 +5,7 @@
 import type { Catalog } from '../policy/types.ts';
 import { type Bare, declareCollections } from './collections.ts';
 import { readConditions } from './conditions.ts';
+import { readDistribution } from './distribution.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
@@ -100,7 +101,8 @@ function readDeclarations(source: SchemaSource) {
   if (isEmptyObject(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
   const roles = readRoles(shape, report);
-  const collections = declareCollections(shape, { report, broken });
+  const declared = declareCollections(shape, { report, broken });
+  const collections = readDistribution(declared, { file: shape, report, broken });
   const conditions = readConditions(shape, { source, catalog: { collections, roles } });
   const catalog: SchemaCatalog = { collections, roles, conditions: conditions.conditions };
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };

@@ -51,9 +51,27 @@ export interface Collection extends CatalogCollection {
   readonly access: Readonly<Record<Action, readonly Policy[]>>;
   /** Of fields and belongs_to with rules of their own, by name. */
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
+  /** Null: its table is on one machine. */
+  readonly distribution: Distribution | null;
   /** The former name. */
   readonly was?: string;
 }
+
+/** Where the rows of a collection are: all of them on every machine, or each with those of its tenant. */
+export type Distribution = { readonly kind: 'reference' } | TenantDistribution;
+export interface TenantDistribution {
+  readonly kind: 'by';
+  /** A required belongs_to to a reference collection: the tenant. It never changes. */
+  readonly by: string;
+  /** Of that relation. */
+  readonly column: string;
+  /** `routed`: every rule requires one tenant. `filtered`: a list has a filter on the tenant. */
+  readonly lists: 'routed' | 'filtered';
+}
+
+/** The member is the tenant of the record, which never changes. */
+export const isTenant = ({ distribution }: Pick<Collection, 'distribution'>, name: string): boolean =>
+  distribution?.kind === 'by' && distribution.by === name;
 
 /** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
 export type MemberAction = 'read' | 'create' | 'update';
@@ -65,6 +83,11 @@ export interface Field extends CatalogField {
   /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
   readonly default?: Default;
   readonly was?: string;
+  /**
+   * A required belongs_to of the collection: records with the same one differ in this value.
+   * INVARIANT: not beside `unique`, which is of the whole collection.
+   */
+  readonly uniqueWithin?: string;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;
 }
@@ -78,6 +101,8 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly onDelete: 'cascade' | 'restrict' | 'set_null';
   /** True also if a has_one names it by `via`. */
   readonly unique: boolean;
+  /** As of a field. */
+  readonly uniqueWithin?: string;
   readonly default?: Default;
   readonly was?: string;
   readonly readOnly: boolean;

@@ -7,6 +7,8 @@ import { DURATION, RATE, SIZE } from './units.ts';
 
 /** Of collections, fields, relations, roles and OAuth providers. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
+/** `unique: within_team`. */
+export const WITHIN = /^within_([A-Za-z][A-Za-z0-9_]{0,47})$/;
 const ON_DELETE_WORDS = ['cascade', 'restrict', 'set_null'] as const;
 
 /** What the reference and editors say of a key. Defaults and examples are values of the key. */
@@ -31,8 +33,11 @@ const rate = z.string().regex(RATE);
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const bound = z.union([z.number(), z.string()]);
 const flag = z.boolean();
+const unique = z.union([flag, z.string().regex(WITHIN)]);
 
 const NO = { default: false, examples: [true] };
+const UNIQUE = { default: false, examples: [true, 'within_team'] };
+const OF_RELATION = '`within_team`: of those with one `team`, which is a required belongs_to';
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
@@ -65,7 +70,11 @@ const fieldType = z.enum(SCALAR_TYPES);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
   required: key(flag, 'every record has a value', NO),
-  unique: key(flag, 'no two records have the same value; any number of records may have none', NO),
+  unique: key(
+    unique,
+    `no two records have the same value; any number of records may have none; ${OF_RELATION}`,
+    UNIQUE,
+  ),
   index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', NO),
   search: key(
     flag,
@@ -97,7 +106,7 @@ const belongsTo = z.strictObject({
   kind: z.literal('belongs_to').describe('the record holds the id of one record of the other collection'),
   collection: target,
   required: key(flag, 'every record has one', NO),
-  unique: key(flag, 'no two records point at the same record', NO),
+  unique: key(unique, `no two records point at the same record; ${OF_RELATION}`, UNIQUE),
   on_delete: key(
     z.enum(ON_DELETE_WORDS),
     'when the other record is deleted: `cascade` deletes this one, `restrict` rejects the deletion, `set_null` clears ' +
@@ -143,10 +152,28 @@ const relation = z.discriminatedUnion('kind', [
 export const RULE_KEYS = ['view', ...ACTIONS] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
+const tenancy = z.strictObject({
+  by: z.string().meta({
+    description: 'a required belongs_to to a collection with `distribute: reference`: the tenant of each record',
+    examples: ['team'],
+  }),
+  lists: key(
+    z.enum(['routed', 'filtered']),
+    '`routed`: the rules prove that every request meets one tenant; `filtered`: a list needs a filter on the tenant',
+    { default: 'routed', examples: ['filtered'] },
+  ),
+});
+const distribute = z.union([z.literal('reference'), tenancy]);
+
 const collection = z.strictObject({
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
   access: key(access, 'who may do what; an action without a rule is denied to everyone'),
+  distribute: key(
+    distribute,
+    'spreads the records over machines: `reference` has all of them on each, a mapping those of one tenant together',
+    { examples: ['reference', { by: 'team' }] },
+  ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 

@@ -183,6 +183,7 @@ const PATTERNS: readonly (readonly [RegExp, string, string])[] = [
   [/ in /, 'invalid_rate', 'a number of attempts in a time, such as `10 in 15m`'],
   [/s\|m\|h\|d\|w/, 'invalid_duration', 'a duration such as `90s`, `15m`, `24h` or `30d`'],
   [/KiB/, 'invalid_size', 'a size such as `1048576`, `512KiB` or `100MiB`'],
+  [/within_/, 'invalid_unique', '`true`, `false` or `within_<relation>`, such as `within_team`'],
   [/A-Za-z/, 'invalid_name', 'a name: a letter, then letters, digits and single underscores, at most 48'],
 ];
 

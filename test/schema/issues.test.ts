@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { lineAndColumn } from '../../grammar/policy-error.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { DISTRIBUTION_CASES } from './distribution-cases.ts';
 import { ISSUE_CASES } from './issue-cases.ts';
+
+const CASES = [...ISSUE_CASES, ...DISTRIBUTION_CASES];
 
 /** `line:column` of each marker in the text without markers. */
 function marked(text: string): { readonly text: string; readonly places: readonly string[] } {
@@ -15,7 +18,7 @@ function marked(text: string): { readonly text: string; readonly places: readonl
 }
 
 describe('a faulty schema file', () => {
-  it.each(ISSUE_CASES.map((issue) => [issue.about, issue] as const))('%s', (_, { text: source, codes, says }) => {
+  it.each(CASES.map((issue) => [issue.about, issue] as const))('%s', (_, { text: source, codes, says }) => {
     const { text, places } = marked(source);
     const { issues } = parseSchema(text, 'x.yaml');
     expect(issues.map(({ code, line, column }) => `${code} ${line}:${column}`)).toEqual(
@@ -25,7 +28,7 @@ describe('a faulty schema file', () => {
   });
 
   it('gives no schema with an error, and one with a warning', () => {
-    const outcomes = ISSUE_CASES.map(({ text, about }) => {
+    const outcomes = CASES.map(({ text, about }) => {
       const { schema, issues } = parseSchema(marked(text).text, 'x.yaml');
       const failed = issues.some(({ severity }) => severity === 'error');
       return [about, failed, schema === undefined] as const;
@@ -37,6 +40,8 @@ describe('a faulty schema file', () => {
       'a field whose name is a word of the language',
       'an index on long texts',
       'a rule that another one makes idle',
+      'unique values that one machine can keep',
+      'relations that stay with their tenant, and to reference collections',
     ]);
   });
 });

@@ -352,12 +352,12 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
       list: [{ when: '@record.kind = "x"' }, { when: '@record.on' }]
 `);
     expect(indexesOf(schema.collections.get('a')!, schema)).toEqual([
-      { columns: ['created_at', 'id'], unique: false, because: 'declared' },
-      { columns: ['slug'], unique: true, because: 'declared' },
-      { columns: ['at', 'id'], unique: false, because: 'declared' },
-      { columns: ['owner_id', 'id'], unique: false, because: 'reference' },
-      { columns: ['kind', 'id'], unique: false, because: 'policy' },
-      { columns: ['on', 'id'], unique: false, because: 'policy' },
+      { columns: ['slug'], serves: 'slug', unique: true, because: 'declared' },
+      { columns: ['created_at', 'id'], serves: 'created_at', unique: false, because: 'declared' },
+      { columns: ['at', 'id'], serves: 'at', unique: false, because: 'declared' },
+      { columns: ['owner_id', 'id'], serves: 'owner_id', unique: false, because: 'reference' },
+      { columns: ['kind', 'id'], serves: 'kind', unique: false, because: 'policy' },
+      { columns: ['on', 'id'], serves: 'on', unique: false, because: 'policy' },
     ]);
     expect(schema.collections.get('a')!.fields.get('slug')!.max).toBe(675);
   });

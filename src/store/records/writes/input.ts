@@ -4,7 +4,15 @@ import { nearest } from '../../../../grammar/suggest.ts';
 import type { Scalar } from '../../../policy/values.ts';
 import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../../problem.ts';
 import { FIELD_KINDS, ID_KIND } from '../../../schema/fields/index.ts';
-import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../../schema/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Default,
+  type Field,
+  type HasOne,
+  isTenant,
+  type ManyToMany,
+} from '../../../schema/model.ts';
 import type { SqlType } from '../../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
 import { type Data, isObject } from '../data.ts';
@@ -102,6 +110,8 @@ class InputReader implements Input {
     if (key === 'roles' && this.#collection.kind === 'users') this.#readRoles(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
       this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
+    } else if (this.#mode === 'update' && isTenant(this.#collection, key)) {
+      this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
     } else if (field) this.#readField(field, value, pointer);
     else if (relation === undefined) this.#unknown(key);
     else if (relation.kind === 'belongs_to') this.#readReference(relation, value, pointer);

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { typescriptOf } from '../../src/describe/typescript.ts';
+import { indexesOf, uniqueColumns } from '../../src/schema/indexes.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import type { Schema } from '../../src/schema/model.ts';
+
+function loaded(text: string): Schema {
+  const { schema, issues } = parseSchema(text);
+  expect(issues).toEqual([]);
+  return schema!;
+}
+
+const DISTRIBUTED = loaded(`collections:
+  teams: { distribute: reference, fields: { name: { type: string, unique: true } } }
+  labels: {}
+  documents:
+    distribute: { by: team }
+    fields:
+      slug: { type: string, unique: within_team }
+      status: { type: string, index: true }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true }
+      team: { kind: belongs_to, collection: teams, required: true }
+      cover: { kind: has_one, collection: covers, via: document }
+  covers:
+    distribute: { by: team, lists: filtered }
+    fields: { place: { type: int, unique: within_document } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, unique: true }
+      document: { kind: belongs_to, collection: documents, required: true }
+`);
+
+const collection = (name: string, { collections }: Schema = DISTRIBUTED) => collections.get(name)!;
+
+describe('distribute', () => {
+  it('says where the records of each collection are', () => {
+    const places = [...DISTRIBUTED.collections.values()].map(({ name, distribution }) => [name, distribution]);
+    expect(Object.fromEntries(places)).toEqual({
+      users: { kind: 'reference' },
+      files: { kind: 'reference' },
+      teams: { kind: 'reference' },
+      labels: null,
+      documents: { kind: 'by', by: 'team', column: 'team_id', lists: 'routed' },
+      covers: { kind: 'by', by: 'team', column: 'team_id', lists: 'filtered' },
+    });
+  });
+
+  it('leaves every collection on one machine where no collection is distributed', () => {
+    const { collections } = loaded('collections: { a: { fields: { n: int } } }');
+    expect([...collections.values()].map(({ distribution }) => distribution)).toEqual([null, null, null]);
+  });
+
+  it('begins keys and indexes with the tenant', () => {
+    expect(uniqueColumns(collection('documents'))).toEqual([['team_id', 'slug']]);
+    expect(uniqueColumns(collection('covers'))).toEqual([
+      ['team_id', 'document_id', 'place'],
+      ['team_id'],
+      ['team_id', 'document_id'],
+    ]);
+    expect(indexesOf(collection('documents'), DISTRIBUTED).map(({ columns, serves }) => [serves, ...columns])).toEqual([
+      ['slug', 'team_id', 'slug'],
+      ['created_at', 'team_id', 'created_at', 'id'],
+      ['status', 'team_id', 'status', 'id'],
+      ['owner_id', 'team_id', 'owner_id', 'id'],
+    ]);
+  });
+
+  it('leaves the tenant out of updates', () => {
+    const types = typescriptOf(DISTRIBUTED);
+    expect(types).toMatch(/interface DocumentCreate \{[^}]*team: Id/);
+    expect(types).toMatch(/interface DocumentUpdate \{[^}]*owner\?: Id/);
+    expect(types).not.toMatch(/interface DocumentUpdate \{[^}]*team/);
+  });
+});
+
+describe('unique within a relation', () => {
+  const schema = loaded(`collections:
+  books: {}
+  pages:
+    fields: { number: { type: int, unique: within_book }, title: { type: string, unique: within_book } }
+    relations:
+      book: { kind: belongs_to, collection: books, required: true }
+      next: { kind: belongs_to, collection: pages, unique: within_book }
+`);
+
+  it('is a key of the relation and the value', () => {
+    const pages = collection('pages', schema);
+    expect(pages.fields.get('number')).toMatchObject({ unique: false, uniqueWithin: 'book' });
+    expect(uniqueColumns(pages)).toEqual([
+      ['book_id', 'number'],
+      ['book_id', 'title'],
+      ['book_id', 'next_id'],
+    ]);
+  });
+
+  it('keeps the index of each reference, and a string short enough for its own', () => {
+    const pages = collection('pages', schema);
+    const plain = indexesOf(pages, schema).filter(({ unique }) => !unique);
+    expect(plain.map(({ columns }) => columns)).toEqual([
+      ['created_at', 'id'],
+      ['book_id', 'id'],
+      ['next_id', 'id'],
+    ]);
+    expect(pages.fields.get('title')).toMatchObject({ max: 675 });
+  });
+
+  it('is of the whole collection once a has_one names it', () => {
+    const { collections } = loaded(`collections:
+  books: { relations: { cover: { kind: has_one, collection: covers, via: book } } }
+  covers:
+    relations:
+      book: { kind: belongs_to, collection: books, unique: within_maker }
+      maker: { kind: belongs_to, collection: users, required: true }
+`);
+    expect(uniqueColumns(collections.get('covers')!)).toEqual([['book_id']]);
+  });
+});
