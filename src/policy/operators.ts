@@ -121,6 +121,8 @@ export function rank(left: Scalar, right: Scalar): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
+/** The checker has seen that the side is one value. */
+const oneValue = (value: Scalar | readonly Scalar[]): Scalar => value as Scalar;
 const textOf = (value: Scalar | readonly Scalar[]): string => value as string;
 function matching(needle: string): (value: Scalar) => boolean {
   const folded = fold(needle);
@@ -163,7 +165,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     strict: true,
     complement: '>=',
     mirror: '>',
-    holds: (left, right) => rank(left, right as Scalar) < 0,
+    holds: (left, right) => rank(left, oneValue(right)) < 0,
     doc: 'less: strings by code point, numbers by value, datetimes earlier',
     examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
@@ -171,7 +173,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     direction: 'down',
     complement: '>',
     mirror: '>=',
-    holds: (left, right) => rank(left, right as Scalar) <= 0,
+    holds: (left, right) => rank(left, oneValue(right)) <= 0,
     doc: 'less or equal',
     examples: ['@record.score <= 10'],
   }),
@@ -180,7 +182,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     strict: true,
     complement: '<=',
     mirror: '<',
-    holds: (left, right) => rank(left, right as Scalar) > 0,
+    holds: (left, right) => rank(left, oneValue(right)) > 0,
     doc: 'greater: strings by code point, numbers by value, datetimes later',
     examples: ['@record.created_at > @now - 24h'],
   }),
@@ -188,7 +190,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     direction: 'up',
     complement: '<',
     mirror: '<=',
-    holds: (left, right) => rank(left, right as Scalar) >= 0,
+    holds: (left, right) => rank(left, oneValue(right)) >= 0,
     doc: 'greater or equal; a literal is never rounded: `n >= 1.5` over an int is `n >= 2`',
     examples: ['@record.rating >= 4.5'],
   }),

@@ -43,21 +43,26 @@ export function placeholder(value: Value, list: boolean): Sql {
   return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }
 
+/** The checker has seen that it is a string. */
+const textOf = (value: unknown): string => value as string;
+const readingText = (slot: number, change: (text: string) => string | undefined): Hole =>
+  new Hole((values) => change(textOf(values[slot])));
+
 export function patternPlace(operand: ConditionOperand): Sql {
   invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
-  if (operand.kind === 'literal') return typedLiteral('text', likePattern(operand.value as string));
-  const { slot } = operand;
-  return sql`${param('text', new Hole((values) => likePattern(values[slot] as string)))}`;
+  return operand.kind === 'literal'
+    ? typedLiteral('text', likePattern(textOf(operand.value)))
+    : sql`${param('text', readingText(operand.slot, likePattern))}`;
 }
 
 export function successorPlace(operand: ConditionOperand): Sql | undefined {
   if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
-    const successor = successorOf(operand.value as string);
+    const successor = successorOf(textOf(operand.value));
     return successor === undefined ? undefined : typedLiteral('text', successor);
   }
   const { slot, hasNoSuccessor } = operand;
-  return hasNoSuccessor ? undefined : sql`${param('text', new Hole((values) => successorOf(values[slot] as string)))}`;
+  return hasNoSuccessor ? undefined : sql`${param('text', readingText(slot, successorOf))}`;
 }
 
 // Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.

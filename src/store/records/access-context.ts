@@ -55,10 +55,9 @@ export interface Actor {
   readonly client: Origin | undefined;
 }
 
-export const actorOf = ({ auth, origin }: AccessContext): Actor => ({
-  actorId: auth.id as string,
-  client: origin?.(),
-});
+export const callerIdOf = ({ auth }: Pick<AccessContext, 'auth'>): string => auth.id as string;
+
+export const actorOf = (access: AccessContext): Actor => ({ actorId: callerIdOf(access), client: access.origin?.() });
 
 interface UserChange {
   readonly id: string;
@@ -135,13 +134,13 @@ export class Store {
    * For reads of a caller, which may be as old as the replica may lag, but not older than their
    * writes.
    */
-  readerFor({ auth }: AccessContext): Reader {
-    return this.db.replicaFor(auth.id as string);
+  readerFor(access: AccessContext): Reader {
+    return this.db.replicaFor(callerIdOf(access));
   }
 
   /** After the commit. */
-  noteWrite({ auth }: AccessContext): Promise<void> {
-    return this.db.noteWrite(auth.id as string);
+  noteWrite(access: AccessContext): Promise<void> {
+    return this.db.noteWrite(callerIdOf(access));
   }
 
   /** For filters of queries: fails once the statement has had its time. Undefined: the database ends it itself. */

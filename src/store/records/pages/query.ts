@@ -8,7 +8,7 @@ import type { Collection } from '../../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../../sql.ts';
 import type { Cells } from '../../database/contract.ts';
 import type { PagePlanner } from '../../planning/page-planner.ts';
-import type { AccessContext, Store } from '../access-context.ts';
+import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Members } from '../record-shape.ts';
 import { recordColumns } from '../select.ts';
@@ -44,9 +44,9 @@ export interface QueryPage extends Counted {
 
 /** Throws `invalid_cursor` and `query_too_expensive`. */
 export async function query(store: Store, access: AccessContext, request: QueryRequest): Promise<QueryPage> {
-  const { collection, auth } = access;
+  const { collection } = access;
   const { limit, members, expands } = request;
-  const scope: CursorScope = { collection: collection.name, caller: auth.id as string, query: request.text };
+  const scope: CursorScope = { collection: collection.name, caller: callerIdOf(access), query: request.text };
   const cursors = await store.cursors();
   const position = request.cursor === undefined ? undefined : cursors.read(request.cursor, scope);
   const q = limitedOf(store, access);
