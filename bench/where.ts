@@ -1,5 +1,5 @@
 /**
- * Forty-four policies over a million rows: the list query with the compiled condition next to the one with a condition written by hand, as prepared statements,
+ * Policies over a million rows: the list query with the compiled condition next to the one with a condition written by hand, as prepared statements,
  * with custom and with generic plans. Both must answer the same rows. Each policy also as row-level security, with the caller set for the session beforehand.
  */
 import pg from 'pg';

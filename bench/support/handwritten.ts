@@ -1,5 +1,5 @@
 /**
- * Forty-four policies and the condition that a person who knows PostgreSQL writes for each. `{uid}`, `{now}`, `{team}`, `{tag}`, `{q}`, `{n}` are
+ * Policies and the condition that a person who knows PostgreSQL writes for each. `{uid}`, `{now}`, `{team}`, `{tag}`, `{q}`, `{n}` are
  * parameters.
  */
 export interface Pair {
@@ -18,6 +18,11 @@ const EDITOR_SQL = `EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = r.team
 const EDITOR_KEYS = `r.team_id = ANY(ARRAY(SELECT m.team_id FROM memberships m WHERE m.user_id = {uid}::uuid AND m.role = ANY('{owner,editor}'::text[])))`;
 const TAGGED_SQL = 'EXISTS (SELECT 1 FROM documents_tags t WHERE t.document_id = r.id AND t.tag_id = {tag}::uuid)';
 const TAGGED_KEYS = 'r.id = ANY(ARRAY(SELECT t.document_id FROM documents_tags t WHERE t.tag_id = {tag}::uuid))';
+const CHAIN = `WITH RECURSIVE c (id, next, path) AS (
+  SELECT t.id, t.parent_id, ARRAY[t.id] FROM teams t WHERE t.id = r.team_id
+   UNION ALL
+  SELECT t.id, t.parent_id, c.path || t.id FROM c JOIN teams t ON t.id = c.next
+   WHERE cardinality(c.path) < 32 AND c.next <> ALL(c.path))`;
 
 export const PAIRS: readonly Pair[] = [
   pair('@record.status = "published"', `r.status = 'published'`),
@@ -98,6 +103,17 @@ export const PAIRS: readonly Pair[] = [
           UNION
          SELECT t.id, b.place + 1 FROM b JOIN teams t ON t.parent_id = b.id WHERE b.place < 32)
        SELECT id FROM b))`,
+  ),
+  // Upwards from each team, where no index finds what is asked.
+  pair(
+    `any(ancestors(@record.team by parent) as t, t.open) and ${MINE}`,
+    `EXISTS (${CHAIN} SELECT 1 FROM c JOIN teams t ON t.id = c.id WHERE t.open) AND ${MINE_SQL}`,
+  ),
+  // One walk counts, and sees whether there is more than counts.
+  pair(
+    `count(ancestors(@record.team by parent)) < 3 and ${MINE}`,
+    `r.team_id IS NOT NULL AND (${CHAIN} SELECT count(*) FROM c HAVING NOT EXISTS (
+         SELECT 1 FROM c WHERE cardinality(c.path) = 32 AND c.next <> ALL(c.path))) < 3 AND ${MINE_SQL}`,
   ),
   pair('@record.title matches "MENT 99999"', `r."title~folded" LIKE '%ment 99999%'`),
 ];

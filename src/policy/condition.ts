@@ -77,13 +77,18 @@ export interface SlotValue {
   /** A string without a successor: the strings that start with it have no upper bound. */
   readonly hasNoSuccessor: boolean;
 }
-/** How many rows `exists` finds. An absent key finds none. */
+/**
+ * How many rows `exists` finds. An absent key finds none. Of ancestors: absent where the chain goes
+ * on beyond the last that counts.
+ */
 export interface CountRef {
   readonly kind: 'count';
   readonly type: 'int';
   readonly exists: Exists;
   /** Rows beyond this many make no difference. */
   readonly limit?: number;
+  /** Of ancestors: where the chain goes on, a test of the count holds. */
+  readonly beyond?: true;
 }
 export type ConditionOperand = ColumnRef | CountRef | Value;
 

@@ -23,7 +23,7 @@ const JAVASCRIPT = 'src/policy/emit/javascript.ts';
 const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
 const WHERE = 'src/policy/emit/where.ts';
-const HOISTING = 'src/policy/emit/hoisting.ts';
+const HOISTING = 'src/policy/hoisting.ts';
 const FOLD = 'src/policy/fold.ts';
 const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
@@ -366,12 +366,17 @@ export const FAULTS: readonly Fault[] = [
   fault(COLUMNS, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
   fault(LOWER, 'changed is changed_only', /node\.unchanged === place\.polarity \? same/, '!place.polarity ? same'),
   fault(LOWER, 'members that were taken away are no change', /return and\(missing\)/, 'return and(missing.slice(1))'),
-  fault(LEAVES, 'one or more is none', /negated: !up \}/, 'negated: up }'),
+  fault(
+    LEAVES,
+    'one or more is none',
+    /return up \? atLeastOne\(count\) : noneOf\(count\)/,
+    'return up ? noneOf(count) : atLeastOne(count)',
+  ),
   fault(LEAVES, 'a count stops at the literal', /limit: value \+ 1/, 'limit: value'),
   fault(
     LOWER,
     'a count behind an absent step is nothing',
-    /return wrap\(and\(\[isPresent\(key\), isWhole\(\), test\]\)\)/,
+    /return wrap\(and\(\[isPresent\(key\), test\]\)\)/,
     'return and([wrap(TRUE), test])',
   ),
   fault(FOLD, 'matches: letter case counts', /\.toLowerCase\(\)/, ''),
@@ -391,11 +396,38 @@ export const FAULTS: readonly Fault[] = [
   fault(JAVASCRIPT, 'matches: the needle is not folded', /this\.#folded\(right\) : /, 'this.#operand(right) : '),
   fault(LOWER, 'ancestors beyond the last do not matter', /isCut && negated && \{ beyond: true \}/, '{}'),
   fault(
-    LOWER,
-    'ancestors are counted as far as they are known',
-    /isPresent\(key\), isWhole\(\), test/,
-    'isPresent(key), test',
+    SIMPLIFY,
+    'ancestors: every count is known',
+    /if \(exists\.relation\.kind !== 'ancestors'\) return TRUE/,
+    'return TRUE',
   ),
+  fault(
+    LEAVES,
+    'ancestors: none of those that are known is none',
+    /\(exists\.relation\.kind === 'ancestors' && \{ beyond: true \}\)/,
+    '{}',
+  ),
+  fault(
+    LEAVES,
+    'ancestors: a count beyond the last is not the exception',
+    /return beyond \? count : \{ \.\.\.count, beyond: true \}/,
+    'return count',
+  ),
+  fault(DECISION, 'ancestors are counted as far as they are known', /return isCut \? undefined : rows/, 'return rows'),
+  fault(WHERE, 'ancestors are counted as far as they are known in SQL', / HAVING \$\{isWhole\}/, ''),
+  fault(
+    JAVASCRIPT,
+    'ancestors: a count that is absent is no exception in generated code',
+    /\$\{found\} === undefined \|\| /,
+    '${found} !== undefined && ',
+  ),
+  fault(
+    CLOSURES,
+    'ancestors: a count that is absent is no exception in closures',
+    /if \(isBeyond && x === undefined\) return y != null;/,
+    '',
+  ),
+  fault(WHERE, 'ancestors: a count that is absent is no exception in SQL', /: raw\('TRUE'\);\n/, ": raw('FALSE');\n"),
   fault(
     DECISION,
     'ancestors: one more counts in JavaScript',
@@ -415,21 +447,21 @@ export const FAULTS: readonly Fault[] = [
     'if (id !== first) rows.push(row);\n    met.add',
   ),
   fault(WHERE, 'ancestors: what is beyond is looked for below', / && !cond\.beyond/, ''),
-  fault(WHERE, 'ancestors: one more counts below', /"place" < \$\{LAST\}/, '"place" <= ${LAST}'),
-  fault(WHERE, 'ancestors: one fewer counts below', /"place" < \$\{LAST\}/, '"place" < ${LAST} - 1'),
+  fault(WHERE, 'ancestors: one more counts below', /\."place" < \$\{LAST\}/, '."place" <= ${LAST}'),
+  fault(WHERE, 'ancestors: one fewer counts below', /\."place" < \$\{LAST\}/, '."place" < ${LAST} - 1'),
   fault(
     WHERE,
     'ancestors: one more counts in SQL',
-    /cardinality\("path"\) < \$\{LAST\}/,
-    'cardinality("path") <= ${LAST}',
+    /cardinality\(\$\{path\}\) < \$\{LAST\}/,
+    'cardinality(${path}) <= ${LAST}',
   ),
   fault(
     WHERE,
     'ancestors: a circle has no end in SQL',
-    /cardinality\("path"\) < \$\{LAST\} AND "next" <> ALL\("path"\)/,
-    'cardinality("path") < ${LAST}',
+    /cardinality\(\$\{path\}\) < \$\{LAST\} AND \$\{isNew\}/,
+    'cardinality(${path}) < ${LAST}',
   ),
-  fault(WHERE, 'ancestors: a chain of 32 always goes on', /= \$\{LAST\} AND "next" <> ALL\("path"\)/, '= ${LAST}'),
+  fault(WHERE, 'ancestors: a chain of 32 always goes on', /= \$\{LAST\} AND \$\{isNew\}/, '= ${LAST}'),
   fault(WHERE, 'ancestors: what is beyond is asked for too', /\(\$\{goesOn\} OR \$\{met\}\)/, '(${goesOn} AND ${met})'),
   fault(
     EXPLAIN,

@@ -77,6 +77,8 @@ const EXACT_NUMERALS = ['9007199254740993', '1e400', '-1e-400', '1.0000000000000
 /** With what stands for other characters in a pattern; a backslash alone is the rarest in the rows. */
 const WILD_TEXTS = [...TEXTS.filter((text) => /[\\%_]/.test(text)), ...Array.from({ length: 8 }, () => '\\')];
 const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
+/** Around the most ancestors that count. */
+const CHAIN_COUNTS = [...COUNTS, '31', '32', '33', '31', '32', '33', '31.5'];
 const NUMERALS = [
   '0',
   '-0',
@@ -329,7 +331,7 @@ export class PolicyMaker {
     const isCallers = path.kind === 'path' && path.root === 'auth' && random.chance(0.4);
     const one = isOne ? this.#isRecord(own, `id:${collection}`) : isCallers ? this.#samePlace(inner, bound) : undefined;
     const condition = one ?? this.#expr({ depth: depth + 1, bound: inner, leaves });
-    if (random.chance(0.25))
+    if (random.chance(path.kind === 'ancestors' ? 0.4 : 0.25))
       return this.#counted({ kind: 'count', path, variable: name(own), condition, span: SPAN }, bound);
     const made: Expr = { kind: 'quantified', quantifier, path, variable: name(own), condition, span: SPAN };
     this.#elementsOf.set(made, collection);
@@ -489,7 +491,11 @@ export class PolicyMaker {
     const { path } = full;
     const count: Operand = random.chance(0.3) ? { kind: 'count', path, span: SPAN } : full;
     const roll = random.next();
-    const number = (): Numeral => ({ kind: 'number', source: random.pick(COUNTS), span: SPAN });
+    const number = (): Numeral => ({
+      kind: 'number',
+      source: random.pick(path.kind === 'ancestors' ? CHAIN_COUNTS : COUNTS),
+      span: SPAN,
+    });
     if (roll < 0.12) {
       const right: List = { kind: 'list', items: [number(), number()], span: SPAN };
       return {

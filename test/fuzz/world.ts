@@ -43,7 +43,22 @@ const FIELD_NAMES = [
   'null',
   'true',
 ];
-const MORE_NAMES = ['constructor', 'now', 'select', 'order', 'user', 'contains', 'starts', 'x', 'n', 'value', 'class'];
+const MORE_NAMES = [
+  'constructor',
+  'now',
+  'select',
+  'order',
+  'user',
+  'contains',
+  'starts',
+  'x',
+  'n',
+  'value',
+  'class',
+  'path',
+  'next',
+  'place',
+];
 const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
 export const ROLES = ['admin', 'member', 'editor'];
 /** Few rows for many policies, many rows for many decisions by each. */

@@ -15,7 +15,7 @@ import { isMember, OPERATORS, type Operator } from '../operators.ts';
 import { own, type Related, type Row } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
-import { goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 interface Frame {
   readonly record: Row;
@@ -116,9 +116,11 @@ function testClosure(test: Test): Closure {
   const { holds, holdsFor } = OPERATORS[op];
   const b = operandReader(right);
   if (holdsFor !== undefined) return preparedTest(holdsFor, [a, b], negated);
+  const isBeyond = left.kind === 'count' && left.beyond === true;
   return (frame) => {
     const x = a(frame);
     const y = b(frame);
+    if (isBeyond && x === undefined) return y != null;
     return x != null && y != null && holds(x as Scalar, y as Scalar) !== negated;
   };
 }
@@ -198,13 +200,16 @@ const ORDERINGS: Readonly<Record<'up' | 'down', Readonly<Record<'strict' | 'incl
   },
 };
 
+/** Undefined where the chain of ancestors goes on. */
 function countReader(exists: Exists): FrameReader {
   const key = operandReader(exists.key);
   const condition = closureOf(exists.condition);
   const { id } = exists.source;
   return (frame) => {
+    const rows = countedOf(exists, frame.related, key(frame));
+    if (rows === undefined) return undefined;
     let count = 0;
-    for (const row of manyOf(exists, frame.related, key(frame))) {
+    for (const row of rows) {
       frame.bound[id] = row;
       if (condition(frame)) count++;
     }

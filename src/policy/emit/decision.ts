@@ -32,6 +32,13 @@ export function manyOf({ relation, from, by }: Exists, related: Related, key: un
   return rows.filter((row) => row !== undefined);
 }
 
+/** The rows of a count. Undefined: there are more ancestors than count. */
+export function countedOf(exists: Exists, related: Related, key: unknown): readonly Row[] | undefined {
+  if (exists.relation.kind !== 'ancestors') return manyOf(exists, related, key);
+  const { rows, goesOn: isCut } = ancestorsOf(exists.relation, related, key);
+  return isCut ? undefined : rows;
+}
+
 /** Whether there are more ancestors than count. */
 export function goesOn({ relation }: Exists, related: Related, key: unknown): boolean {
   return relation.kind === 'ancestors' && ancestorsOf(relation, related, key).goesOn;

@@ -8,6 +8,7 @@ import {
   type ColumnRef,
   type Condition,
   type ConditionOperand,
+  type CountRef,
   type Exists,
   NEXT,
   type Source,
@@ -17,7 +18,7 @@ import { fold } from '../fold.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
 import { own } from '../types.ts';
 import type { Scalar } from '../values.ts';
-import { goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */
 export function javascript(cond: Condition): Predicate {
@@ -30,10 +31,10 @@ export function javascript(cond: Condition): Predicate {
 
 function compileCode(cond: Condition): Predicate {
   const { code, constants } = writeCode(cond);
-  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'goesOn', 'fold', code) as (
+  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'countedOf', 'goesOn', 'fold', code) as (
     ...given: unknown[]
   ) => Predicate;
-  return make(constants, own, rank, oneOf, manyOf, goesOn, fold);
+  return make(constants, own, rank, oneOf, manyOf, countedOf, goesOn, fold);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */
@@ -46,7 +47,7 @@ export function writeCode(cond: Condition): { readonly code: string; readonly co
     ...[...slots].map((slot) => `const v${slot} = values[${slot}];`),
     ...[...folded].map((slot) => `const f${slot} = fold(values[${slot}]);`),
   ].join(' ');
-  const rows = walked.length > 0 ? `let ${walked.join(', ')}; ` : '';
+  const rows = walked.size > 0 ? `let ${[...walked].join(', ')}; ` : '';
   const given = writer.speaksOfNext ? 'r0, related, r1' : 'r0, related';
   const decision = `(${given}) => { ${rows}return ${expression}; }`;
   const code = `"use strict"; ${names} return (values) => { ${values} return ${decision}; };`;
@@ -55,8 +56,8 @@ export function writeCode(cond: Condition): { readonly code: string; readonly co
 
 class CodeWriter {
   readonly constants: unknown[] = [];
-  /** Variables of to-one rows. */
-  readonly walked: string[] = [];
+  /** Variables of to-one rows, and of counts that may be absent. */
+  readonly walked = new Set<string>();
   readonly slots = new Set<number>();
   /** Slots whose folded values are needed. */
   readonly folded = new Set<number>();
@@ -89,14 +90,15 @@ class CodeWriter {
     const some = (): string => `manyOf${found}.some((${row}) => ${this.write(exists.condition)})`;
     if (exists.beyond) return `(goesOn${found} || ${some()})`;
     if (!isToOne(exists)) return some();
-    this.walked.push(row);
+    this.walked.add(row);
     return `((${row} = oneOf${found}) !== undefined && ${this.write(exists.condition)})`;
   }
 
+  /** Undefined where the chain of ancestors goes on. */
   #count(exists: Exists): string {
     const row = rowName(exists.source);
-    const rows = `manyOf(${this.#constant(exists)}, related, ${this.#operand(exists.key)})`;
-    return `${rows}.reduce((n, ${row}) => (${this.write(exists.condition)} ? n + 1 : n), 0)`;
+    const rows = `countedOf(${this.#constant(exists)}, related, ${this.#operand(exists.key)})`;
+    return `${rows}?.reduce((n, ${row}) => (${this.write(exists.condition)} ? n + 1 : n), 0)`;
   }
 
   #column({ source, name }: ColumnRef): string {
@@ -146,13 +148,25 @@ class CodeWriter {
     ) {
       if (right.value.length <= FEW) return this.#oneOfFew(left, right.value);
     }
-    const [a, b] = [this.#operand(left), operator.folds ? this.#folded(right) : this.#operand(right)];
+    const [a, b] = [
+      left.kind === 'count' ? countName(left) : this.#operand(left),
+      operator.folds ? this.#folded(right) : this.#operand(right),
+    ];
     const holds = operator.js(a, b, left.type);
     // A present value equals no absent one, so `===` needs no guard beside it.
     const equality = operator.family === 'equality' && isMember(operator);
     const guarded = equality && right.kind !== 'column' ? [] : [left, right].filter((side) => side.kind === 'column');
     const guards = guarded.map((side) => `${this.#column(side)} != null`);
-    return `(${[...guards, negated ? `!(${holds})` : holds].join(' && ')})`;
+    const tested = negated ? `!(${holds})` : holds;
+    return `(${[...guards, left.kind === 'count' ? this.#counted(left, tested) : tested].join(' && ')})`;
+  }
+
+  /** What is tested of the count. */
+  #counted(count: CountRef, tested: string): string {
+    const name = countName(count);
+    this.walked.add(name);
+    const found = `(${name} = ${this.#count(count.exists)})`;
+    return count.beyond ? `(${found} === undefined || ${tested})` : `${found} !== undefined && ${tested}`;
   }
 }
 
@@ -160,3 +174,4 @@ class CodeWriter {
 const FEW = 4;
 
 const rowName = ({ id }: Source): string => `r${id}`;
+const countName = ({ exists }: CountRef): string => `n${exists.source.id}`;

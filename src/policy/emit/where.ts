@@ -18,11 +18,11 @@ import {
   type Source,
   type Test,
 } from '../condition.ts';
+import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
-import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from './hoisting.ts';
 import { fillable, patternPlace, placeholder, successorPlace, type Where } from './value-places.ts';
 
 export interface Printing {
@@ -174,9 +174,8 @@ export class Printer {
 
   /** Some ancestor meets the condition: the chain of the row outside, a look-up a step. */
   #above(exists: Exists, relation: AncestorRelation): Sql {
-    const { chain, from, conditions, isNextSeen } = this.#chainOf(exists, relation, true);
+    const { chain, from, conditions, goesOn } = this.#chainOf(exists, relation, true);
     const met = join(conditions, ' AND ');
-    const goesOn = join([sql`cardinality("path") = ${LAST} AND "next" <> ALL("path")`, ...isNextSeen], ' AND ');
     const isMet = exists.condition.kind === 'const' && exists.condition.value;
     const where = exists.beyond ? (exists.condition.kind === 'const' ? goesOn : sql`(${goesOn} OR ${met})`) : met;
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
@@ -199,8 +198,8 @@ export class Printer {
     // The bare column, so that its index finds the records below.
     const isUnder = sql`${ident(`${row}.under`, via.column)} = ${below}."id"`;
     const met = join([isUnder, ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
-    const next = sql`SELECT ${under}."id", "place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
-    const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE "place" < ${LAST})`;
+    const next = sql`SELECT ${under}."id", ${below}."place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
+    const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE ${below}."place" < ${LAST})`;
     return { ...outer, keys: sql`${all} SELECT "id" FROM ${below}` };
   }
 
@@ -216,6 +215,7 @@ export class Printer {
     return { isSeen, rule: member.verdict === 'deny' ? raw('FALSE') : member.where(alias) };
   }
 
+  /** Its columns are qualified, because the collection may have fields of their names. */
   #chainOf(exists: Exists, { via }: AncestorRelation, underOr: boolean) {
     const key = this.#key(exists);
     const row = `${this.#alias}_${++this.#rows}`;
@@ -228,25 +228,29 @@ export class Printer {
     this.#aliases.set(exists.source.id, row);
     const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...isSeen], ' AND ');
     const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
-    const next = sql`SELECT ${step}."id", ${up}, "path" || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(raw('"next"'))}`;
-    const goesOn = sql`cardinality("path") < ${LAST} AND "next" <> ALL("path")`;
-    const chain = sql`WITH RECURSIVE ${name} ("id", "next", "path") AS (${first} UNION ALL ${next} WHERE ${goesOn})`;
+    const [above, path] = [sql`${name}."next"`, sql`${name}."path"`];
+    const next = sql`SELECT ${step}."id", ${up}, ${path} || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(above)}`;
+    const isNew = sql`${above} <> ALL(${path})`;
+    const all = sql`${first} UNION ALL ${next} WHERE cardinality(${path}) < ${LAST} AND ${isNew}`;
+    const chain = sql`WITH RECURSIVE ${name} ("id", "next", "path") AS (${all})`;
     const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${ident(row, 'id')} = ${name}."id"`;
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
     // What the caller may not read is not in the chain.
     const { guard: _, ...seen } = exists;
     // The record after the last that counts may be hidden; where nothing is, a reference leads to a record.
-    const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(raw('"next"'))})`;
+    const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(above)})`;
     const isNextSeen = isSeen.length === 0 ? [] : [beyond];
-    return { chain, from, conditions: this.#conditions(seen, underOr), isNextSeen };
+    const goesOn = join([sql`cardinality(${path}) = ${LAST} AND ${isNew}`, ...isNextSeen], ' AND ');
+    return { chain, name, from, conditions: this.#conditions(seen, underOr), goesOn };
   }
 
-  /** Stops where further counting cannot change the result. */
+  /** Stops where further counting cannot change the result. NULL where a chain of ancestors goes on. */
   #count({ exists, limit }: CountRef): Sql {
     if (exists.relation.kind === 'ancestors') {
-      const { chain, from, conditions } = this.#chainOf(exists, exists.relation, false);
+      const { chain, name, from, conditions, goesOn } = this.#chainOf(exists, exists.relation, false);
       const where = conditions.length > 0 ? sql` WHERE ${join(conditions, ' AND ')}` : empty;
-      return sql`(${chain} SELECT count(*) FROM ${from}${where})`;
+      const isWhole = sql`NOT EXISTS (SELECT 1 FROM ${name} WHERE ${goesOn})`;
+      return sql`(${chain} SELECT count(*) FROM ${from}${where} HAVING ${isWhole})`;
     }
     const { from, link } = this.#rowsOf(exists);
     const key = this.#key(exists);
@@ -343,7 +347,7 @@ export class Printer {
     const operator = OPERATORS[test.op];
     const asText = isTo(test.left.type) !== isTo(test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
-    return operator.sql({
+    const printed = operator.sql({
       left: test.left,
       right: test.right,
       negated: test.negated,
@@ -355,6 +359,10 @@ export class Printer {
       successor: successorPlace,
       pattern: patternPlace,
     });
+    if (test.left.kind !== 'count' || !test.left.beyond) return printed;
+    const { right } = test;
+    const otherwise = right.kind === 'column' ? sql`${this.#column(right)} IS NOT NULL` : raw('TRUE');
+    return sql`COALESCE(${printed}, ${otherwise})`;
   }
 
   #column({ source, column, mask }: ColumnRef): Sql {

@@ -13,8 +13,9 @@ import {
   type Test,
   TRUE,
 } from '../condition.ts';
+import { isHoistable } from '../hoisting.ts';
 import { canEqual, numberTest } from '../numerals.ts';
-import { OPERATORS } from '../operators.ts';
+import { OPERATORS, orderOf } from '../operators.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
@@ -87,15 +88,26 @@ function countTest(count: CountRef, op: Test['op'], value: number): Condition {
   const { direction, strict, negative } = OPERATORS[op];
   if (direction === undefined) {
     const member = negative !== true;
-    if (value < 0) return constant(!member);
-    if (value === 0) return existsOf({ ...count.exists, negated: member });
+    if (value < 0) return member ? FALSE : isPresent(count);
+    if (value === 0) return member ? noneOf(count) : atLeastOne(count);
     return boundedCount(count, op, value);
   }
   const least = direction === 'up' ? (strict ? value + 1 : value) : strict ? value : value + 1;
   const up = direction === 'up';
-  if (least <= 0) return constant(up);
-  if (least === 1) return existsOf({ ...count.exists, negated: !up });
+  if (least <= 0) return up ? isPresent(count) : FALSE;
+  if (least === 1) return up ? atLeastOne(count) : noneOf(count);
   return boundedCount(count, op, value);
+}
+
+function noneOf({ exists }: CountRef): Condition {
+  return existsOf({ ...exists, negated: true, ...(exists.relation.kind === 'ancestors' && { beyond: true }) });
+}
+
+/** The chain of ancestors is climbed once, unless an index finds what is below such an ancestor. */
+function atLeastOne(count: CountRef): Condition {
+  if (count.exists.relation.kind === 'ancestors' && !isHoistable(count.exists))
+    return boundedCount(count, orderOf('up', false), 1);
+  return and([isPresent(count), existsOf(count.exists)]);
 }
 
 const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition => ({
@@ -146,7 +158,15 @@ const isCertain = ({ relation, key, negated, guard }: Exists): boolean =>
 
 function complementTest(test: Test): Condition {
   const op = OPERATORS[test.op].complement;
-  return op === undefined ? { ...test, negated: !test.negated } : booleanTest({ ...test, op });
+  if (op === undefined) return { ...test, negated: !test.negated };
+  return booleanTest({ ...test, op, left: complementOperand(test.left) });
+}
+
+/** Where a chain of ancestors goes on, either a test of their count or its complement is not definitely true. */
+function complementOperand(operand: ConditionOperand): ConditionOperand {
+  if (operand.kind !== 'count' || operand.exists.relation.kind !== 'ancestors') return operand;
+  const { beyond, ...count } = operand;
+  return beyond ? count : { ...count, beyond: true };
 }
 
 const isAbsent = (operand: ConditionOperand): Condition =>

@@ -194,7 +194,7 @@ class Lowering {
     const isCut = relation.kind === 'ancestors';
     const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({ ...rows(condition), negated, ...(isCut && negated && { beyond: true }) });
-    return { wrap, key, source, rows, exists, isWhole: () => exists(FALSE, true) };
+    return { wrap, key, source, rows, exists };
   }
 
   // -------------------------------------------------------------- paths
@@ -372,7 +372,7 @@ class Lowering {
 
   /** After a null step, nothing is known of the count. */
   #countTest({ op, right }: Pick<PlannedTest, 'op' | 'right'>, count: PlannedCount, place: LoweringPlace): Condition {
-    const { wrap, source, rows, key, isWhole } = this.#elements(count.path, place);
+    const { wrap, source, rows, key } = this.#elements(count.path, place);
     const variables = new Map(place.variables).set(count.variable, source);
     const exists = rows(this.lower(count.condition, { polarity: true, variables }));
     const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
@@ -382,6 +382,6 @@ class Lowering {
       to === undefined
         ? valueTest({ op, negated: false }, { column, value: right, states })
         : to.wrap({ kind: 'test', op, negated: false, left: column, right: to.column });
-    return wrap(and([isPresent(key), isWhole(), test]));
+    return wrap(and([isPresent(key), test]));
   }
 }

@@ -30,7 +30,14 @@ export const and = (items: readonly Condition[]): Condition => junction('and', i
 export const or = (items: readonly Condition[]): Condition => junction('or', items);
 
 export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
+  if (column.kind === 'count') return isWhole(column.exists);
   return column.kind === 'column' && column.nullable ? { kind: 'null', negated: true, column } : TRUE;
+}
+
+/** No ancestor is beyond the last that counts. */
+function isWhole(exists: Exists): Condition {
+  if (exists.relation.kind !== 'ancestors') return TRUE;
+  return { ...exists, condition: FALSE, negated: true, beyond: true };
 }
 
 /**
@@ -274,7 +281,8 @@ const relationKey = ({ from, relation: { kind, name }, beyond }: Exists): string
 function operandKey(operand: ConditionOperand, bound: readonly number[] = []): string {
   if (operand.kind === 'literal') return JSON.stringify([operand.value, operand.type]);
   if (operand.kind === 'slot') return `$${operand.slot}${operand.adapt ?? ''}`;
-  if (operand.kind === 'count') return `count(${keyOf(operand.exists, bound)},${operand.limit ?? ''})`;
+  if (operand.kind === 'count')
+    return `count(${keyOf(operand.exists, bound)},${operand.limit ?? ''},${operand.beyond === true})`;
   const depth = bound.indexOf(operand.source.id);
   return `${depth < 0 ? `#${operand.source.id}` : `^${depth}`}.${operand.column}`;
 }

@@ -53,6 +53,4 @@ export interface Elements {
   exists(condition: Condition, negated: boolean): Condition;
   /** The elements that meet the condition. */
   rows(condition: Condition): Exists;
-  /** There is no element beyond the last that counts. */
-  isWhole(): Condition;
 }

@@ -1,7 +1,7 @@
 /** Which subqueries may be turned into a list of keys that an index serves, and what a condition reads. */
-import { type ColumnRef, type Condition, type Exists, isTo, NEXT, RECORD, type Source } from '../condition.ts';
-import { isMember, OPERATORS } from '../operators.ts';
-import { columnsOf, sourcesIn } from '../visit.ts';
+import { type ColumnRef, type Condition, type Exists, isTo, NEXT, RECORD, type Source } from './condition.ts';
+import { isMember, OPERATORS } from './operators.ts';
+import { columnsOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
