@@ -172,7 +172,10 @@ function cursorAfter(tokens: readonly IToken[], { before, walked, span }: At): C
     walked,
     outer: around.map(({ head, opened }) => slice(head, opened + 1)).join(''),
     // A clause with a count is a condition again once the count is compared.
-    closing: around.map((frame) => (isCountAt(frame) ? ') = 1' : ')')).join(''),
+    closing: around
+      .toReversed()
+      .map((frame) => (isCountAt(frame) ? ') = 1' : ')'))
+      .join(''),
     clause: slice(inner.from, tokens.length) + walked,
     frame: inner.kind,
     isCount: isCountAt(frames.findLast(({ kind }) => kind === 'range')),

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commandsTable, settingsTable } from './docs/commands.ts';
+import { LANGUAGE_PARTS } from './docs/language.ts';
 import { problemsTable } from './docs/problems.ts';
 import { SCHEMA_PARTS } from './docs/schema.ts';
 
@@ -20,6 +21,7 @@ export const PARTS: readonly Part[] = [
   { page: 'docs/operations.md', name: 'settings', markdown: settingsTable },
   { page: 'docs/lists.md', name: 'problems', markdown: problemsTable },
   ...Object.entries(SCHEMA_PARTS).map(([name, markdown]) => ({ page: 'docs/schema.md', name, markdown })),
+  ...Object.entries(LANGUAGE_PARTS).map(([name, markdown]) => ({ page: 'grammar/README.md', name, markdown })),
 ];
 
 const ROOT = resolve(import.meta.dirname, '..');

@@ -1,42 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { COMPARE_OPS } from '../../grammar/tokens.ts';
+import { PATH_ROOTS } from '../../grammar/read-tokens.ts';
+import { COMPARE_OPS, SPELLINGS } from '../../grammar/tokens.ts';
+import { CHANGES } from '../../src/policy/check/changed.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action } from '../../src/policy/types.ts';
+import { CONNECTIVES, FUNCTIONS, ROOT_DOCS } from '../../src/policy/words.ts';
 import { SAMPLE } from '../policy/sample-catalog.ts';
 
 const README = new URL('../../grammar/README.md', import.meta.url);
 const text = readFileSync(README, 'utf8');
 
-// A pipe would end the cell of a table.
-const cell = (content: string): string => content.replaceAll('|', '\\|');
-
-const HEAD = ['operator', 'true when', 'where something is absent', 'for example'];
-
-/** Padded as the formatter pads, so that neither undoes the other. */
-function operatorTable(): string {
-  const rows = Object.values(OPERATORS).map(({ symbol, doc, nullMeaning, examples }) =>
-    [`\`${symbol}\``, doc, nullMeaning, examples.map((example) => `\`${example}\``).join(' · ')].map(cell),
-  );
-  const widths = HEAD.map((head, i) => Math.max(head.length, ...rows.map((row) => row[i]!.length)));
-  const line = (cells: readonly string[]) => `| ${cells.map((content, i) => content.padEnd(widths[i]!)).join(' | ')} |`;
-  return [line(HEAD), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
-}
-
 const context = (action: Action, collection = 'documents') => ({ catalog: SAMPLE, collection, action });
 
 describe('the reference for authors', () => {
-  it('has the operators of the table; `npx vitest run test/grammar/readme.test.ts -u` brings it up to date', async () => {
-    const generated = text.replace(
-      /(<!-- operators -->\n)[\s\S]*(<!-- \/operators -->)/,
-      (_, open: string, close: string) => `${open}${operatorTable()}\n${close}`,
-    );
-    await expect(generated).toMatchFileSnapshot('../../grammar/README.md');
-  });
-
-  it('knows every operator of the grammar', () => {
+  it('knows every operator, word and function of the grammar, and every name', () => {
     expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
+    const parts = ['as', 'by', 'true', 'false', '@now'];
+    const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
+    const known = [OPERATORS, CONNECTIVES, FUNCTIONS].flatMap((table) => Object.keys(table));
+    expect(known.sort()).toEqual([...words, ...CHANGES].sort());
+    expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, '@now'].sort());
   });
 
   it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(
@@ -48,6 +33,23 @@ describe('the reference for authors', () => {
       expect(example).toContain(` ${symbol} `);
     },
   );
+
+  const words = Object.entries({ ...CONNECTIVES, ...FUNCTIONS }).flatMap(([name, { examples, action }]) =>
+    examples.map((example) => ({ name, example, action: action ?? ('list' as const) })),
+  );
+  it.each(words)('has an example of $name that compiles, without a warning: $example', ({ name, example, action }) => {
+    expect(examine(example, context(action)).issues).toEqual([]);
+    expect(example).toMatch(new RegExp(`\\b${name}\\b`));
+    if (action === 'update') expect(examine(example, context('list')).checked).toBeUndefined();
+  });
+
+  it.each(Object.entries(ROOT_DOCS))('shows %s as it is written', (root, { forms }) => {
+    for (const form of forms) {
+      expect(form.startsWith(root)).toBe(true);
+      const { issues } = examine(`@request.query.value = ${form}`, context('update'));
+      expect(issues.filter(({ code }) => !['name_unknown', 'type_mismatch'].includes(code))).toEqual([]);
+    }
+  });
 
   const examples = [...text.matchAll(/```policy (\w+)(?: of:(\w+))?(?: (warns|error):(\w+))?\n([\s\S]*?)\n```/g)].map(
     ([, action, collection, severity, code, policy]) => ({

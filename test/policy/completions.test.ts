@@ -6,6 +6,7 @@ import { examineOnce } from '../../src/policy/check/checker.ts';
 import { namedCondition, readHead } from '../../src/policy/check/condition-calls.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action, NamedCondition } from '../../src/policy/types.ts';
+import { CONNECTIVES, FUNCTIONS, ROOT_DOCS } from '../../src/policy/words.ts';
 import { Random } from '../fuzz/random.ts';
 import { areas, COLLECTION, world } from '../support/cases.ts';
 import { SAMPLE } from './sample-catalog.ts';
@@ -255,6 +256,17 @@ describe('where it stands', () => {
     expect(textsAt('any(tags as t, t.|', filter)).toContain('label');
   });
 
+  test('variables, wherever counts and quantifiers are within each other', () => {
+    const range = '@record.team.memberships as m';
+    for (const text of [
+      `any(${range}, count(@record.tags as t, |`,
+      `count(${range}, any(@record.tags as t, |`,
+      `count(${range}, count(@record.tags as t, |`,
+      `all(${range}, none(@record.tags as t, count(m.team.memberships as n, |`,
+    ])
+      expect([text, textsAt(text)]).toEqual([text, expect.arrayContaining(['m', '@record.', 'any('])]);
+  });
+
   test('keys of the query: those that requests can have, and those of the text', () => {
     expect(textsAt('@record.title = @request.query.|', { queryKeys: ['page'] })).toEqual(['page']);
     expect(textsAt('@record.title = @request.query.q and @record.pinned = @request.query.|')).toEqual(['q']);
@@ -278,6 +290,14 @@ describe('what is said of it', () => {
       kind: 'operator',
       doc: OPERATORS['starts with'].doc,
     });
+  });
+  test('what roots, words and functions mean', () => {
+    expect(find('|', '@record.')?.doc).toBe(ROOT_DOCS['@record']!.doc);
+    expect(find('@record.pinned |', 'and')?.doc).toBe(CONNECTIVES.and.doc);
+    expect(find('|', 'any(')?.doc).toBe(FUNCTIONS.any.doc);
+    expect(find('|', 'count(')).toMatchObject({ type: 'int', doc: FUNCTIONS.count.doc });
+    expect(find('|', 'changed_only(')?.doc).toBe(FUNCTIONS.changed_only.doc);
+    expect(find('|', 'is_member(')?.doc).toBeUndefined();
   });
   test('the whole of a name or a string is replaced', () => {
     expect(find('@record.sc|re = 1', 'score')?.span).toEqual({ start: 8, end: 12 });

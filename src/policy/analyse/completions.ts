@@ -11,9 +11,10 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { COMPARE_OPS, QUANTIFIERS } from '../../../grammar/tokens.ts';
 import { CHANGES } from '../check/changed.ts';
 import { examineOnce } from '../check/checker.ts';
-import { HOLDS, OPERATORS } from '../operators.ts';
+import { HOLDS } from '../operators.ts';
 import type { CatalogCollection, CheckContext, Checked, CheckedCompare, KnownName, KnownNames } from '../types.ts';
 import { isList, partsOf } from '../visit.ts';
+import { docOf } from '../words.ts';
 import { chainOf, parentsIn, type Start, shortestPath, toManyOf } from './relation-paths.ts';
 
 export type CompletionKind =
@@ -34,7 +35,7 @@ export interface Completion {
   readonly span: Span;
   /** In words: `string or null`, `many of \`tags\``. */
   readonly type?: string;
-  /** Of an operator. */
+  /** Of a root, an operator, a word or a function. */
   readonly doc?: string;
 }
 
@@ -222,7 +223,7 @@ class Completer {
         ? this.#accepts(QUERY + PROBE, this.#operandTails)
         : !this.#membersAt(`${root}.`).next().done,
     );
-    return open.map((root) => this.#item(`${root.slice(walked.length)}.`, 'root'));
+    return open.map((root) => this.#item(`${root.slice(walked.length)}.`, 'root', docOf(root)));
   }
 
   *#membersAt(path: string): Generator<Completion> {
@@ -281,7 +282,7 @@ class Completer {
       return [this.#item(`${name}(`, 'condition', { type: `(${list.join(', ')})` })];
     });
     const changes = CHANGES.filter((name) => this.#known(`${name}(@record.${UNKNOWN})`, ['']).size > 0);
-    return [...conditions, ...changes.map((name) => this.#item(`${name}(`, 'function'))];
+    return [...conditions, ...changes.map((name) => this.#item(`${name}(`, 'function', docOf(name)))];
   }
 
   /** Shown by a relation that is within reach. */
@@ -293,7 +294,7 @@ class Completer {
     if (typeof example !== 'string') return [];
     const isQuantifier = QUANTIFIERS.some((each) => each === word);
     if (!isQuantifier && !this.#accepts(`${word}(${example})`, this.#operandTails)) return [];
-    return [this.#item(`${word}(`, 'function', word === 'count' ? { type: 'int' } : {})];
+    return [this.#item(`${word}(`, 'function', { ...docOf(word), ...(word === 'count' && { type: 'int' }) })];
   }
 
   /** The shortest path to what `found` looks for. */
@@ -327,13 +328,12 @@ class Completer {
   }
 
   #word(word: string): readonly Completion[] {
-    if (FUNCTIONS.has(word)) return this.#function(word);
+    if (RANGING.has(word)) return this.#function(word);
     const tails = ENDS.has(word) ? this.#tailsBefore(word) : this.#tailsAfter(word);
     const isAccepted = tails === undefined || this.#accepts(ENDS.has(word) ? '' : ` ${word}`, tails);
     if (!isAccepted) return [];
-    const operator = COMPARE_OPS.find((op) => op === word);
-    if (operator !== undefined) return [this.#item(word, 'operator', { doc: OPERATORS[operator].doc })];
-    return [this.#item(word, VALUES.has(word) ? 'value' : 'word')];
+    const kind = COMPARE_OPS.some((op) => op === word) ? 'operator' : VALUES.has(word) ? 'value' : 'word';
+    return [this.#item(word, kind, docOf(word))];
   }
 
   /** `undefined`: the grammar alone decides. */
@@ -379,7 +379,7 @@ class Completer {
 /** What stands for a value, and is not a name. */
 const VALUES: ReadonlySet<string> = new Set(['true', 'false', '@now']);
 const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);
-const FUNCTIONS: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);
+const RANGING: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);
 /** The end of a count that is compared, so that it is a condition. */
 const COUNTED = ') = 1';
 
