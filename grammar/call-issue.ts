@@ -56,6 +56,24 @@ export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }
 
+/** `@record.tags.any(t, t.label = "x")`: a quantifier as a function of its path, whose last name is at `at`. */
+export function quantifierOfPath({ tokens }: UnexpectedToken, at: number): Given | undefined {
+  const name = tokenAt(tokens, at);
+  const dot = name.image.lastIndexOf('.');
+  const written = name.image.slice(dot + 1).toLowerCase();
+  const quantifier = QUANTIFIERS.get(written) ?? t.QUANTIFIERS.find((each) => each === written);
+  if (dot < 1 || quantifier === undefined) return undefined;
+  const path = name.image.slice(0, dot);
+  const message = `a path has no functions; a quantifier is \`${quantifier}(${path.slice(0, 40)} as x, …)\``;
+  const { start, end } = t.spanOf(name);
+  const given = { code: 'function_unknown', message, span: { start: start + dot + 1, end } };
+  const [variable, after] = [tokens[at + 2], tokens[at + 3]];
+  const isHead = variable?.tokenType === t.Word && after?.tokenType === t.Comma;
+  if (!isHead || variable.image.includes('.')) return given;
+  const replacement = `${quantifier}(${path} as ${variable.image},`;
+  return withFix(given, { span: { start, end: t.spanOf(after).end }, replacement }, `${quantifier}(${path} as …)`);
+}
+
 /** Between the parentheses of `name(…)`. */
 export function callHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;

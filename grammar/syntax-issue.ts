@@ -1,6 +1,6 @@
 /** Describes a syntax error: what was found, what was expected, and a fix if one is obvious. */
 import { EOF, type IRecognitionException, type IToken, type TokenType } from 'chevrotain';
-import { ancestorsHead, callHead, unknownFunction } from './call-issue.ts';
+import { ancestorsHead, callHead, quantifierOfPath, unknownFunction } from './call-issue.ts';
 import { inDialect } from './filter-roots.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
@@ -238,7 +238,11 @@ function afterOperand(found: UnexpectedToken): Given {
   if (token.tokenType === t.Not) return notInside(found);
   if (token.tokenType === t.Word || token.tokenType === t.CallName) return wordAsOperator(found);
   const before = tokenAt(tokens, at - 1);
-  if (token.tokenType === t.Open && before.tokenType === t.Word) return unknownFunction(found, at - 1);
+  if (token.tokenType === t.Open && (before.tokenType === t.Word || before.tokenType === t.AtPath)) {
+    const ofPath = quantifierOfPath(found, at - 1);
+    if (ofPath !== undefined) return ofPath;
+    if (before.tokenType === t.Word) return unknownFunction(found, at - 1);
+  }
   if (
     token.tokenType === t.Plus ||
     token.tokenType === t.Minus ||

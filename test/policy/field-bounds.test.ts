@@ -25,9 +25,11 @@ const issuesOf = (policy: string): readonly string[] => {
   const { issues } = parseSchema(schemaWith(policy), 'bylaw.yaml');
   return issues.map(({ code, message }) => `${code}: ${message}`);
 };
+/** What is stored already stays, when a schema narrows a bound. */
+const OLD = 'only a record that was stored under other bounds can make this';
 const score = '`score` is from 0 to 100';
-const never = (fact: string): readonly string[] => [`never_true: ${fact}, so this is never true`];
-const always = (fact: string): readonly string[] => [`always_true: ${fact}, so this is always true`];
+const never = (fact: string): readonly string[] => [`never_true: ${fact}, so ${OLD} true`];
+const always = (fact: string): readonly string[] => [`always_true: ${fact}, so ${OLD} false`];
 
 describe('what the bounds decide', () => {
   it.each([
@@ -53,6 +55,35 @@ describe('what the bounds decide', () => {
     [
       '@record.starts < "2019-12-31T23:59:59Z"',
       never('`starts` is from 2020-01-01T00:00:00.000000Z to 2030-01-01T00:00:00.000000Z'),
+    ],
+  ])('%s', (policy, expected) => {
+    expect(issuesOf(policy)).toEqual(expected);
+  });
+});
+
+describe('a rule that only old records can meet', () => {
+  it.each([
+    [
+      '@record.score > 100 and @record.level = 4',
+      [
+        ...never(score),
+        `never_allows: ${OLD} true, so the rule allows nothing else; write \`false\` to deny on purpose`,
+      ],
+    ],
+    [
+      '@record.free > 1 and not (@record.score <= 100)',
+      [
+        `never_allows: ${OLD} true, so the rule allows nothing else; write \`false\` to deny on purpose`,
+        ...always(score),
+      ],
+    ],
+    [
+      '@record.score > 100 and false',
+      [
+        ...never(score),
+        'never_allows: this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose',
+        'never_true: this is always false',
+      ],
     ],
   ])('%s', (policy, expected) => {
     expect(issuesOf(policy)).toEqual(expected);

@@ -12,7 +12,8 @@ export function missedKeys(checked: Checked, isGiven: (key: string) => boolean):
     const key = keyOf(operand);
     return key !== undefined && !isGiven(key);
   };
-  if (!canBe(outcomes(checked), CAN_BE_TRUE) || canBe(outcomes(checked, isMissed), CAN_BE_TRUE)) return [];
+  if (!canBe(outcomes(checked), CAN_BE_TRUE) || canBe(outcomes(checked, { isAbsent: isMissed }), CAN_BE_TRUE))
+    return [];
   return [...new Set(queryKeysIn(checked).filter((key) => !isGiven(key)))];
 }
 

@@ -14,26 +14,35 @@ export const CAN_BE_UNKNOWN = 4;
 /** A set of outcomes, as bits. */
 export type Outcomes = number;
 
-type IsAbsent = (operand: CheckedOperand) => boolean;
+interface Assumed {
+  /** Operands that are known to be absent. */
+  isAbsent(operand: CheckedOperand): boolean;
+  /** Every stored value is within the bounds that its field has now, though it may have been written under others. */
+  readonly isBounded: boolean;
+}
+const BY_DEFAULT: Assumed = { isAbsent: () => false, isBounded: true };
 
-/** `isAbsent`: operands that are known to be absent. */
-export function outcomes(checked: Checked, isAbsent: IsAbsent = () => false): Outcomes {
+export function outcomes(checked: Checked, assumed: Partial<Assumed> = {}): Outcomes {
+  return outcomesOf(checked, { ...BY_DEFAULT, ...assumed });
+}
+
+function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
   switch (checked.kind) {
     case 'const':
       return checked.value ? CAN_BE_TRUE : CAN_BE_FALSE;
     case 'and':
-      return checked.items.map((item) => outcomes(item, isAbsent)).reduce(both);
+      return checked.items.map((item) => outcomesOf(item, assumed)).reduce(both);
     case 'or':
-      return negate(checked.items.map((item) => negate(outcomes(item, isAbsent))).reduce(both));
+      return negate(checked.items.map((item) => negate(outcomesOf(item, assumed))).reduce(both));
     case 'not':
-      return negate(outcomes(checked.item, isAbsent));
+      return negate(outcomesOf(checked.item, assumed));
     case 'is null':
-      if (isAbsent(checked.operand)) return checked.negated ? CAN_BE_FALSE : CAN_BE_TRUE;
+      if (assumed.isAbsent(checked.operand)) return checked.negated ? CAN_BE_FALSE : CAN_BE_TRUE;
       return ofIsNull(checked.operand, checked.negated);
     case 'compare':
-      return ofCompare(checked, isAbsent);
+      return ofCompare(checked, assumed);
     case 'quantified':
-      return ofQuantified(checked, isAbsent);
+      return ofQuantified(checked, assumed);
     case 'changed':
       return CAN_BE_TRUE | CAN_BE_FALSE;
   }
@@ -60,14 +69,14 @@ function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
   return negated ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
-function ofCompare(compare: CheckedCompare, isAbsent: IsAbsent): Outcomes {
+function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): Outcomes {
   const { op, left, right } = compare;
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
-  return withinBounds(compare, present(compare)) | absent;
+  return (isBounded ? withinBounds(compare, present(compare)) : present(compare)) | absent;
 }
 
 function withinBounds(compare: CheckedCompare, set: Outcomes): Outcomes {
@@ -116,10 +125,10 @@ function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolea
   return wanted ? CAN_BE_FALSE : CAN_BE_TRUE;
 }
 
-function ofQuantified({ quantifier, path, condition }: CheckedQuantified, isAbsent: IsAbsent): Outcomes {
-  if (path.scope.kind === 'request' && isAbsent(path.scope.operand)) return CAN_BE_UNKNOWN;
+function ofQuantified({ quantifier, path, condition }: CheckedQuantified, assumed: Assumed): Outcomes {
+  if (path.scope.kind === 'request' && assumed.isAbsent(path.scope.operand)) return CAN_BE_UNKNOWN;
   const absent = mayBeAbsent(path) || path.relation.kind === 'ancestors' ? CAN_BE_UNKNOWN : 0;
-  const inner = outcomes(condition, isAbsent);
+  const inner = outcomesOf(condition, assumed);
   switch (quantifier) {
     case 'any':
       return absent | CAN_BE_FALSE | (inner & (CAN_BE_TRUE | CAN_BE_UNKNOWN));

@@ -39,6 +39,9 @@ interface Surroundings {
 }
 const ALONE: Surroundings = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
 
+/** The bounds of a field hold for what is written from now on. */
+const BY_OLD_RECORDS = 'only a record that was stored under other bounds can make this';
+
 export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {
   // `true` and `false` as a whole policy are written on purpose.
   if (checked.kind === 'const') return [];
@@ -52,8 +55,11 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
     ({ code, span }) => code === 'enum_unknown' || (code === 'never_true' && span === checked.span),
   );
   if (!said && checked.span.source === undefined && !canBe(outcomes(checked), CAN_BE_TRUE)) {
-    const message =
-      'this is never true for any record and request, so the rule allows nothing; write `false` to deny on purpose';
+    const isNever = !canBe(outcomes(checked, { isBounded: false }), CAN_BE_TRUE);
+    const effect = isNever
+      ? 'this is never true for any record and request, so the rule allows nothing'
+      : `${BY_OLD_RECORDS} true, so the rule allows nothing else`;
+    const message = `${effect}; write \`false\` to deny on purpose`;
     issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
   }
   return issues.sort((a, b) => a.span.start - b.span.start);
@@ -141,8 +147,8 @@ class Review {
     if (bounded === undefined || (bounded.canHold && bounded.canFail)) return false;
     const { canHold, fact } = bounded;
     if (canHold && canBe(outcomes(compare), CAN_BE_UNKNOWN)) return false;
-    const [code, word] = canHold ? ['always_true', 'always'] : ['never_true', 'never'];
-    this.#warn({ code, message: `${fact}, so this is ${word} true`, span: compare.span });
+    const [code, word] = canHold ? ['always_true', 'false'] : ['never_true', 'true'];
+    this.#warn({ code, message: `${fact}, so ${BY_OLD_RECORDS} ${word}`, span: compare.span });
     return true;
   }
 
