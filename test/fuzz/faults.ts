@@ -27,9 +27,13 @@ const SECONDS_EACH = 60;
 const PROCESSOR_SECONDS_EACH = 25;
 type Outcome = 'caught' | 'missed' | 'equivalent' | 'not found';
 
-/** The exit code: 0 when every fault is caught but those that are named as equivalent, and every one could be put in. */
+/**
+ * `only`: words, one of which is in the file or name of a fault.
+ * The exit code: 0 when every fault is caught but those that are named as equivalent, and every one could be put in.
+ */
 export async function runFaults({ only, seed }: { only?: string | undefined; seed: number }): Promise<number> {
-  const faults = FAULTS.filter(({ name, file }) => only === undefined || `${file} ${name}`.includes(only));
+  const words = only?.split(',') ?? [''];
+  const faults = FAULTS.filter(({ name, file }) => words.some((word) => `${file} ${name}`.includes(word)));
   const servers = [await startPostgres({ collation: 'c' }), await startPostgres({ collation: 'icu' })];
   const lanes: Lane[] = [];
   const clients: pg.Client[] = [];
@@ -54,7 +58,7 @@ export async function runFaults({ only, seed }: { only?: string | undefined; see
   return count('missed') + count('not found') > 0 ? 1 : 0;
 }
 
-async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Outcome> {
+async function tryFault(fault: Fault, grounds: Grounds): Promise<Outcome> {
   const label = `${fault.file.split('/').at(-1)}: ${fault.name}`;
   const copy = new ProgramCopy();
   try {
@@ -67,30 +71,30 @@ async function tryFault(fault: Fault, { lanes, url, seed }: Grounds): Promise<Ou
       return 'equivalent';
     }
     const began = performance.now();
-    const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
-    const found = LIST_FAULTS.includes(fault)
-      ? await listCopy(copy, { url, seed })
-      : QUERY_FAULTS.includes(fault)
-        ? await queryCopy(copy, { lanes, url, seed })
-        : isOfStore
-          ? await writeToCopy(copy, { url, seed })
-          : await fuzzCopy(copy, { lanes, seed });
-    const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    const how =
-      found === undefined
-        ? ''
-        : found instanceof Error
-          ? found.message.split('\n')[0]
-          : typeof found === 'string'
-            ? found.split('\n', 1)[0]
-            : `${found.backend}: ${found.text}`;
-    console.log(
-      `${found ? 'caught' : 'MISSED'} ${seconds.padStart(5)} s  ${label}  ${String(how).replaceAll(/\s+/g, ' ').slice(0, 120)}`,
-    );
+    const found = await searchOf(fault)(copy, grounds);
+    const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(5);
+    const how = wordsOf(found).replaceAll(/\s+/g, ' ').slice(0, 120);
+    console.log(`${found ? 'caught' : 'MISSED'} ${seconds} s  ${label}  ${how}`);
     return found ? 'caught' : 'missed';
   } finally {
     copy.remove();
   }
+}
+
+type Found = Disagreement | Error | string;
+type Search = (copy: ProgramCopy, grounds: Grounds) => Promise<Found | undefined>;
+
+function searchOf(fault: Fault): Search {
+  if (LIST_FAULTS.includes(fault)) return listCopy;
+  if (QUERY_FAULTS.includes(fault)) return queryCopy;
+  const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
+  return isOfStore ? writeToCopy : fuzzCopy;
+}
+
+function wordsOf(found: Found | undefined): string {
+  if (found === undefined) return '';
+  if (typeof found === 'string') return found.split('\n', 1)[0]!;
+  return found instanceof Error ? found.message.split('\n', 1)[0]! : `${found.backend}: ${found.text}`;
 }
 
 interface Grounds {
@@ -109,80 +113,68 @@ function timeLimit(): () => boolean {
   };
 }
 
-/** A fault of the store shows at its doors. */
-async function writeToCopy(
-  copy: ProgramCopy,
-  { url, seed }: Pick<Grounds, 'url' | 'seed'>,
-): Promise<string | Error | undefined> {
+/** What one round of asking a copy finds. */
+type Round = (number: number) => Promise<string | Disagreement | undefined>;
+
+/** Asks until something is found, or the time is over. A fault may also break the copy altogether. */
+async function firstFound(begin: (isOver: () => boolean) => Promise<Round>): Promise<Found | undefined> {
   const isOver = timeLimit();
   try {
-    const doors = await loadDoors(copy.root);
-    const lane = new DoorLane(url, { doors, seed, counts: { worlds: 0, writes: 0, allowed: 0 }, isOver });
-    while (!isOver()) {
-      const found = await lane.next();
+    const round = await begin(isOver);
+    for (let number = 0; !isOver(); number++) {
+      const found = await round(number);
       if (found !== undefined) return found;
     }
   } catch (error) {
-    // A fault may also break the store altogether.
     return error as Error;
   }
   return undefined;
+}
+
+/** A fault of the store shows at its doors. */
+function writeToCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
+  return firstFound(async (isOver) => {
+    const doors = await loadDoors(copy.root);
+    const lane = new DoorLane(url, { doors, seed, counts: { worlds: 0, writes: 0, allowed: 0 }, isOver });
+    return () => lane.next();
+  });
 }
 
 /** A fault of queries shows in what filters find and in what pages and aggregates say. */
-async function queryCopy(copy: ProgramCopy, { lanes, url, seed }: Grounds): Promise<string | Error | undefined> {
-  const isOver = timeLimit();
-  try {
+function queryCopy(copy: ProgramCopy, { lanes, url, seed }: Grounds): Promise<Found | undefined> {
+  return firstFound(async (isOver) => {
     makeCountsSmall(copy);
     const doors = await loadQueryDoors(copy.root);
+    const { openDatabase } = doors;
     const filters = { compiler: doors.compiler, seed, counts: noFilterCounts(), rows: FEW_ROWS, isOver };
     const pages = { doors, seed, counts: noPageCounts(), isOver };
     const service = { doors, seed, counts: noServiceCounts(), isOver };
-    for (let number = 0; !isOver(); number++) {
-      const schema = `pages_${process.pid}_${number}`;
-      const found =
+    return async (number) => {
+      const place = { url, schema: `pages_${process.pid}_${number}`, openDatabase };
+      return (
         (await runFilters(number, lanes[number % lanes.length]!, filters)) ??
-        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) => runPages(number, db, pages))) ??
-        (await inOwnSchema({ url, schema, openDatabase: doors.openDatabase }, (db) =>
-          runServiceTaint(number, db, service),
-        ));
-      if (found !== undefined) return found;
-    }
-  } catch (error) {
-    // A fault may also break the store altogether.
-    return error as Error;
-  }
-  return undefined;
+        (await inOwnSchema(place, (db) => runPages(number, db, pages))) ??
+        (await inOwnSchema(place, (db) => runServiceTaint(number, db, service)))
+      );
+    };
+  });
 }
 
 /** A fault of the ways to a page shows in lists. */
-async function listCopy(
-  copy: ProgramCopy,
-  { url, seed }: Pick<Grounds, 'url' | 'seed'>,
-): Promise<string | Error | undefined> {
-  const isOver = timeLimit();
-  try {
+function listCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
+  return firstFound(async (isOver) => {
     const doors = await loadQueryDoors(copy.root);
     const lists = { doors, seed, counts: noListCounts(), isOver };
-    for (let number = 0; !isOver(); number++) {
-      const schema = `lists_${process.pid}_${number}`;
-      const place = { url, schema, openDatabase: doors.openDatabase };
-      const found = await inOwnSchema(place, (db) => runLists(number, db, lists));
-      if (found !== undefined) return found;
-    }
-  } catch (error) {
-    // A fault may also break the store altogether.
-    return error as Error;
-  }
-  return undefined;
+    return (number) => {
+      const place = { url, schema: `lists_${process.pid}_${number}`, openDatabase: doors.openDatabase };
+      return inOwnSchema(place, (db) => runLists(number, db, lists));
+    };
+  });
 }
 
-async function fuzzCopy(
-  copy: ProgramCopy,
-  { lanes, seed }: { lanes: readonly Lane[]; seed: number },
-): Promise<Disagreement | Error | undefined> {
+async function fuzzCopy(copy: ProgramCopy, { lanes, seed }: Grounds): Promise<Found | undefined> {
   const isLate = timeLimit();
-  let found: Disagreement | Error | undefined;
+  let found: Found | undefined;
   try {
     const compiler = await loadCompiler(copy.root);
     const run: Run = {

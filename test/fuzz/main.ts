@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [part of a name]` ·
+ * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [--only part,part]` ·
  * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
