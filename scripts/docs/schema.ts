@@ -134,6 +134,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   member_access: section(...COLLECTION, 'fields', '*', 'access'),
   relations: relationTables,
   access: section(...COLLECTION, 'access'),
+  distribute: section(...COLLECTION, 'distribute'),
   rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),
   role: section('roles', '*'),
   register: section('register'),

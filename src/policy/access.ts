@@ -78,6 +78,16 @@ export class Permit {
     return all;
   }
 
+  /**
+   * The id that the belongs_to with this column has in every permitted record, the stored one of an update. Undefined: it can
+   * have several, or nothing is permitted.
+   */
+  pinned(column: string): string | undefined {
+    if (this.verdict !== 'depends') return undefined;
+    const [first = [], ...others] = this.rules.map(({ residual }) => residual.pinned(column));
+    return first.find((id) => others.every((ids) => ids.includes(id)));
+  }
+
   get update(): UpdatePermit {
     return new UpdatePermit(this);
   }

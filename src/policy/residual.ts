@@ -7,7 +7,7 @@
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
-import type { Condition } from './condition.ts';
+import type { Condition, Value } from './condition.ts';
 import { DecidableLeaves, type Facts } from './decidable-leaves.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
@@ -16,6 +16,7 @@ import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Where } from './emit/value-places.ts';
 import { type Printing, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
+import { pinsOf } from './pinned.ts';
 import type { Needs, Residual } from './types.ts';
 
 /**
@@ -118,6 +119,7 @@ export class ResidualShape {
   #written: ResidualShape | undefined;
   #needs: ShapeNeeds | undefined;
   #leaves: DecidableLeaves | undefined;
+  #pins: { readonly column: string; readonly values: readonly Value[] } | undefined;
   #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
   /** By how the leaves turned out. */
   readonly #remainders = new Map<string, ResidualShape>();
@@ -181,6 +183,12 @@ export class ResidualShape {
     return this.#branches.shapes;
   }
 
+  /** One column of a collection is asked for, always the same. */
+  pins(column: string): readonly Value[] {
+    if (this.#pins?.column !== column) this.#pins = { column, values: pinsOf(this.cond, column) };
+    return this.#pins.values;
+  }
+
   where(printing: Printing): Where {
     const { alias, next = '', inUnion } = printing;
     const key = `${alias}|${next}|${inUnion}`;
@@ -231,6 +239,11 @@ class BoundResidual implements Residual {
 
   whereInUnion(alias: string, next?: string): Sql {
     return this.#where({ alias, next, inUnion: true });
+  }
+
+  pinned(column: string): readonly string[] {
+    const { values } = this.#binding;
+    return this.#shape.pins(column).map((pin) => (pin.kind === 'slot' ? values[pin.slot] : pin.value) as string);
   }
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
@@ -297,6 +310,10 @@ class ConstantResidual implements Residual {
 
   whereInUnion(): Sql {
     return this.#sql;
+  }
+
+  pinned(): readonly string[] {
+    return [];
   }
 
   branches(): undefined {

@@ -366,16 +366,15 @@ export interface Residual {
   /** `next` is needed where a policy of update names `@next`. */
   test(record: Row, related: Related, next?: Row): boolean;
   readonly needs: Needs;
-  /**
-   * The same rule for the record that a write produces: the second half of an update rule that does
-   * not name `@next`.
-   */
+  /** The same rule for the record that a write produces: half of an update rule that does not name `@next`. */
   readonly written: Residual;
   /**
    * What is left for stored records of which the facts are true: values of fields, belongs_tos and `id`, by name; null is absent.
    * Equal to this residual for those records, and for no others.
    */
   given(facts: Row): Residual;
+  /** Ids, of which every record that this allows (of an update, the stored one) has each in this column of a belongs_to. */
+  pinned(column: string): readonly string[];
   /**
    * The same condition in parts, at least one, of which indexes find the first records by id. `indexed`: the columns that an
    * index begins with, followed by the id. Undefined where some part has none.

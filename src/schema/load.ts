@@ -10,6 +10,7 @@ import type { Finding, SchemaIssue } from './issue.ts';
 import type { Schema } from './model.ts';
 import { warnOfSelfChosen } from './privilege-escalation.ts';
 import { readAccess, readMemberAccess } from './read-access.ts';
+import { checkRouting } from './routing.ts';
 import {
   readAudit,
   readLimits,
@@ -53,6 +54,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const collections: Schema['collections'] = new Map(complete);
   const shapes = shape.collections ?? {};
   if (!source.hasErrors) {
+    checkRouting(collections, { source, shapes });
     warnOfSelfChosen(collections, { source, shapes });
     warnOfStrangers(collections, { source, shapes, roles, register });
   }

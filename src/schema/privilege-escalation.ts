@@ -2,6 +2,7 @@
  * Policies that trust a field of the caller which that caller may set: users could grant themselves
  * what it gives.
  */
+import { provenPins } from '../policy/analyse/routing.ts';
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../policy/visit.ts';
 import type { Path } from './issue.ts';
@@ -19,7 +20,8 @@ export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, c
   for (const collection of collections.values()) {
     for (const { policy, path } of placedPolicies(collection, context)) {
       const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
-      for (const name of names) report(name, { ...context, path });
+      const tenants = tenantFields(policy.checked, collection);
+      for (const name of names) report(name, { ...context, path, isTenant: tenants.has(name) });
     }
   }
 }
@@ -45,17 +47,27 @@ function* placedPolicies({ name, access, memberAccess }: Collection, context: Co
   }
 }
 
-interface EscalationPlace extends Context {
-  readonly path: Path;
+/** The fields of the caller by which the rule finds the tenant of a distributed collection. */
+function tenantFields(checked: Checked, { distribution }: Collection): ReadonlySet<string> {
+  if (distribution?.kind !== 'by') return new Set();
+  const pins = provenPins(checked, distribution.by);
+  return new Set(pins.flatMap((pin) => (pin.kind === 'request' && pin.source === 'auth' ? [pin.name] : [])));
 }
 
-function report(name: string, { source, path }: EscalationPlace): void {
+interface EscalationPlace extends Context {
+  readonly path: Path;
+  /** The field says which tenant's records are meant. */
+  readonly isTenant: boolean;
+}
+
+function report(name: string, { source, path, isTenant }: EscalationPlace): void {
+  const effect = isTenant ? ', so that they choose the tenant whose records it gives' : '';
   const message =
-    `this rule trusts \`@request.auth.${name}\`, which users may change themselves; let the update rule of \`users\` keep ` +
-    `it (\`@next.${name} = @record.${name}\`), or require a role`;
+    `this rule trusts \`@request.auth.${name}\`, which users may change themselves${effect}; let the update rule of \`users\` ` +
+    `keep it (\`@next.${name} = @record.${name}\`), or require a role`;
   source.report({
     code: 'self_chosen',
-    severity: 'warning',
+    severity: isTenant ? 'error' : 'warning',
     message,
     path: source.has([...path, 'when']) ? [...path, 'when'] : path,
   });

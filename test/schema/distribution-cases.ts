@@ -33,6 +33,23 @@ const by = (relation: string, distribute = '{ by: ⟦tenant }'): string => `coll
       tenant: ${relation}
 `;
 
+/** `documents` of teams with rules; the caller has a `team`, which only admins set unless `update` says otherwise. */
+const guarded = (rules: string, lists = 'lists: routed', update = ''): string => `roles: [admin]
+collections:
+  ${TEAMS}
+  users:
+    relations: { team: { kind: belongs_to, collection: teams } }
+    access:
+      update: ${update === '' ? '[{ roles: [admin] }]' : `"${update}"`}
+  documents:
+    distribute: { by: team, ${lists} }
+    fields: { n: int, name: string }
+    relations:
+      ${TEAM}
+    access:
+      ${rules}
+`;
+
 export const DISTRIBUTION_CASES: readonly IssueCase[] = [
   // The key
   {
@@ -239,6 +256,90 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
       tags: { kind: many_to_many, collection: tags }
       image: { kind: belongs_to, collection: files }
 `),
+    codes: [],
+  },
+
+  // Rules
+  {
+    about: 'a rule of roles only',
+    text: guarded('list: [⟦{ roles: [admin] }]'),
+    codes: ['not_routed'],
+    says: "add `when: '@record.team = @request.auth.team'`",
+  },
+  {
+    about: 'rules of every action',
+    text: guarded(
+      'view: ⟦true\n      create: ⟦true\n      update: [{ when: ⟦true }]\n      delete: [⟦{ roles: [admin] }]',
+    ),
+    codes: ['not_routed', 'not_routed', 'not_routed', 'not_routed'],
+    says: 'or say `lists: filtered` in `distribute`, which makes the filter `team` required',
+  },
+  {
+    about: 'a rule that never holds',
+    text: guarded('list: false'),
+    codes: [],
+  },
+  {
+    about: 'a rule that holds for what a write would make',
+    text: guarded('update: "⟦@next.team = @request.auth.team"'),
+    codes: ['not_routed'],
+    says: 'begin it with `@record.team = @request.auth.team and`',
+  },
+  {
+    about: 'two rules of different tenants',
+    text: guarded(
+      'list: [{ when: "@record.team = @request.auth.team" }, { when: ⟦"@record.team = @request.query.team and @record.n = 1" }]',
+    ),
+    codes: ['not_routed'],
+    says: 'for the `team` that is `@request.query.team`, and the one before it for `@request.auth.team`',
+  },
+  {
+    about: 'two rules of one tenant among several',
+    text: guarded(
+      'list: [{ when: "@record.team = @request.auth.team and @record.team = @request.query.team" }, ' +
+        '{ when: "@request.query.team = @record.team and @record.n = 1" }]',
+    ),
+    codes: [],
+  },
+  {
+    about: 'rules of any tenant where lists are filtered',
+    text: guarded('view: true\n      update: [{ roles: [admin] }]', 'lists: filtered'),
+    codes: [],
+  },
+  {
+    about: 'a tenant that users choose themselves',
+    text: guarded(
+      'list: ⟦"@record.team = @request.auth.team and @record.n = 1"',
+      'lists: routed',
+      '@record.id = @request.auth.id',
+    ),
+    codes: ['self_chosen'],
+    says: 'so that they choose the tenant whose records it gives',
+  },
+  {
+    about: 'a tenant that users choose and the rules check',
+    text: guarded(
+      'list: "@record.team = @request.auth.team"',
+      'lists: routed',
+      '@record.id = @request.auth.id and @next.team = @record.team',
+    ),
+    codes: [],
+  },
+  {
+    about: 'a tenant that no one can set',
+    text: guarded('create: "@record.team = @request.auth.team"').replace(
+      'required: true }\n    access',
+      'required: true, access: { write: ⟦false } }\n    access',
+    ),
+    codes: ['default_missing'],
+    says: 'add a default such as `@request.auth.team`',
+  },
+  {
+    about: 'a tenant that no one can set, with a default',
+    text: guarded('create: "@record.team = @request.auth.team"').replace(
+      'required: true }\n    access',
+      "required: true, default: '@request.auth.team', access: { write: false } }\n    access",
+    ),
     codes: [],
   },
 ];

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { typescriptOf } from '../../src/describe/typescript.ts';
 import { indexesOf, uniqueColumns } from '../../src/schema/indexes.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model.ts';
+import { DISTRIBUTION_CASES } from './distribution-cases.ts';
 
 function loaded(text: string): Schema {
   const { schema, issues } = parseSchema(text);
@@ -114,4 +116,26 @@ describe('unique within a relation', () => {
 `);
     expect(uniqueColumns(collections.get('covers')!)).toEqual([['book_id']]);
   });
+});
+
+it('every error is in the reference', () => {
+  const page = readFileSync(new URL('../../docs/schema.md', import.meta.url), 'utf8');
+  const codes = new Set(DISTRIBUTION_CASES.flatMap((each) => each.codes));
+  const shown = [...codes].filter((code) => page.includes(`| \`${code}\` |`));
+  expect(shown).toEqual([
+    'key_optional',
+    'key_not_reference',
+    'unknown_key_relation',
+    'distribute_built_in',
+    'unique_across',
+    'reference_to_distributed',
+    'not_co_located',
+    'not_routed',
+    'self_chosen',
+    'default_missing',
+  ]);
+});
+
+it('the sample of teams is checked without a word', () => {
+  expect(parseSchema(readFileSync(new URL('../../docs/distributed.yaml', import.meta.url), 'utf8')).issues).toEqual([]);
 });

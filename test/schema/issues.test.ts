@@ -42,6 +42,11 @@ describe('a faulty schema file', () => {
       'a rule that another one makes idle',
       'unique values that one machine can keep',
       'relations that stay with their tenant, and to reference collections',
+      'a rule that never holds',
+      'two rules of one tenant among several',
+      'rules of any tenant where lists are filtered',
+      'a tenant that users choose and the rules check',
+      'a tenant that no one can set, with a default',
     ]);
   });
 });

@@ -1,7 +1,8 @@
 /** Whether one rule of a union makes another one redundant. */
 import { isMember, isNonMember, OPERATORS } from '../operators.ts';
-import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified } from '../types.ts';
+import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
+import { canonical } from './canonical.ts';
 
 /**
  * True only if `a` allows everything that `b` allows. Sound and incomplete: `false` means that it
@@ -10,51 +11,11 @@ import { readsNext } from '../visit.ts';
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` must also hold for the resulting record; `b` with `@next` need not.
   if (readsNext(b) && !readsNext(a)) return false;
-  return new ImplicationProof().implies(withoutNames(b), withoutNames(a));
+  return implies(canonical(b), canonical(a));
 }
 
-/** Without spans, and with the variables named by their depth, so that equal conditions print equally. */
-function withoutNames(checked: Checked): Checked {
-  const renamed = rename(checked, new Map());
-  return JSON.parse(JSON.stringify(renamed, (key, value: unknown) => (key === 'span' ? undefined : value))) as Checked;
-}
-
-type VariableNames = ReadonlyMap<string, string>;
-
-function rename(checked: Checked, names: VariableNames): Checked {
-  switch (checked.kind) {
-    case 'and':
-    case 'or':
-      return { ...checked, items: checked.items.map((item) => rename(item, names)) };
-    case 'not':
-      return { ...checked, item: rename(checked.item, names) };
-    case 'compare':
-      return { ...checked, left: renamedSide(checked.left, names), right: renamedSide(checked.right, names) };
-    case 'is null':
-      return { ...checked, operand: renamed(checked.operand, names) };
-    case 'quantified': {
-      const variable = `$${names.size}`;
-      const inner = new Map(names).set(checked.variable, variable);
-      return { ...checked, path: renamed(checked.path, names), variable, condition: rename(checked.condition, inner) };
-    }
-    case 'const':
-    case 'changed':
-      return checked;
-  }
-}
-
-function renamedSide(operand: CheckedOperand, names: VariableNames): CheckedOperand {
-  if (operand.kind !== 'count') return renamed(operand, names);
-  const variable = `$${names.size}`;
-  const inner = new Map(names).set(operand.variable, variable);
-  return { ...operand, path: renamed(operand.path, names), variable, condition: rename(operand.condition, inner) };
-}
-
-function renamed<T extends object>(holder: T, names: VariableNames): T {
-  if (!('scope' in holder)) return holder;
-  const scope = holder.scope as { readonly kind: string; readonly name?: string };
-  return scope.kind === 'variable' ? { ...holder, scope: { ...scope, name: names.get(scope.name!) } } : holder;
-}
+/** Whether `a` is true wherever `b` is. Both are canonical. As sound, and as incomplete. */
+export const implies = (b: Checked, a: Checked): boolean => new ImplicationProof().implies(b, a);
 
 /** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
 const MOST_STEPS = 20_000;

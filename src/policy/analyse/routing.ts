@@ -1,0 +1,62 @@
+/** Whether each request meets the records of one tenant only: what every rule requires of a belongs_to of the record. */
+import type { Checked, CheckedOperand, LiteralOperand, RequestOperand } from '../types.ts';
+import { isList } from '../visit.ts';
+import { canonical } from './canonical.ts';
+import { implies } from './subsumes.ts';
+
+/** A value that one request has once: a literal, or what the request says. */
+export type Pin = RequestOperand | LiteralOperand;
+
+/**
+ * The values of which each is proven to be that of `relation` in every stored record that the rule allows (of a create, in the
+ * written one). Sound and incomplete: none means that none could be proved.
+ */
+export function provenPins(rule: Checked, relation: string): readonly Pin[] {
+  const spelt = canonical(rule);
+  const equalities = equalitiesIn(spelt, relation);
+  const proven = equalities.filter((equality) => implies(spelt, equality.checked));
+  return [...new Map(proven.map(({ pin }) => [keyOf(pin), pin])).values()];
+}
+
+/** The values that all rules require. */
+export function sharedPins(rules: readonly (readonly Pin[])[]): readonly Pin[] {
+  const [first = [], ...others] = rules;
+  return first.filter((pin) => others.every((pins) => pins.some((each) => keyOf(each) === keyOf(pin))));
+}
+
+const keyOf = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
+
+interface Equality {
+  readonly checked: Checked;
+  readonly pin: Pin;
+}
+
+function equalitiesIn(checked: Checked, relation: string): readonly Equality[] {
+  switch (checked.kind) {
+    case 'and':
+    case 'or':
+      return checked.items.flatMap((item) => equalitiesIn(item, relation));
+    case 'compare': {
+      const { op, left, right } = checked;
+      return op === '=' && isTenant(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
+    }
+    case 'const':
+    case 'not':
+    case 'is null':
+    case 'quantified':
+    case 'changed':
+      return [];
+  }
+}
+
+/** Of the stored record: that of `@next` is what a write would make of it. */
+const isTenant = (operand: CheckedOperand, relation: string): boolean =>
+  operand.kind === 'column' &&
+  operand.scope.kind === 'record' &&
+  operand.steps.length === 0 &&
+  operand.column.kind === 'belongs_to' &&
+  operand.column.relation.name === relation;
+
+/** An id: a string beside an id is compared as text, which no index serves. */
+const isPin = (operand: CheckedOperand): operand is Pin =>
+  (operand.kind === 'request' || operand.kind === 'literal') && typeof operand.type === 'object' && !isList(operand);
