@@ -162,6 +162,19 @@ function cycles(): readonly string[] {
   return found;
 }
 
+test('nothing is left to the commit: what refuses a statement does so at once, on every node of a database', () => {
+  const mentions = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+    [...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:NOT )?DEFERRABLE|SET CONSTRAINTS[ A-Z]*/g)].map(
+      ([found]) => `${file}: ${found}`,
+    ),
+  );
+  // For databases of earlier versions, and adopted tables.
+  expect(mentions.toSorted()).toEqual([
+    'src/store/migrations/apply-migration.ts: SET CONSTRAINTS ALL IMMEDIATE',
+    'src/store/migrations/constraint-changes.ts: NOT DEFERRABLE',
+  ]);
+});
+
 test('no line is longer than 160 columns', () => {
   const long = allFiles.flatMap((file) =>
     readFileSync(join(ROOT, file), 'utf8')

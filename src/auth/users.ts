@@ -106,10 +106,7 @@ export class Users {
     return { ...namedCells(cells, 'id'), passwordHash: passwordHash ?? undefined, isDisabled: isDisabled === 't' };
   }
 
-  /**
-   * Throws `email_taken`. Uniqueness is checked at the commit, so what belongs to the same
-   * transaction is passed as `also`.
-   */
+  /** Throws `email_taken`. `also` is part of the transaction. */
   async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
     try {
       const { db } = this.#store;

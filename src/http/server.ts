@@ -231,6 +231,9 @@ function translate(error: unknown): Problem | undefined {
   if (error instanceof StoreError && isOfUnavailable(error)) {
     return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
   }
+  // An exclusion of an adopted table that is checked at the commit, which no write of a record waits for.
+  if (error instanceof StoreError && error.kind === 'unique')
+    return new Problem('unique_violation', 'a value must be unique, and another record has it', { cause: error });
   if (error instanceof StorageUnavailable) {
     return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
   }

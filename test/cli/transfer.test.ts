@@ -22,6 +22,23 @@ collections:
       parent: { kind: belongs_to, collection: nodes }
       tags: { kind: many_to_many, collection: tags }
   tags: { fields: { label: string } }
+  desks:
+    fields:
+      name: { type: string, required: true, unique: true, max: 20 }
+      floor: { type: int, required: true, unique: true }
+      weight: { type: float, required: true, unique: true }
+      since: { type: datetime, required: true, unique: true }
+      code: { type: string, unique: true, max: 20 }
+    relations:
+      room: { kind: belongs_to, collection: rooms, required: true, unique: true }
+      node: { kind: belongs_to, collection: nodes, unique: true }
+  rooms:
+    fields: { number: { type: int, required: true, unique: true }, label: { type: string, required: true, search: true } }
+    relations: { house: { kind: belongs_to, collection: houses, required: true, unique: true } }
+  houses:
+    fields: { name: { type: string, unique: true, max: 20 } }
+    relations: { key: { kind: belongs_to, collection: houses, required: true, unique: true } }
+  switches: { fields: { on: { type: bool, required: true, unique: true } } }
   lines: { fields: { line: { type: int, unique: true }, given: string, is_stored: bool, size: int } }
 `;
 const id = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -249,6 +266,127 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     expect(await bylaw('import', 'nodes', source, '--upsert', 'note')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('`note` is not a unique field of `nodes`; there are: `id`, `name`'),
+    });
+  });
+
+  describe('unique values that records exchange', () => {
+    const DESKS = [1, 2].map((n) => ({
+      id: id(n),
+      name: `desk ${n}`,
+      floor: n,
+      weight: n / 2,
+      since: `2026-01-0${n}T00:00:00.000000Z`,
+      code: n === 1 ? 'one' : null,
+      room: id(20 + n),
+      node: n === 1 ? id(31) : null,
+    }));
+    const ROOMS = [1, 2, 3].map((n) => ({ id: id(20 + n), number: n, label: `Room ${n}`, house: id(10 + n) }));
+    const HOUSES = [1, 2, 3].map((n) => ({ id: id(10 + n), name: `house ${n}`, key: id(10 + n) }));
+    async function furnished() {
+      const { bylaw } = await newDatabase();
+      const put = async (collection: string, lines: readonly object[], ...flags: readonly string[]) =>
+        bylaw(
+          'import',
+          collection,
+          file(`${collection}.ndjson`, lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+          ...flags,
+        );
+      const stored = async (collection: string) => records((await bylaw('export', collection)).stdout);
+      const whole = [
+        await put('nodes', [record(31)]),
+        await put('houses', HOUSES),
+        await put('rooms', ROOMS),
+        await put('desks', DESKS),
+      ];
+      expect(whole.map(({ stderr }) => stderr)).toEqual(['', '', '', '']);
+      return { put, stored };
+    }
+
+    test('two records take the values of each other, of every type, and nothing else is left', async () => {
+      const { put, stored } = await furnished();
+      const [one, two] = DESKS as [(typeof DESKS)[0], (typeof DESKS)[0]];
+      const changed = [
+        {
+          ...one,
+          name: two.name,
+          floor: 2,
+          weight: 1,
+          since: two.since,
+          code: null,
+          room: two.room,
+          node: null,
+        },
+        {
+          ...two,
+          name: one.name,
+          floor: 1,
+          weight: 0.5,
+          since: one.since,
+          code: 'one',
+          room: one.room,
+          node: id(31),
+        },
+      ];
+      const others = [await stored('rooms'), await stored('houses')];
+      expect(await put('desks', changed, '--upsert', 'id')).toEqual({
+        code: 0,
+        stderr: '',
+        stdout: '0 created, 2 updated\n',
+      });
+      expect(await stored('desks')).toMatchObject(changed);
+      expect([await stored('rooms'), await stored('houses')]).toEqual(others);
+    });
+
+    test('a value goes from record to record, and on to a new one', async () => {
+      const { put, stored } = await furnished();
+      const [one, two] = DESKS as [(typeof DESKS)[0], (typeof DESKS)[0]];
+      const shifted = [
+        { ...one, name: 'desk 0', floor: 0, code: 'new', room: id(23) },
+        { ...two, name: 'desk 1', floor: 1, code: 'one', room: id(21) },
+        { ...two, id: id(3), floor: 2, weight: 3, since: STAMP, room: id(22) },
+      ];
+      expect(await put('desks', shifted, '--upsert', 'id')).toMatchObject({ code: 0, stderr: '' });
+      expect(await stored('desks')).toMatchObject(shifted);
+      const back = shifted.map((desk, i) => ({ ...desk, floor: (i + 1) % 3, room: id(21 + ((i + 1) % 3)) }));
+      expect((await put('desks', back, '--upsert', 'id')).stderr).toBe('');
+      expect(await stored('desks')).toMatchObject(back);
+      expect(await stored('rooms')).toMatchObject(ROOMS);
+    });
+
+    test('a required bool has no third value, and a ring of records no place to spare', async () => {
+      const { put } = await furnished();
+      const reason = 'it must have a value, and there is none to spare: records cannot exchange theirs';
+      const said = (member: string, collection: string) =>
+        [1, 2]
+          .map((line) => `${join(folder, `${collection}.ndjson`)}:${line}: \`${member}\`: ${reason}\n`)
+          .concat('2 errors; nothing was stored\n')
+          .join('');
+      const [on, off] = [
+        { id: id(1), on: true },
+        { id: id(2), on: false },
+      ];
+      expect((await put('switches', [on, off])).code).toBe(0);
+      const turned = [
+        { ...on, on: false },
+        { ...off, on: true },
+      ];
+      expect((await put('switches', turned, '--upsert', 'id')).stderr).toBe(said('on', 'switches'));
+      const [first, second] = HOUSES.map((house, i) => ({ ...house, key: HOUSES[1 - i]?.key ?? house.key }));
+      expect((await put('houses', [first!, second!], '--upsert', 'id')).stderr).toBe(said('key', 'houses'));
+    });
+
+    test('a record whose value the file does not give keeps it', async () => {
+      const { put, stored } = await furnished();
+      const before = await stored('houses');
+      const [first, second] = HOUSES as [(typeof HOUSES)[0], (typeof HOUSES)[0]];
+      const wanted = [
+        { id: first.id, key: first.key },
+        { ...second, name: first.name },
+      ];
+      expect((await put('houses', wanted, '--upsert', 'id')).stderr).toContain(
+        `houses.ndjson:2: \`name\` must be unique; the record ${first.id} has this value`,
+      );
+      expect(await stored('houses')).toEqual(before);
     });
   });
 

@@ -577,14 +577,14 @@ export const FAULTS: readonly Fault[] = [
   fault(
     HAS_ONE,
     'the old partner is let go without a rule',
-    /if \(!\(await guarded\.write\(reading, pointingAt\(relation, null\)\)\)\) throw refused;/,
-    'await guarded.write(reading, pointingAt(relation, null));',
+    /return \(await guarded\.write\(reading, pointingAt\(relation, null\)\)\) \? undefined : refused\(\);/,
+    'await guarded.write(reading, pointingAt(relation, null));\n  return undefined;',
   ),
   fault(
     'src/store/records/writes/update.ts',
     'the record is judged after its partners are written',
     /const isWritten = isRolesAlone/,
-    'await writePartners(reading, id, writing.partners);\n  const isWritten = isRolesAlone',
+    'await writePartners(reading, { id, changes: writing.partners, objections });\n  const isWritten = isRolesAlone',
   ),
   fault(
     'src/store/records/writes/update.ts',

@@ -68,7 +68,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
     expect(things.constraints).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ kind: 'u', columns: ['name'], deferred: true }),
+        expect.objectContaining({ kind: 'u', columns: ['name'], isPlain: true }),
         expect.objectContaining({ kind: 'f', columns: ['team_id'], table: 'teams', onDelete: 'CASCADE' }),
       ]),
     );
@@ -267,16 +267,43 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
     }
   });
 
-  it('makes a constraint that is checked at once a deferred one', async () => {
+  it.each([
+    ['waits for the commit', 'UNIQUE (note) DEFERRABLE INITIALLY DEFERRED'],
+    ['may be made to wait', 'UNIQUE (note) DEFERRABLE'],
+    ['allows one null', 'UNIQUE NULLS NOT DISTINCT (note)'],
+  ])('replaces a unique constraint that %s', async (_, definition) => {
     await applyMigration(db, notes('string'));
     for (const name of ['notes_note_key', 'mine']) {
-      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} UNIQUE (note)`));
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} ${definition}`));
       const unique = notes('{ type: string, unique: true, max: 100 }');
       expect((await applyMigration(db, unique)).apart).toEqual([]);
       const { constraints } = (await readCatalog(db)).get('notes')!;
-      expect(constraints.filter((one) => one.kind === 'u')).toMatchObject([{ name: 'notes_note_key', deferred: true }]);
+      expect(constraints.filter((one) => one.kind === 'u')).toMatchObject([{ name: 'notes_note_key', isPlain: true }]);
       expect((await planMigration(db, unique)).statements).toEqual([]);
       await applyMigration(db, notes('string'), { allowDestructive: true });
     }
+  });
+
+  it('keeps a plain one, under the name that errors are read by', async () => {
+    await db.run(raw('ALTER TABLE notes ADD CONSTRAINT mine UNIQUE (note)'));
+    const unique = notes('{ type: string, unique: true, max: 100 }');
+    expect((await applyMigration(db, unique)).statements).toEqual([
+      'ALTER TABLE "notes" RENAME CONSTRAINT "mine" TO "notes_note_key"',
+    ]);
+    await applyMigration(db, notes('string'), { allowDestructive: true });
+  });
+
+  it('makes a foreign key that waits for the commit one that does not', async () => {
+    const linked = schemaOf(`
+collections:
+  notes: { fields: { note: string }, relations: { next: { kind: belongs_to, collection: notes } } }
+`);
+    await applyMigration(db, linked, { allowDestructive: true });
+    await db.run(raw('ALTER TABLE notes ALTER CONSTRAINT notes_next_id_fkey DEFERRABLE INITIALLY DEFERRED'));
+    expect((await applyMigration(db, linked)).statements).toEqual([
+      'ALTER TABLE "notes" ALTER CONSTRAINT "notes_next_id_fkey" NOT DEFERRABLE',
+    ]);
+    expect((await planMigration(db, linked)).statements).toEqual([]);
+    await applyMigration(db, notes('string'), { allowDestructive: true });
   });
 });

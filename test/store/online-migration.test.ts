@@ -226,12 +226,12 @@ collections:
     }
   }, 60_000);
 
-  it('keeps values unique while a constraint that was checked at once becomes deferred', async () => {
+  it('keeps values unique while a constraint that waits for the commit is replaced', async () => {
     const wanted = schemaOf(
       'collections:\n  teams: { fields: { label: { type: string, unique: true, max: 100, was: name } } }\n',
     );
-    const old = 'ALTER TABLE teams ADD CONSTRAINT teams_name_key UNIQUE (name)';
-    // Adopted: under the name that the wanted one gets, and under another.
+    const old = 'ALTER TABLE teams ADD CONSTRAINT teams_name_key UNIQUE (name) DEFERRABLE INITIALLY DEFERRED';
+    // Of an earlier version, or adopted: under the name that the wanted one gets, and under another.
     for (const adopted of [old, old.replace('_name_key', '_label_key'), old.replace('teams_name_key', 'mine')]) {
       let isDone = false;
       let stop = 0;
@@ -258,7 +258,7 @@ collections:
               raw(`UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('teams_label_newkey')`),
             );
           await applyMigration(db, wanted, options);
-          expect(await uniquesOf(db)).toMatchObject([{ name: 'teams_label_key', columns: ['label'], deferred: true }]);
+          expect(await uniquesOf(db)).toMatchObject([{ name: 'teams_label_key', columns: ['label'], isPlain: true }]);
           const { indexes } = (await readCatalog(db)).get('teams')!;
           expect(indexes.filter(({ isUnique }) => isUnique)).toEqual([]);
           expect((await planMigration(db, wanted, options)).statements).toEqual([]);
@@ -274,7 +274,7 @@ collections:
     const db = await opened();
     try {
       await fill(db);
-      await db.run(raw('ALTER TABLE teams ADD CONSTRAINT mine UNIQUE (name)'));
+      await db.run(raw('ALTER TABLE teams ADD CONSTRAINT mine UNIQUE (name) DEFERRABLE'));
       const unique = schemaOf(
         'collections:\n  teams: { fields: { name: { type: string, unique: true, max: 100 } } }\n',
       );

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { param, raw, type Sql, sql, uuid } from '../../src/sql.ts';
+import { param, raw, type Sql, sql, text, uuid } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { type Caller, hasPostgres, openKind, refusal, World } from './world.ts';
 
@@ -27,6 +27,12 @@ collections:
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
     access: { view: true, create: true, update: '@record.owner = @request.auth.id', delete: '@record.owner = @request.auth.id' }
+  shelves:
+    relations: { pin: { kind: has_one, collection: pins, via: shelf } }
+    access: { view: true, create: true, update: true }
+  pins:
+    relations: { shelf: { kind: belongs_to, collection: shelves } }
+    access: { view: true, create: true, update: true }
   documents:
     fields: { text: string }
     relations:
@@ -60,21 +66,22 @@ describe.skipIf(!hasPostgres)('a write that waits', () => {
     document = (await ann.create('documents', { text: 'old', team: teams[0] })).id;
   });
 
-  /** Runs `others` in a transaction that `write` begins to wait for. */
-  async function during(others: readonly Sql[], write: () => Promise<unknown>): Promise<unknown> {
+  /** Runs `others` in a transaction that `write` begins to wait for, and which ends in `failure` if that is given. */
+  async function during(others: readonly Sql[], write: () => Promise<unknown>, failure?: Error): Promise<unknown> {
     const { promise: started, resolve: start } = Promise.withResolvers<void>();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const other = db.transaction(async (tx) => {
       for (const statement of others) await tx.run(statement);
       start();
       await ended;
+      if (failure !== undefined) throw failure;
     });
     await started;
     const written = write().catch((error: unknown) => Promise.reject(error));
     written.catch(() => undefined);
     await untilWaiting();
     end();
-    await other;
+    expect(await other.catch((error: unknown) => error)).toBe(failure);
     return written;
   }
 
@@ -142,6 +149,28 @@ describe.skipIf(!hasPostgres)('a write that waits', () => {
     const written = await during(other, write);
     if (action === 'update') expect(written).toMatchObject({ text: 'new', team: teams[1] });
     else expect(await refusal(ann.read('documents', document))).toBe('not_found');
+  });
+
+  it.each(['update', 'create'] as const)('%s: is refused where the other one takes the value', async (action) => {
+    const code = `c ${note}`;
+    const other = [sql`INSERT INTO notes (id, code) VALUES (gen_random_uuid(), ${text(code)})`];
+    const write = () => (action === 'create' ? ann.create('notes', { code }) : ann.update('notes', note, { code }));
+    expect(await refusal(during(other, write))).toEqual({ unique_violation: ['/data/code unique_violation'] });
+  });
+
+  it.each(['update', 'create'] as const)('%s: is done where the other one gives the value up', async (action) => {
+    const code = `c ${note}`;
+    const other = [sql`INSERT INTO notes (id, code) VALUES (gen_random_uuid(), ${text(code)})`];
+    const write = () => (action === 'create' ? ann.create('notes', { code }) : ann.update('notes', note, { code }));
+    expect(await during(other, write, new Error('undone'))).toMatchObject({ code });
+  });
+
+  it('a place of a has_one that is filled meanwhile is taken', async () => {
+    const [shelf, pin] = [await ann.create('shelves', {}), await ann.create('pins', {})];
+    const other = [sql`INSERT INTO pins (id, shelf_id) VALUES (gen_random_uuid(), ${uuid(shelf.id)})`];
+    expect(await refusal(during(other, () => ann.update('shelves', shelf.id, { pin: pin.id })))).toEqual({
+      unique_violation: ['/data/pin unique_violation'],
+    });
   });
 
   it('reports a duplicate only where the rules allow the write', async () => {

@@ -118,7 +118,7 @@ class CellQuery extends DriverQuery {
     this.#settle.reject(error);
   }
 
-  /** Only now: a deferred constraint refuses after the command is complete. */
+  /** Only now: an adopted table may have constraints that refuse after the command is complete. */
   override handleReadyForQuery(): void {
     this.#settle.resolve({ rows: this.#rows, count: Number(/\d+$/.exec(this.#tag)?.[0] ?? 0) });
   }

@@ -18,12 +18,12 @@ export function adopt(tables: readonly ExistingTable[]): Draft {
   const links = new Map(candidates.map((table) => [table.name, table]));
   // A table that references one that is not adopted would lose its foreign key, so it is not adopted either.
   for (;;) {
-    const drafts = [...links.values()].map((table) => draftTable(table, links, own));
+    const drafts = [...links.values()].map((table) => draftTable(table, links));
     const lost = drafts.filter((draft) => !isAdoptable(draft));
     for (const { name } of lost) links.delete(name);
     if (lost.length === 0) break;
   }
-  const drafts = candidates.map((table) => draftTable(table, links, own));
+  const drafts = candidates.map((table) => draftTable(table, links));
   const references = candidates.filter(({ name }) => links.has(name)).flatMap((table) => foreignKeysOf(table));
   const adopted = drafts.filter(({ name }) => links.has(name)).map((draft) => withReverse(draft, references));
   return {
@@ -64,11 +64,7 @@ function skipReason({ name, kind, columns, constraints }: ExistingTable): string
   return collectionNameIssue(name)?.message;
 }
 
-function draftTable(
-  table: ExistingTable,
-  known: ReadonlyMap<string, ExistingTable>,
-  all: readonly ExistingTable[],
-): DraftTable {
+function draftTable(table: ExistingTable, known: ReadonlyMap<string, ExistingTable>): DraftTable {
   const columns = table.columns.filter(({ name }) => name !== 'id' && name !== '_version');
   const keys = table.constraints.filter(({ kind }) => kind === 'f');
   const isReference = ({ name }: ExistingColumn): boolean => keys.some((key) => key.columns.includes(name));
@@ -78,11 +74,7 @@ function draftTable(
     fields: plain.map((column) => draftField(table, column)),
     relations: columns.filter(isReference).map((column) => draftBelongsTo(table, column, known)),
     notes: notesOf(table),
-    obstacles: [
-      ...obstaclesOf(table),
-      ...otherKeys(table, all),
-      ...columns.flatMap((column) => builtInObstacle(table, column)),
-    ],
+    obstacles: [...obstaclesOf(table), ...columns.flatMap((column) => builtInObstacle(table, column))],
   };
 }
 
@@ -125,14 +117,6 @@ function obstaclesOf({ name, columns, constraints }: ExistingTable): readonly st
     found.push('`email` is not unique: ALTER TABLE "users" ADD UNIQUE ("email")');
   return found;
 }
-
-/** The unique constraint under such a key could not be made deferrable. */
-const otherKeys = ({ name }: ExistingTable, all: readonly ExistingTable[]): readonly string[] =>
-  all.flatMap(({ name: from, constraints }) =>
-    constraints
-      .filter(({ table, foreignColumns = [] }) => table === name && foreignColumns.join() !== 'id')
-      .map(({ definition }) => `${from} references another column than its id: ${definition}`),
-  );
 
 function notesOf({ name, constraints, indexes }: ExistingTable): readonly string[] {
   const checks = constraints.filter(

@@ -4,7 +4,8 @@ import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName }
 
 const HEAD = `# Drafted by \`bylaw introspect\`. Nobody has access yet: what no rule allows is denied. Write rules under \`access\`, then run
 # \`bylaw check\`, and \`bylaw migrate plan\` for what will change. Adopted tables keep their columns, types and rows; created_at, updated_at
-# and _version are added where they are missing, unique constraints become deferrable, and foreign keys get an index.
+# and _version are added where they are missing, and foreign keys get an index; constraints that are checked at the commit are checked
+# at once.
 `;
 
 export function printDraft({ adopted, postponed, skipped }: Draft): string {

@@ -163,7 +163,8 @@ class MigrationRun {
       // After that lock, which another node may hold for long.
       await tx.run(raw(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`));
     }
-    // A table cannot be altered while checks of its changed rows are pending.
+    // Earlier versions made deferred constraints, and adopted tables may have some: a table cannot be
+    // altered while checks of its changed rows are pending.
     await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
     return work(tx);
   }

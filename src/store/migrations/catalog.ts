@@ -19,7 +19,8 @@ export interface ActualConstraint {
   readonly columns: readonly string[];
   readonly table?: string;
   readonly onDelete?: string;
-  readonly deferred: boolean;
+  /** Checked by each statement; where it is unique, any number of rows may have null. */
+  readonly isPlain: boolean;
   /** False: rows that existed before it may break it. */
   readonly isValidated: boolean;
 }
@@ -46,7 +47,8 @@ SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
  ORDER BY c.relname, a.attnum`);
 
 const CONSTRAINTS = raw(`
-SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype, k.condeferrable AND k.condeferred, k.convalidated,
+SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
+       NOT k.condeferrable AND pg_get_constraintdef(k.oid) NOT LIKE 'UNIQUE NULLS NOT DISTINCT%', k.convalidated,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
           JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number)
@@ -109,7 +111,7 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
 }
 
 function constraintOf(cells: Cells): ActualConstraint {
-  const [name, kind, table, onDelete, deferred, isValidated, columns] = cells;
+  const [name, kind, table, onDelete, isPlain, isValidated, columns] = cells;
   invariant(name != null && columns != null, 'a constraint has a name and columns');
   invariant(kind === 'p' || kind === 'u' || kind === 'f' || kind === 'c', 'the statement asks for these kinds only');
   return {
@@ -117,7 +119,7 @@ function constraintOf(cells: Cells): ActualConstraint {
     kind,
     columns: readStrings(columns),
     ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
-    deferred: deferred === 't',
+    isPlain: isPlain === 't',
     isValidated: isValidated === 't',
   };
 }

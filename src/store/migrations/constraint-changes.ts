@@ -21,6 +21,7 @@ export class ConstraintChanges {
     return [
       ...this.#dropConstraints(await this.#t.isOnline()),
       ...this.#dropLeftovers(),
+      ...this.#checkKeysAtOnce(),
       ...this.#renameConstraints(),
       ...this.#renameIndexes(),
     ];
@@ -60,10 +61,10 @@ export class ConstraintChanges {
     const replaced = isOnline ? this.#t.table.uniques.flatMap((column) => this.#replacedBy(column)) : [];
     const wantedUniques = new Set(this.#t.table.uniques.map((column) => this.#t.stored(column)));
     const gone = this.#t.actual.constraints.filter((constraint) => {
-      const { kind, deferred } = constraint;
+      const { kind, isPlain } = constraint;
       const [column = '', ...more] = constraint.columns;
       if (replaced.includes(constraint)) return false;
-      if (kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !deferred;
+      if (kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !isPlain;
       return kind === 'f' && !this.#t.table.foreignKeys.some((key) => this.#isKey(key, constraint));
     });
     return gone.map(({ name, kind, columns }) => {
@@ -102,6 +103,15 @@ export class ConstraintChanges {
     return [...indexes, ...searched.map((column) => [column])].some(
       (columns) => nameOf(this.#name, columns, 'idx') === name,
     );
+  }
+
+  /** Foreign keys of an adopted table that wait for the commit: a write would be answered before it fails. */
+  #checkKeysAtOnce(): Step[] {
+    const { table, actual, alter } = this.#t;
+    const waiting = actual.constraints.filter(
+      (constraint) => !constraint.isPlain && table.foreignKeys.some((key) => this.#isKey(key, constraint)),
+    );
+    return waiting.map(({ name }) => ({ sql: `${alter} ALTER CONSTRAINT ${quotedName(name)} NOT DEFERRABLE` }));
   }
 
   /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */
@@ -148,7 +158,7 @@ export class ConstraintChanges {
 
   #uniqueOf(column: string): ActualConstraint | undefined {
     return this.#t.actual.constraints.find(
-      ({ kind, columns, deferred }) => kind === 'u' && deferred && sameColumns(columns, [this.#t.stored(column)]),
+      ({ kind, columns, isPlain }) => kind === 'u' && isPlain && sameColumns(columns, [this.#t.stored(column)]),
     );
   }
 

@@ -34,9 +34,7 @@ export function createTable(table: Table): readonly string[] {
 
 export const columnTypeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
 
-/** Deferred: the policies decide on the resulting rows before a duplicate is reported. */
-const uniqueNamed = (table: string, column: string) =>
-  ({ indexName: nameOf(table, [column], 'key'), deferrable: 'deferred' }) as const;
+const uniqueNamed = (table: string, column: string) => ({ indexName: nameOf(table, [column], 'key') });
 
 export function addUnique(table: string, column: string): string {
   return only(builder().schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
@@ -56,7 +54,7 @@ export interface Attached {
 export function attachUnique(table: string, column: string, { index, replaces }: Attached): string {
   const name = quoted(nameOf(table, [column], 'key'));
   const drops = replaces.map((old) => `DROP CONSTRAINT ${quoted(old)}, `).join('');
-  return `ALTER TABLE ${quoted(table)} ${drops}ADD CONSTRAINT ${name} UNIQUE USING INDEX ${quoted(index)} DEFERRABLE INITIALLY DEFERRED`;
+  return `ALTER TABLE ${quoted(table)} ${drops}ADD CONSTRAINT ${name} UNIQUE USING INDEX ${quoted(index)}`;
 }
 
 const quoted = (name: string): string => ident(name).text;

@@ -15,7 +15,6 @@ import { readVersionKey } from '../version-key.ts';
 import { Cursors } from './pages/cursor.ts';
 import { RecordShape, tableOf } from './record-shape.ts';
 import { Versions } from './versions.ts';
-import { UniqueQueue } from './writes/unique-queue.ts';
 
 export interface AccessContext {
   readonly collection: Collection;
@@ -97,7 +96,6 @@ export class Store {
   readonly db: Database;
   readonly schema: Schema;
   readonly hooks: Hooks;
-  readonly uniqueQueue = new UniqueQueue();
   readonly pages: PagePlanner;
   readonly #shapes = new Map<string, RecordShape>();
   #versions: Versions | undefined;

@@ -58,7 +58,7 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
   return error;
 }
 
-function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
+export function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
   const name = memberOf(collection, violated, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;

@@ -10,7 +10,7 @@ import { type AggregateRequest, type Aggregates, aggregate } from './pages/aggre
 import { type ListRequest, list, type Page } from './pages/list.ts';
 import { type QueryPage, type QueryRequest, query } from './pages/query.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
-import { type Batch, batch, rehearse, type UniqueValues } from './writes/batch.ts';
+import { type Batch, batch, rehearse } from './writes/batch.ts';
 import { type CreateRequest, create } from './writes/create.ts';
 import { type RemoveRequest, remove } from './writes/remove.ts';
 import { type UpdateRequest, update } from './writes/update.ts';
@@ -32,9 +32,9 @@ export interface Records {
   /** What the caller may do with a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
   /** A batch that is undone, for what it would answer. */
-  rehearse<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
-  /** Several writes in one transaction; `wanted` are the values that they set. */
-  batch<T>(wanted: readonly UniqueValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
+  rehearse<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
+  /** Several writes in one transaction. */
+  batch<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
 }
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
@@ -55,7 +55,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, remove(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),
-    rehearse: (wanted, work) => rehearse(store, wanted, work),
-    batch: (wanted, work) => batch(store, wanted, work),
+    rehearse: (work) => rehearse(store, work),
+    batch: (work) => batch(store, work),
   };
 }

@@ -10,13 +10,11 @@ import type { Transaction } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { tableOf } from '../records/record-shape.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
+import { canPark, contested, isGiven, Parking, STAGE } from './parking.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
 
-const STAGE = raw('"bylaw_import"');
 const LINKS = raw('"bylaw_import_links"');
 const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
-const isGiven = (name: string): Sql => sql`${text(name)} = ANY(string_to_array(s._given, ','))`;
-
 /** The member that finds the record which is there already; `id` among them. */
 export type Upsert = StoredMember;
 
@@ -161,12 +159,13 @@ export class Staging {
   async #checkUnique(): Promise<readonly ImportError[]> {
     const table = tableOf(this.#collection);
     const errors: ImportError[] = [];
-    // Of another record, which this import does not change.
-    const keepsItsValue = sql`
-               t.id <> s.id
-           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id)`;
-    for (const { name, column } of this.#members.filter(({ isUnique }) => isUnique)) {
+    for (const member of this.#members.filter(({ isUnique }) => isUnique)) {
+      const { name, column } = member;
       const value = ident(column);
+      // Of another record, whose value this import does not change.
+      const keepsItsValue = sql`
+               t.id <> s.id
+           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id AND ${isGiven(name, 'o')})`;
       const twice = await this.#errors(
         sql`
         SELECT _line, _first::text
@@ -185,7 +184,13 @@ export class Staging {
             ? 'a record with this id exists'
             : `\`${name}\` must be unique; the record ${id} has this value`,
       );
-      errors.push(...twice, ...taken);
+      const stuck = canPark(member, this.#collection)
+        ? []
+        : await this.#errors(
+            sql`SELECT s._line, NULL FROM ${STAGE} AS s, ${table} AS t WHERE ${contested(member)}`,
+            () => `\`${name}\`: it must have a value, and there is none to spare: records cannot exchange theirs`,
+          );
+      errors.push(...twice, ...taken, ...stuck);
     }
     return errors;
   }
@@ -276,6 +281,8 @@ export class Staging {
     const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
+    const parking = new Parking(this.#tx, this.#schema, this.#collection);
+    if (this.#upsert !== undefined) await parking.park(this.#members);
     const created = await this.#tx.run(sql`
       INSERT INTO ${table} (${comma([...columns, ...roles])})
       SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
@@ -283,8 +290,8 @@ export class Staging {
        WHERE NOT s._is_stored
        ORDER BY s._line`);
     const updated = this.#upsert === undefined ? 0 : await this.#update(table, now);
+    await parking.clear();
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
-    await this.#tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
     return { created, updated };
   }
 

@@ -9,6 +9,7 @@ import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import { type Reading, readableReference } from '../access-context.ts';
 import { GuardedUpdate } from '../writes/guarded-update.ts';
 import type { HasOneSetting } from '../writes/input.ts';
+import { isTaken, type Objections } from '../writes/objections.ts';
 import type { PartnerChange, Writing } from '../writes/written-row.ts';
 import { forbiddenMembers } from './member-writes.ts';
 
@@ -27,24 +28,40 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
 /** For a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
-/**
- * After the record's own write: each partner is a separate operation, judged while unique
- * constraints hold.
- */
-export async function writePartners(reading: Reading, id: string, changes: readonly PartnerChange[]): Promise<void> {
+export interface PartnerWrites {
+  readonly id: string;
+  readonly changes: readonly PartnerChange[];
+  readonly objections: Objections;
+}
+
+/** After the record's own write: each partner is a separate operation. */
+export async function writePartners(reading: Reading, { id, changes, objections }: PartnerWrites): Promise<void> {
   for (const change of changes) {
-    await reading.q.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-    await reading.q.run(raw('SET CONSTRAINTS ALL DEFERRED'));
-    await writePartner(reading, id, change);
+    try {
+      await writePartner(reading, { ...change, of: id }, objections);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      // Meanwhile, somebody else has filled the place; the transaction can do no more.
+      objections.note(heldByHidden(change.pointer));
+      objections.raise();
+    }
   }
 }
 
-async function writePartner(reading: Reading, id: string, change: PartnerChange): Promise<void> {
-  const { relation, partner, pointer, id: wanted } = change;
+interface PartnerWrite extends PartnerChange {
+  readonly of: string;
+}
+
+async function writePartner(reading: Reading, change: PartnerWrite, objections: Objections): Promise<void> {
+  const { relation, partner, pointer, id: wanted, of: id } = change;
   const holder = await holderOf(reading, relation, id);
   if (holder === partner || (holder === undefined && partner === null)) return;
-  if (holder !== undefined) await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
-  if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer });
+  const held =
+    holder === undefined
+      ? undefined
+      : await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
+  if (held !== undefined) objections.note(held);
+  if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer, isFree: held === undefined });
 }
 
 /** The id of the current holder, whose row it locks. */
@@ -75,14 +92,21 @@ interface Clearing extends Partner {
   readonly isMoved: boolean;
 }
 
-async function clearHolder(reading: Reading, { relation, holder, pointer, isMoved }: Clearing): Promise<void> {
+/** Throws `forbidden`; resolves with what else keeps the holder where it is. */
+async function clearHolder(
+  reading: Reading,
+  { relation, holder, pointer, isMoved }: Clearing,
+): Promise<Refusal | undefined> {
   const guarded = await lockPartner(reading, { relation, holder, pointer });
-  if (guarded === undefined) return;
+  if (guarded === undefined) return undefined;
   const isSeen = guarded.before.isReadable && (await isReadable(reading, relation, holder));
-  const refused = isSeen || !isMoved ? forbidden() : heldByHidden(pointer);
-  if (!guarded.isPossible || guarded.impossibleMembers.length > 0) throw refused;
-  if (viaOf(reading, relation).required) throw isSeen ? cannotLetGo(relation, pointer) : refused;
-  if (!(await guarded.write(reading, pointingAt(relation, null)))) throw refused;
+  const refused = (): Refusal => {
+    if (isSeen || !isMoved) throw forbidden();
+    return heldByHidden(pointer);
+  };
+  if (!guarded.isPossible || guarded.impossibleMembers.length > 0) return refused();
+  if (viaOf(reading, relation).required) return isSeen ? cannotLetGo(relation, pointer) : refused();
+  return (await guarded.write(reading, pointingAt(relation, null))) ? undefined : refused();
 }
 
 interface Partner {
@@ -92,6 +116,8 @@ interface Partner {
 }
 interface Taking extends Partner {
   readonly id: string;
+  /** Otherwise it is judged and not written. */
+  readonly isFree: boolean;
 }
 
 /** What changes is its reference, which can have rules of its own. */
@@ -107,7 +133,7 @@ async function setHolder(reading: Reading, taking: Taking): Promise<void> {
   if (!guarded?.isPossible) throw forbidden();
   if (guarded.impossibleMembers.length > 0) throw forbiddenMembers(guarded.impossibleMembers);
   const writing = pointingAt(taking.relation, taking.id);
-  if (await guarded.write(reading, writing)) return;
+  if (await (taking.isFree ? guarded.write(reading, writing) : guarded.allows(reading, writing))) return;
   const refused = await guarded.refusedMembers(reading, writing);
   throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
 }

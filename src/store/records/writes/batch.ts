@@ -2,38 +2,22 @@
  * Several writes in one transaction. Each is judged by its own rules, on the state that the writes
  * before it left.
  */
-import type { Collection } from '../../../schema/model.ts';
-import { raw } from '../../../sql.ts';
 import type { Transaction } from '../../database/contract.ts';
 import type { AccessContext, Store } from '../access-context.ts';
-import type { Data } from '../data.ts';
 import type { Written } from '../read.ts';
-import { type CreateRequest, createWithin } from './create.ts';
+import { type CreateRequest, create } from './create.ts';
 import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
-import { uniqueKeys } from './unique-queue.ts';
 import { type UpdateRequest, updateWithin } from './update.ts';
-
-/** The values that a write sets, as its body has them. */
-export interface UniqueValues {
-  readonly collection: Collection;
-  readonly data: Data;
-}
 
 /**
  * All or nothing: what `work` throws undoes every write. It can run again where the database undid
  * it (a deadlock).
  */
-export async function batch<T>(
-  store: Store,
-  wanted: readonly UniqueValues[],
-  work: (batch: Batch) => Promise<T>,
-): Promise<T> {
-  const { result, done } = await store.uniqueQueue.run(keysOf(wanted), () =>
-    store.db.transaction(async (tx) => {
-      const done = await Batch.begin(store, tx);
-      return { result: await work(done), done };
-    }),
-  );
+export async function batch<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
+  const { result, done } = await store.db.transaction(async (tx) => {
+    const done = new Batch(store, tx);
+    return { result: await work(done), done };
+  });
   await done.runHooks();
   return result;
 }
@@ -48,13 +32,9 @@ class Rehearsed<T> extends Error {
 }
 
 /** As `batch`, but nothing is written: what `work` gives, or throws, is what it would be. */
-export async function rehearse<T>(
-  store: Store,
-  wanted: readonly UniqueValues[],
-  work: (batch: Batch) => Promise<T>,
-): Promise<T> {
+export async function rehearse<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
   try {
-    return await batch(store, wanted, async (running) => {
+    return await batch(store, async (running) => {
       throw new Rehearsed(await work(running));
     });
   } catch (error) {
@@ -63,41 +43,19 @@ export async function rehearse<T>(
   }
 }
 
-const keysOf = (wanted: readonly UniqueValues[]): readonly string[] => [
-  ...new Set(wanted.flatMap(({ collection, data }) => uniqueKeys(collection, valuesOf(collection, data)))),
-];
-
-/** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
-function valuesOf({ fields, relations }: Collection, data: Data): Parameters<typeof uniqueKeys>[1] {
-  return [...fields.values(), ...relations.values()].flatMap((member) =>
-    'column' in member && Object.hasOwn(data, member.name) && typeof data[member.name] !== 'object'
-      ? [{ column: member.column, value: data[member.name] }]
-      : [],
-  );
-}
-
-/**
- * INVARIANT: between two writes, unique constraints are immediate; a write that needs them deferred
- * sets and resets them.
- */
 export class Batch {
   readonly tx: Transaction;
   readonly #store: Store;
   readonly #changedUsers = new Set<string>();
   readonly #removedFiles = new Set<string>();
 
-  private constructor(store: Store, tx: Transaction) {
+  constructor(store: Store, tx: Transaction) {
     this.#store = store;
     this.tx = tx;
   }
 
-  static async begin(store: Store, tx: Transaction): Promise<Batch> {
-    await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-    return new Batch(store, tx);
-  }
-
   create(access: AccessContext, request: CreateRequest): Promise<Written> {
-    return createWithin(this.#store, access, { ...request, tx: this.tx });
+    return create(this.#store, access, { ...request, tx: this.tx });
   }
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {

@@ -11,10 +11,10 @@ import { ident, join, param, raw, type Sql, sql } from '../../../sql.ts';
 import type { Cells, Transaction } from '../../database/contract.ts';
 import { forbidden, invalid } from '../../refusal.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
-import { readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { readableReferences, toRefusal, uniqueViolation, unreadableReferences } from '../constraint-errors.ts';
 import type { Data } from '../data.ts';
 import { answerOf, type Written } from '../read.ts';
-import { tableOf } from '../record-shape.ts';
+import { ALWAYS, tableOf } from '../record-shape.ts';
 import { RecordView } from '../record-view.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
@@ -24,8 +24,9 @@ import { type AtOnce, atOnce } from './at-once.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
 import { lookAt } from './locked-row.ts';
-import { uniqueKeys } from './unique-queue.ts';
-import { insertWhere, judgeInsert, STORED, WRITTEN, type Writing } from './written-row.ts';
+import { Objections, unlessTaken } from './objections.ts';
+import { setsUnique, withFreeUniques } from './unique-values.ts';
+import { type Insertion, insertWhere, judgeInsert, STORED, WRITTEN, type Writing } from './written-row.ts';
 import { WrittenView } from './written-view.ts';
 
 export interface CreateRequest {
@@ -41,38 +42,9 @@ export async function create(store: Store, access: AccessContext, request: Creat
   const within = atOnce(store, access, tx);
   const creation = await creationOf(within, request);
   try {
-    if (tx) return await createInTransaction(within, tx, creation);
-    return await store.uniqueQueue.run(
-      uniqueKeys(access.collection, creation.input.values),
-      async () => (await tryAtOnce(within, creation)) ?? store.db.transaction((own) => writeIn(own, creation)),
-    );
-  } catch (error) {
-    throw toRefusal(error, access.collection);
-  }
-}
-
-/** Of a caller who does more in it: a constraint is violated now, or not at all. */
-async function createInTransaction(within: AtOnce, tx: Transaction, creation: Creation): Promise<Written> {
-  const written = await tryAtOnce(within, creation);
-  if (written === undefined) return writeIn(tx, creation);
-  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-  return written;
-}
-
-/** As one of several writes of a transaction, between which unique constraints hold. */
-export async function createWithin(
-  store: Store,
-  access: AccessContext,
-  { tx, ...request }: CreateRequest & { readonly tx: Transaction },
-): Promise<Written> {
-  const within = atOnce(store, access, tx);
-  const creation = await creationOf(within, request);
-  try {
-    // Nothing comes between the decision and the constraint.
     const written = await tryAtOnce(within, creation);
     if (written !== undefined) return written;
-    await tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
-    return await writeIn(tx, creation);
+    return tx ? await writeIn(tx, creation) : await store.db.transaction((own) => writeIn(own, creation));
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
@@ -110,7 +82,10 @@ interface Creation {
 const writesMore = ({ input, relations }: Creation): boolean =>
   input.links.length + input.hasOnes.length + relations.length > 0;
 
-/** Undefined: nothing was written, or one statement cannot decide. The transaction finds out why. */
+/**
+ * Undefined: nothing was written, or one statement cannot decide. The transaction finds out why.
+ * A unique value that is taken is reported by the write itself, which comes after every other check.
+ */
 async function tryAtOnce(within: AtOnce, creation: Creation): Promise<Written | undefined> {
   if (writesMore(creation)) return undefined;
   if (isPlain(within, creation)) return insertPlain(within, creation);
@@ -171,17 +146,35 @@ async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {
   };
   const conditions = [permit, ...members.map((member) => member.permit)].map((each) => each.where(WRITTEN));
   const condition = join(conditions, ' AND ');
-  const inserted = await tx.rows(insertWhere({ collection, writing, condition, returning: raw('id') }));
+  const objections = new Objections();
+  const inserted = await insertRow(tx, { collection, writing, condition, returning: raw('id') }, objections);
   if (inserted.length === 0) {
     const [isPermitted, ...held] =
       members.length === 0 ? [false] : await judgeInsert(tx, { collection, writing, conditions });
     throw isPermitted ? forbiddenMembers(members.filter((_, i) => !held[i])) : forbidden();
   }
   for (const member of writing.members) await writeMembers(reading, id, member);
-  await writePartners(reading, id, writing.partners);
-  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  await writePartners(reading, { id, changes: writing.partners, objections });
+  objections.raise();
   const written = await lookAt(reading, { collection: collection.name, id, conditions: [] });
   return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
+}
+
+/**
+ * Only partners are asked about after the row. They are judged beside it, or beside one that stands
+ * in for it where another record has a unique value.
+ */
+function insertRow(tx: Transaction, insertion: Insertion, objections: Objections): Promise<readonly Cells[]> {
+  const { collection, writing } = insertion;
+  const write = () => tx.rows(insertWhere(insertion));
+  if (writing.partners.length === 0 || !setsUnique(collection, writing.values)) return write();
+  const standing = { ...writing, values: withFreeUniques(collection, writing.values) };
+  return unlessTaken(tx, {
+    write,
+    // The rules have allowed the row as it was to be.
+    standIn: () => tx.rows(insertWhere({ ...insertion, writing: standing, condition: ALWAYS })),
+    onTaken: (error) => objections.note(uniqueViolation(collection, error.violated)),
+  });
 }
 
 export const withStamps = (id: string, now: string, values: readonly ColumnValue[]): readonly ColumnValue[] => [

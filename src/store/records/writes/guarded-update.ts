@@ -103,16 +103,19 @@ export class GuardedUpdate {
   }
 
   /** After `write` wrote nothing: the members whose rules refused it; none where the record's own did. */
-  async refusedMembers({ store, q, access }: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
+  async refusedMembers(reading: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
     if (this.#members.length === 0) return [];
-    const conditions = this.#conditions;
-    const [isPermitted, ...held] = await judgeUpdate(store, q, {
-      ...this.#target,
-      writing,
-      conditions,
-      now: access.now,
-    });
+    const [isPermitted, ...held] = await this.#judge(reading, writing);
     return isPermitted ? this.#membersOf((_, i) => !held[i]) : [];
+  }
+
+  /** Whether `write` would write. */
+  async allows(reading: Reading, writing: Writing): Promise<boolean> {
+    return (await this.#judge(reading, writing)).every(Boolean);
+  }
+
+  #judge({ store, q, access }: Reading, writing: Writing): Promise<readonly boolean[]> {
+    return judgeUpdate(store, q, { ...this.#target, writing, conditions: this.#conditions, now: access.now });
   }
 
   get #conditions(): readonly Sql[] {

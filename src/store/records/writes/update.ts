@@ -4,11 +4,10 @@
  */
 import type { ErrorDetail } from '../../../problem.ts';
 import type { Relation } from '../../../schema/model.ts';
-import { raw } from '../../../sql.ts';
 import type { Transaction } from '../../database/contract.ts';
 import { forbidden, invalid, notFound } from '../../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
-import { toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { toRefusal, uniqueViolation, unreadableReferences } from '../constraint-errors.ts';
 import type { Data } from '../data.ts';
 import type { Written } from '../read.ts';
 import { answerOf } from '../read.ts';
@@ -20,8 +19,9 @@ import { type AtOnce, atOnce } from './at-once.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
+import { Objections, unlessTaken } from './objections.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
-import { uniqueKeys } from './unique-queue.ts';
+import { setsUnique, withoutUniques } from './unique-values.ts';
 import { updateAtOnce } from './update-at-once.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
 
@@ -41,12 +41,9 @@ export interface UpdateRequest {
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const change = changeOf(access, request);
   try {
-    const written = await store.uniqueQueue.run(
-      uniqueKeys(access.collection, change.input.values),
-      async () =>
-        (await tryAtOnce(atOnce(store, access), change)) ??
-        store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)),
-    );
+    const written =
+      (await tryAtOnce(atOnce(store, access), change)) ??
+      (await store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)));
     if (access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
     return written;
   } catch (error) {
@@ -54,10 +51,7 @@ export async function update(store: Store, access: AccessContext, request: Updat
   }
 }
 
-/**
- * As one of several writes of a transaction, between which unique constraints hold. The caller runs
- * `afterUsersChanged` after the commit.
- */
+/** As one of several writes of a transaction. The caller runs `afterUsersChanged` after the commit. */
 export async function updateWithin(
   store: Store,
   access: AccessContext,
@@ -66,9 +60,7 @@ export async function updateWithin(
   const change = changeOf(access, request);
   try {
     const written = await tryAtOnce(atOnce(store, access, tx), change);
-    if (written !== undefined) return written;
-    await tx.run(raw('SET CONSTRAINTS ALL DEFERRED'));
-    return await updateIn({ store, q: tx, access }, tx, change);
+    return written ?? (await updateIn({ store, q: tx, access }, tx, change));
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
@@ -81,7 +73,10 @@ function changeOf(access: AccessContext, request: UpdateRequest): Change {
   return { ...request, members, input, isRolesAlone: isUsers && asksForRolesAlone(request.data) };
 }
 
-/** Undefined: the transaction has to find out more. */
+/**
+ * Undefined: the transaction has to find out more. A unique value that is taken is reported by the
+ * write itself, which comes after every other check.
+ */
 async function tryAtOnce(within: AtOnce, change: Change): Promise<Written | undefined> {
   const { errors, input, relations } = change;
   const hasErrors = errors.length + input.errors.length > 0;
@@ -122,30 +117,54 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   // An error would reveal that the record exists.
   if (errors.length > 0) throw isReadable || guarded.isOpen ? invalid(errors) : notFound();
   const writing = await writingOf(reading, id, input);
+  const objections = new Objections();
+  objections.check(() => assertVersion(version, change.ifVersion));
   const isWritten = isRolesAlone
-    ? await updateWhere(reading.store, tx, {
-        collection: name,
-        id,
-        writing,
-        condition: ALWAYS,
-        now: reading.access.now,
-      })
-    : await guarded.write(reading, writing);
+    ? await writeUnasked(reading, id, writing)
+    : await writeRow(reading, tx, { id, guarded, writing, objections });
   if (!isWritten) throw refused(await guarded.refusedMembers(reading, writing));
   for (const member of writing.members) await writeMembers(reading, id, member);
   if (input.roles) {
     const roles = rolesAfter(reading.store.schema, reading.access, { before: rolesBefore, change: input.roles });
     await writeRoles(tx, id, roles);
   }
-  await writePartners(reading, id, writing.partners);
-  assertVersion(version, change.ifVersion);
-  await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+  await writePartners(reading, { id, changes: writing.partners, objections });
+  objections.raise();
   const after = await lookAt(reading, { collection: name, id, conditions: [] });
   if (kind === 'users') {
     const by = actorOf(reading.access);
     await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: after.row.roles as string[], by }, tx);
   }
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
+}
+
+interface RowUpdate {
+  readonly id: string;
+  readonly guarded: GuardedUpdate;
+  readonly writing: Writing;
+  readonly objections: Objections;
+}
+
+/** False: a rule refuses it. What follows is judged beside the row, or beside one that stands in for it. */
+function writeRow(
+  reading: Reading,
+  tx: Transaction,
+  { id, guarded, writing, objections }: RowUpdate,
+): Promise<boolean> {
+  const { collection } = reading.access;
+  const write = () => guarded.write(reading, writing);
+  if (!setsUnique(collection, writing.values)) return write();
+  const standing = { ...writing, values: withoutUniques(collection, writing.values) };
+  return unlessTaken(tx, {
+    write,
+    standIn: () => writeUnasked(reading, id, standing),
+    onTaken: (error) => objections.note(uniqueViolation(collection, error.violated)),
+  });
+}
+
+/** Where no rule, or not again, decides. */
+function writeUnasked({ store, q, access }: Reading, id: string, writing: Writing): Promise<boolean> {
+  return updateWhere(store, q, { collection: access.collection.name, id, writing, condition: ALWAYS, now: access.now });
 }
 
 /** Works out the whole write before anything is written. */

@@ -1,0 +1,63 @@
+/**
+ * What stands against a write that the rules of its record allow. A graver refusal that is found
+ * later comes before it: the order of checks is 403 and 404, which are thrown where they are found,
+ * then 422, 412, 409.
+ */
+import { raw } from '../../../sql.ts';
+import { StoreError, type Transaction } from '../../database/contract.ts';
+import { Refusal, type RefusalCode } from '../../refusal.ts';
+
+const ORDER: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation'];
+
+export class Objections {
+  readonly #noted: Refusal[] = [];
+
+  note(refusal: Refusal): void {
+    this.#noted.push(refusal);
+  }
+
+  /** What `check` throws is raised later. */
+  check(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.note(error);
+    }
+  }
+
+  /** Throws the gravest. */
+  raise(): void {
+    const [gravest] = this.#noted.toSorted((a, b) => ORDER.indexOf(a.code) - ORDER.indexOf(b.code));
+    if (gravest !== undefined) throw gravest;
+  }
+}
+
+/** Another record has a value that must be unique. */
+export const isTaken = (error: unknown): error is StoreError => error instanceof StoreError && error.kind === 'unique';
+
+export interface RowWrite<T> {
+  readonly write: () => Promise<T>;
+  /** Writes the row without the values that must be unique, so that what follows can be judged. */
+  readonly standIn: () => Promise<T>;
+  readonly onTaken: (error: StoreError) => void;
+}
+
+/** INVARIANT: `onTaken` keeps the transaction, which has the stand-in then, from its commit. */
+export async function unlessTaken<T>(tx: Transaction, { write, standIn, onTaken }: RowWrite<T>): Promise<T> {
+  await tx.run(raw('SAVEPOINT own_row'));
+  try {
+    return await write();
+  } catch (error) {
+    if (!isTaken(error)) throw error;
+    await tx.run(raw('ROLLBACK TO SAVEPOINT own_row'));
+    onTaken(error);
+    return standIn().catch((other) => {
+      // Of an adopted table, which may have constraints that a stand-in breaks.
+      throw isBroken(other) ? error : other;
+    });
+  }
+}
+
+const isBroken = (error: unknown): boolean =>
+  error instanceof StoreError && ['unique', 'check', 'foreign_key'].includes(error.kind);
