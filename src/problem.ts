@@ -10,6 +10,7 @@ export const PROBLEMS = {
   malformed_multipart: { status: 400, title: 'The body is not valid multipart/form-data' },
   filter_unknown_key: { status: 400, title: 'A filter names an unknown key' },
   filter_invalid_value: { status: 400, title: 'The value of a filter does not fit its field' },
+  filter_required: { status: 400, title: 'A filter on the tenant is required' },
   filter_invalid: { status: 400, title: 'The filter of a query is not valid' },
   invalid_cursor: { status: 400, title: 'The cursor belongs to another query' },
   query_too_expensive: { status: 400, title: 'The query is too expensive' },

@@ -4,7 +4,7 @@ import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/filter-keys.ts';
 import { uniqueColumns } from '../schema/indexes.ts';
-import type { Collection, Field, Relation, Schema } from '../schema/model.ts';
+import { type Collection, type Field, neededTenant, type Relation, type Schema } from '../schema/model.ts';
 import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
 import { canBeHidden, changeablesOf, referencesOf, type Writable, writablesOf } from './writable.ts';
 
@@ -56,12 +56,20 @@ export function expandParameter(scope: OperationScope): readonly OperationParame
 }
 
 export function filterParameters(scope: OperationScope): readonly OperationParameter[] {
-  return [...filterKeysOf(collectionIn(scope)).values()].map((filterKey) => ({
+  const collection = collectionIn(scope);
+  return [...filterKeysOf(collection).values()].map((filterKey) => ({
     name: filterKey.key,
     in: 'query',
-    description: filterDescription(filterKey),
+    description: `${filterDescription(filterKey)}${neededWords(filterKey, collection)}`,
     schema: filterSchema(filterKey),
   }));
+}
+
+/** Of the two keys of a belongs_to, one is enough. */
+function neededWords(filterKey: FilterKey, collection: Collection): string {
+  if (filterKey.kind !== 'relation' || filterKey.relation.kind !== 'belongs_to') return '';
+  const { name, column } = filterKey.relation;
+  return name === neededTenant(collection) ? ` Required: \`${name}\` or \`${column}\`.` : '';
 }
 
 function filterDescription(filterKey: FilterKey): string {
@@ -97,6 +105,10 @@ export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
   return hasOne || uniqueColumns(collection).length > 0 ? ['unique_violation'] : [];
 }
+
+/** Where the rules do not say which tenant a list is of. */
+export const tenantProblems = (scope: OperationScope): readonly ProblemCode[] =>
+  neededTenant(collectionIn(scope)) === undefined ? [] : ['filter_required'];
 
 /** An update of a user can take away the last admin. */
 export const adminProblems = (scope: OperationScope): readonly ProblemCode[] =>

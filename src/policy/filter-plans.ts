@@ -3,13 +3,14 @@
  * verdicts alone, so that callers with the same verdicts share a condition, and no others do.
  */
 import type { Sql } from '../sql.ts';
+import { type Pin, provenPins } from './analyse/routing.ts';
 import type { Condition } from './condition.ts';
 import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { lower } from './lower/lower.ts';
-import type { Binding, Plan } from './lower/specialise.ts';
-import type { Catalog } from './types.ts';
+import { type Binding, type Plan, planOf } from './lower/specialise.ts';
+import type { Catalog, Checked } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
 
 const MOST_PLANS = 512;
@@ -48,13 +49,20 @@ export class FilterPlans {
 /** A checked filter, and what it was lowered to. */
 export class FilterPlan {
   readonly plan: Plan;
+  readonly #checked: Checked;
   readonly #catalog: Catalog;
   /** The latest last. */
   readonly #lowered: LoweredFilter[] = [];
 
-  constructor(plan: Plan, catalog: Catalog) {
-    this.plan = plan;
+  constructor(checked: Checked, catalog: Catalog) {
+    this.plan = planOf(checked);
+    this.#checked = checked;
     this.#catalog = catalog;
+  }
+
+  /** Values of which each is that of the belongs_to in every record that it finds. */
+  pins(relation: string): readonly Pin[] {
+    return provenPins(this.#checked, relation);
   }
 
   lowered({ signature, states, decided }: Binding, visibility: Visibility): LoweredFilter {

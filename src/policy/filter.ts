@@ -13,8 +13,9 @@ import { typeGiven } from './check/params.ts';
 import { type ColumnRef, type Condition, isTo, type NullTest, RECORD } from './condition.ts';
 import type { Facts } from './decidable-leaves.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
-import { type Binding, bind, planOf, settleNow } from './lower/specialise.ts';
+import { type Binding, bind, settleNow } from './lower/specialise.ts';
 import { isMember, OPERATORS, type Operator } from './operators.ts';
+import { pinnedIds, pinsOf } from './pinned.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
@@ -55,7 +56,7 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
     params,
   });
   if (checked === undefined || issues.length > 0) return { issues };
-  const plan = new FilterPlan(planOf(checked), catalog);
+  const plan = new FilterPlan(checked, catalog);
   plans.add(key, plan);
   return { filter: new Filter(plan, params), issues };
 }
@@ -99,6 +100,14 @@ export class Filter {
     });
   }
 
+  /** Whether all records that it finds have one value of the belongs_to. */
+  requires(relation: string): boolean {
+    return this.#plan.pins(relation).some((pin) => {
+      const isParam = pin.kind === 'request' && pin.source === 'param';
+      return !isParam || (this.#params[pin.name] ?? null) !== null;
+    });
+  }
+
   /** The condition on the row that is named `alias`. */
   where(alias: string, request: FilterRequest, visibility: Visibility): Sql {
     return this.asked(request, visibility).where(alias);
@@ -130,6 +139,11 @@ export class AskedFilter {
   where(alias: string, inTime?: Sql): Sql {
     const where = this.#lowered.where(alias, this.#visibility, inTime).fill(this.#values);
     return inTime === undefined ? where : sql`${where} AND ${inTime}`;
+  }
+
+  /** Ids, of which every record that it finds has each in this column of a belongs_to. */
+  pinned(column: string): readonly string[] {
+    return pinnedIds(pinsOf(this.#lowered.cond, column), this.#values);
   }
 
   /** Those of its conjuncts that compare a column with a value. */

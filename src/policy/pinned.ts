@@ -23,6 +23,10 @@ export function pinsOf(cond: Condition, column: string): readonly Value[] {
   }
 }
 
+/** `values`: of the slots. */
+export const pinnedIds = (pins: readonly Value[], values: readonly unknown[]): readonly string[] =>
+  pins.map((pin) => (pin.kind === 'slot' ? values[pin.slot] : pin.value) as string);
+
 function pinsOfTest({ op, negated, left, right }: Test, column: string): readonly Value[] {
   const operator = OPERATORS[op];
   if (negated || operator.family !== 'equality' || !isMember(operator)) return [];

@@ -16,7 +16,7 @@ import { type ShapeNeeds, shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Where } from './emit/value-places.ts';
 import { type Printing, whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
-import { pinsOf } from './pinned.ts';
+import { pinnedIds, pinsOf } from './pinned.ts';
 import type { Needs, Residual } from './types.ts';
 
 /**
@@ -242,8 +242,7 @@ class BoundResidual implements Residual {
   }
 
   pinned(column: string): readonly string[] {
-    const { values } = this.#binding;
-    return this.#shape.pins(column).map((pin) => (pin.kind === 'slot' ? values[pin.slot] : pin.value) as string);
+    return pinnedIds(this.#shape.pins(column), this.#binding.values);
   }
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {

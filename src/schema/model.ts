@@ -73,6 +73,10 @@ export interface TenantDistribution {
 export const isTenant = ({ distribution }: Pick<Collection, 'distribution'>, name: string): boolean =>
   distribution?.kind === 'by' && distribution.by === name;
 
+/** The belongs_to that a filter of a list must require, because the rules do not. */
+export const neededTenant = ({ distribution }: Collection): string | undefined =>
+  distribution?.kind === 'by' && distribution.lists === 'filtered' ? distribution.by : undefined;
+
 /** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
 export type MemberAction = 'read' | 'create' | 'update';
 /** Without rules for an action, those of the record decide alone. An empty list denies everyone. */

@@ -21,13 +21,13 @@ const PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE = /^(sum|avg|min|max)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
-/** Throws `filter_invalid` and `validation_failed`. */
+/** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
 export function aggregateRequestOf(given: unknown, schema: Schema, collection: Collection): AggregateRequest {
   const errors = new QueryErrors();
   if (!isObject(given)) errors.add([], 'not_an_object', 'expected an object');
   const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
   body.allow(KEYS);
-  const filter = body.filter();
+  const filter = body.filterOfTenant();
   const reader = new AggregateReader(body, collection, errors);
   const groups = reader.groups();
   const measures = reader.measures(groups);

@@ -1,3 +1,4 @@
+import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { aggregateBody, aggregateRows } from '../../describe/query-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { sendJson } from '../../http/send-json.ts';
@@ -14,7 +15,7 @@ export const aggregateRecords = route({
     'A read, sent by POST because of its body. It takes in the records that a query with that filter would find.',
   body: { type: 'application/json', shape: aggregateBody, read: (ctx, app) => app.readJson(ctx) },
   answers: { 200: { description: 'A row for each group.', shape: aggregateRows } },
-  problems: ['filter_invalid', 'query_too_expensive'],
+  problems: ['filter_invalid', 'query_too_expensive', tenantProblems],
   async handle(ctx, { records, schema }, body) {
     const admission = admissionOf(ctx);
     const request = aggregateRequestOf(body, schema, admission.collection);

@@ -5,7 +5,7 @@
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { ErrorDetail } from '../../problem.ts';
-import type { Collection, Relation } from '../../schema/model.ts';
+import { type Collection, neededTenant, type Relation } from '../../schema/model.ts';
 import type { Filter } from '../../store/records/pages/exact-filters.ts';
 import { readExpand, throwErrors } from './expand.ts';
 import { readFilters } from './filters.ts';
@@ -48,7 +48,7 @@ export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].ma
 
 /**
  * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
- * `filter_duplicate_key`: all errors at once, under the code of the first.
+ * `filter_duplicate_key`: all errors at once, under the code of the first. Else `filter_required`.
  */
 export function readListQuery(pairs: readonly QueryPair[], collection: Collection): ListQuery {
   const errors: ErrorDetail[] = [];
@@ -56,8 +56,17 @@ export function readListQuery(pairs: readonly QueryPair[], collection: Collectio
   const offset = readInteger(pairs, OFFSET, errors);
   const relations = readExpand(pairs, collection, errors);
   const filters = readFilters(pairs, collection, errors);
+  if (errors.length === 0) requireTenant(filters, collection, errors);
   throwErrors(errors);
   return { limit, offset, relations, filters };
+}
+
+function requireTenant(filters: readonly Filter[], collection: Collection, errors: ErrorDetail[]): void {
+  const tenant = neededTenant(collection);
+  const isGiven = filters.some((filter) => filter.kind === 'belongs_to' && filter.relation.name === tenant);
+  if (tenant === undefined || isGiven) return;
+  const detail = `a list of \`${collection.name}\` is of one \`${tenant}\`; add the filter \`${tenant}=<id>\``;
+  errors.push({ parameter: tenant, code: 'filter_required', detail });
 }
 
 function readInteger(

@@ -1,4 +1,4 @@
-import { expandParameter, filterParameters, page } from '../../describe/collection-schemas.ts';
+import { expandParameter, filterParameters, page, tenantProblems } from '../../describe/collection-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
 import { sendJson } from '../../http/send-json.ts';
@@ -31,6 +31,7 @@ export const listRecords = route({
     'filter_unknown_key',
     'filter_invalid_value',
     'filter_duplicate_key',
+    tenantProblems,
   ],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);

@@ -3,7 +3,7 @@ import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
-import type { Collection, Schema } from '../../schema/model.ts';
+import { type Collection, neededTenant, type Schema } from '../../schema/model.ts';
 import { type Data, isObject } from '../../store/records/data.ts';
 import type { Sorting } from '../../store/records/pages/sort.ts';
 import type { Members } from '../../store/records/record-shape.ts';
@@ -97,6 +97,18 @@ export class QueryBody {
     }
     for (const name of Object.keys(params)) this.#param(name, `there is no filter that names \`$${name}\``);
     return undefined;
+  }
+
+  /** Of the records of a query itself: it names the tenant where the rules do not. */
+  filterOfTenant(): Filter | undefined {
+    const filter = this.filter();
+    const tenant = neededTenant(this.#collection);
+    if (tenant !== undefined && filter?.requires(tenant) !== true)
+      this.#errors.needFilter(
+        [...this.#path, 'filter'],
+        `a list of \`${this.#collection.name}\` is of one \`${tenant}\`; let the filter require it, such as \`${tenant} = $${tenant}\``,
+      );
+    return filter;
   }
 
   #params(): Params | undefined {

@@ -13,6 +13,7 @@ export class QueryErrors {
   readonly #filters: ErrorDetail[] = [];
   readonly #others: ErrorDetail[] = [];
   readonly #pointers = new Set<string>();
+  #needed: ErrorDetail | undefined;
 
   add(path: Pointer, code: string, detail: string): undefined {
     const pointer = pointerOf(path);
@@ -25,6 +26,11 @@ export class QueryErrors {
     this.#filters.push(...issues.map((issue) => filterError(pointer, issue)));
   }
 
+  /** Reported where nothing else is wrong: an error of the filter may be why it does not say it. */
+  needFilter(path: Pointer, detail: string): void {
+    this.#needed = { pointer: pointerOf(path), code: 'filter_required', detail };
+  }
+
   has(path: Pointer): boolean {
     return this.#pointers.has(pointerOf(path));
   }
@@ -34,12 +40,14 @@ export class QueryErrors {
     return this.#others.length < MAX_SUGGESTIONS ? nearest(name, names) : undefined;
   }
 
-  /** Throws `filter_invalid`, then `validation_failed`. */
+  /** Throws `filter_invalid`, then `validation_failed`, then `filter_required`. */
   throwAny(): void {
     const [first] = this.#filters;
     if (first !== undefined) throw new Problem('filter_invalid', first.detail, { errors: this.#filters });
     if (this.#others.length > 0)
       throw new Problem('validation_failed', 'the body is not a query of this collection', { errors: this.#others });
+    if (this.#needed !== undefined)
+      throw new Problem('filter_required', this.#needed.detail, { errors: [this.#needed] });
   }
 }
 

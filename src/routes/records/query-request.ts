@@ -10,7 +10,7 @@ const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields',
 const LIMIT = { min: 1, max: 100, otherwise: 20 };
 const OFFSET = { min: 0, max: 1_000_000, otherwise: 0 };
 
-/** Throws `filter_invalid` and `validation_failed`. */
+/** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
 export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): QueryRequest {
   const errors = new QueryErrors();
   const isBody = isObject(given);
@@ -19,7 +19,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   const place = { schema, collection, errors };
   const reader = new QueryBody({ body, path: [] }, place);
   reader.allow(KEYS);
-  const filter = reader.filter();
+  const filter = reader.filterOfTenant();
   const sort = reader.sort();
   const request = {
     filter,

@@ -1,3 +1,4 @@
+import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { queryBody, queryPage } from '../../describe/query-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { sendJson } from '../../http/send-json.ts';
@@ -14,7 +15,7 @@ export const queryRecords = route({
     'A read, sent by POST because of its body. The filter sees what you may read and nothing else. Pages follow each other by cursor.',
   body: { type: 'application/json', shape: queryBody, read: (ctx, app) => app.readJson(ctx) },
   answers: { 200: { description: 'A page of records.', shape: queryPage } },
-  problems: ['filter_invalid', 'invalid_cursor', 'query_too_expensive'],
+  problems: ['filter_invalid', 'invalid_cursor', 'query_too_expensive', tenantProblems],
   async handle(ctx, { records, schema }, body) {
     const admission = admissionOf(ctx);
     const request = queryRequestOf(body, schema, admission.collection);
