@@ -24,6 +24,7 @@ const CLOSURES = 'src/policy/emit/closures.ts';
 const DECISION = 'src/policy/emit/decision.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const HOISTING = 'src/policy/hoisting.ts';
+const SHAPE_NEEDS = 'src/policy/emit/shape-needs.ts';
 const FOLD = 'src/policy/fold.ts';
 const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
@@ -195,9 +196,15 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(
     SPECIALISE,
-    'signatures do not tell verdicts apart',
+    'signatures do not tell verdicts apart (S2)',
     /const digit = verdict === undefined \? 2 : verdict \? 1 : 0/,
     'const digit = verdict ? 1 : 0',
+  ),
+  fault(
+    SPECIALISE,
+    'slots of one name share one reading (S3)',
+    /\[operand\.source, operand\.name, operand\.type, operand\.list\]/,
+    '[operand.source, operand.name]',
   ),
   fault(
     SPECIALISE,
@@ -470,11 +477,12 @@ export const FAULTS: readonly Fault[] = [
     'false ? [...elements, ',
   ),
   fault(
-    'src/policy/emit/shape-needs.ts',
+    SHAPE_NEEDS,
     'ancestors: only the first is needed',
     /\? \{ relation: step\.slice\(FOLLOWED\.length\), isFollowed: true, needs \}/,
     '? { relation: step.slice(FOLLOWED.length), needs }',
   ),
+  fault(SHAPE_NEEDS, 'what @next needs is loaded for @record (N1)', /\[1, next\]/, '[1, record]'),
   fault(CLOSURES, 'a count counts all', /if \(condition\(frame\)\) count\+\+/, 'count++'),
   fault(COLLATION, 'the successor is the prefix', /last === SURROGATES - 1 \? 0xe000 : last \+ 1/, 'last'),
   fault(COLLATION, 'surrogates rank below U+E000', /unit < 0xe000 \? unit \+ 0x2000 : unit - 0x800/, 'unit'),

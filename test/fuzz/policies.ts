@@ -78,7 +78,7 @@ const EXACT_NUMERALS = ['9007199254740993', '1e400', '-1e-400', '1.0000000000000
 const WILD_TEXTS = [...TEXTS.filter((text) => /[\\%_]/.test(text)), ...Array.from({ length: 8 }, () => '\\')];
 const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
 /** Around the most ancestors that count. */
-const CHAIN_COUNTS = [...COUNTS, '31', '32', '33', '31', '32', '33', '31.5'];
+const CHAIN_COUNTS = ['0', '0', '1', '1', '2', '31', '32', '33', '31', '32', '33', '-1', '0.5', '31.5', '1e400'];
 const NUMERALS = [
   '0',
   '-0',
@@ -175,7 +175,7 @@ export class PolicyMaker {
     if (roll < 0.44 && canBind) return this.#twoOf(site);
     if (roll < 0.52 && canBind) return this.#twoRanges(site);
     if (roll < 0.58) return this.#allOfOne(site.bound);
-    if (roll < 0.61 && site.bound.length === 0) return this.#chainsOfMany(site);
+    if (roll < 0.63 && site.bound.length === 0) return this.#chainsOfMany(site);
     return [];
   }
 
@@ -195,7 +195,7 @@ export class PolicyMaker {
     return random.chance(0.6) ? [...tests, isThere] : random.shuffled([...tests, isThere]);
   }
 
-  /** The ancestors of each element of a relation, among which an index finds one. */
+  /** The ancestors of each element of a relation, among which an index finds one, or how many they are. */
   #chainsOfMany({ bound }: Site): readonly Expr[] {
     const random = this.#random;
     const [root, collection, variable] = this.#root(bound);
@@ -205,14 +205,15 @@ export class PolicyMaker {
     const inner = [...bound, { variable: 'm', collection: many.collection }];
     const chain = this.#ancestors(inner);
     if (chain === undefined) return [];
-    const condition: Expr = {
-      kind: 'quantified',
-      quantifier: random.pick(['none', 'none', 'any']),
+    const made = {
       path: chain.path,
       variable: name('x'),
       condition: this.#isRecord('x', `id:${chain.collection}`),
       span: SPAN,
     };
+    const condition: Expr = random.chance(0.5)
+      ? this.#counted({ kind: 'count', ...made }, inner)
+      : { kind: 'quantified', quantifier: random.pick(['none', 'none', 'any']), ...made };
     const path = this.#path(root, variable, many.names);
     return random
       .shuffled<Quantifier>(['none', 'all', 'any'])
