@@ -27,7 +27,7 @@ async function profile(course: Course, seconds: number): Promise<Profiled> {
   const before = process.env.NODE_OPTIONS;
   process.env.NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${folder}`;
   try {
-    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true });
+    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true, isSource: true });
     const { url } = world.contenders[0]!;
     const headers = { authorization: `Bearer ${world.token}` };
     const ask = (duration: number) =>

@@ -1,6 +1,5 @@
 /** From `bylaw serve` to the line that says it is ready, on PostgreSQL with local files, as it is published: compiled. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench } from './support/bench.ts';
+import { builtMain } from './support/built.ts';
 import { record } from './support/figures.ts';
 import { median, verdict } from './support/measure.ts';
 import { residentMiB } from './support/processor-time.ts';
 
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const BUILT = fileOf('../dist/main.js');
 const ROUNDS = 9;
 const SCHEMA = 'collections: { notes: { fields: { text: string }, access: { list: true } } }\n';
 
@@ -24,7 +23,7 @@ interface Started {
 }
 
 async function run(): Promise<void> {
-  if (!existsSync(BUILT)) throw new Error('run `npm run build` first');
+  const main = builtMain();
   const postgres = await startPostgres();
   if (postgres === undefined) throw new Error('it needs PostgreSQL');
   const folder = await mkdtemp(join(tmpdir(), 'bylaw-start-'));
@@ -33,7 +32,7 @@ async function run(): Promise<void> {
     const url = await isolatedUrl(postgres.url);
     const flags = ['--schema', join(folder, 'bylaw.yaml'), '--data', folder, '--database-url', url, '--port', '0'];
     const byHand = [url, 'token', '00000000-0000-4000-8000-000000000000'];
-    const serve = [BUILT, 'serve', ...flags];
+    const serve = [main, 'serve', ...flags];
     await compare([
       { name: 'bylaw', args: serve },
       { name: 'bylaw with a compile cache', args: serve, env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } },

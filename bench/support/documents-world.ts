@@ -30,6 +30,8 @@ export interface WorldOptions {
   readonly workers?: number;
   /** Without the servers written by hand. */
   readonly isAlone?: boolean;
+  /** The service runs from its sources, for a profile. */
+  readonly isSource?: boolean;
   /** Instead of PostgreSQL; then bylaw races alone. */
   readonly isEmbedded?: boolean;
 }
@@ -60,11 +62,10 @@ export class DocumentsWorld {
     try {
       const first = await parts.startBylaw();
       await call(`${first.url}/api/auth/register`, { method: 'POST', body: PERSON });
-      const { userId } = await logIn(first.url);
+      const signedIn = await logIn(first.url);
+      const { userId } = signedIn;
       const own = options.isEmbedded ? await parts.filledEmbedded(userId, options.rows) : first;
       if (!options.isEmbedded) await fill(parts.database, userId, options.rows);
-      // Tokens name the address of the service, which has another port after a restart.
-      const signedIn = await logIn(own.url);
       return new DocumentsWorld(parts, signedIn, [own, ...(await others(parts, signedIn, options))]);
     } catch (error) {
       await parts.close();
@@ -108,27 +109,35 @@ const SETTINGS = {
   max_wal_size: '4GB',
 };
 
+interface Place {
+  readonly folder: string;
+  readonly isSource: boolean | undefined;
+}
+
 /** What has to be stopped. */
 class Parts {
   readonly database: OpenOptions;
   databasePid: number | undefined;
   readonly #postgres: TestPostgres | undefined;
   readonly #folder: string;
+  readonly #isSource: boolean | undefined;
   #children: ChildProcess[] = [];
 
-  private constructor(postgres: TestPostgres | undefined, database: OpenOptions, folder: string) {
+  private constructor(postgres: TestPostgres | undefined, database: OpenOptions, { folder, isSource }: Place) {
     this.#postgres = postgres;
     this.#folder = folder;
+    this.#isSource = isSource;
     this.database = database;
   }
 
-  static async open({ isEmbedded }: WorldOptions): Promise<Parts> {
+  static async open({ isEmbedded, isSource }: WorldOptions): Promise<Parts> {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
-    if (isEmbedded) return new Parts(undefined, { dataDir: folder }, folder);
+    const place = { folder, isSource };
+    if (isEmbedded) return new Parts(undefined, { dataDir: folder }, place);
     const postgres = await startPostgres({ settings: SETTINGS });
     if (postgres === undefined)
       throw new Error('this bench needs PostgreSQL: install its binaries or set TEST_DATABASE_URL');
-    const parts = new Parts(postgres, { url: await isolatedUrl(postgres.url) }, folder);
+    const parts = new Parts(postgres, { url: await isolatedUrl(postgres.url) }, place);
     const db = await openDatabase(parts.database);
     const [row] = await db.rows(raw('SELECT pg_backend_pid()'));
     parts.databasePid = parentOf(Number(row![0]));
@@ -137,7 +146,8 @@ class Parts {
   }
 
   async startBylaw(workers = 1): Promise<Contender> {
-    const started = await startBylaw({ schema: SCHEMA, databaseUrl: this.database.url, data: this.#folder, workers });
+    const place = { schema: SCHEMA, databaseUrl: this.database.url, data: this.#folder };
+    const started = await startBylaw({ ...place, workers, isSource: this.#isSource });
     this.#children.push(started.process);
     return { name: workers === 1 ? 'bylaw' : `${workers} workers`, url: started.url, pid: started.process.pid! };
   }

@@ -52,6 +52,8 @@ interface Turn extends LoadResult {
   /** Microseconds of processor time a request. */
   readonly serverUs: number;
   readonly databaseUs: number;
+  /** Of this program, which asks. */
+  readonly loadUs: number;
 }
 export interface Lap {
   readonly course: Course;
@@ -91,6 +93,7 @@ async function runOnce(
   await course.prepare?.(seconds);
   const pids = [contender.pid, world.databasePid];
   const before = pids.map(timeOf);
+  const ownBefore = process.cpuUsage();
   const common = { url: contender.url, seconds };
   const headers = { authorization: `Bearer ${world.token}`, ...course.headers };
   const others = course.beside;
@@ -108,7 +111,8 @@ async function runOnce(
     throw new Error(`${contender.name} answered ${JSON.stringify([...result.statuses])}`);
   const requests = result.requestsPerSecond * result.seconds;
   const [serverUs, databaseUs] = pids.map((pid, i) => (timeOf(pid) - before[i]!) / requests);
-  return { ...result, serverUs: serverUs!, databaseUs: databaseUs! };
+  const { user, system } = process.cpuUsage(ownBefore);
+  return { ...result, serverUs: serverUs!, databaseUs: databaseUs!, loadUs: (user + system) / requests };
 }
 
 const timeOf = (pid: number | undefined): number => (pid === undefined ? Number.NaN : processorTime(pid));
@@ -146,15 +150,24 @@ function comparableOf(value: unknown, without: ReadonlySet<string>): unknown {
 
 // ---------------------------------------------------------------- the figures
 
-type Measure = 'requestsPerSecond' | 'p50' | 'p99' | 'serverUs' | 'databaseUs';
+type Measure = 'requestsPerSecond' | 'p50' | 'p99' | 'serverUs' | 'databaseUs' | 'loadUs';
 export const medianOf = ({ turns }: Lap, measure: Measure): number => median(turns.map((turn) => turn[measure]));
 
 /** The requests/s of one lap in those of the other, of each pair of rounds, ascending. */
 const ratiosOf = (lap: Lap, other: Lap): readonly number[] =>
   lap.turns.map((turn, i) => turn.requestsPerSecond / other.turns[i]!.requestsPerSecond).sort((a, b) => a - b);
 
+/** How often a lap would fit into the processor time that the other took, of server and database alone: asking costs the same for both. */
+const costRatioOf = (lap: Lap, other: Lap): number =>
+  median(lap.turns.map((turn, i) => costOf(other.turns[i]!) / costOf(turn)));
+
+const costOf = ({ serverUs, databaseUs }: Turn): number => serverUs + (Number.isNaN(databaseUs) ? 0 : databaseUs);
+
 function report(course: Course, laps: readonly Lap[]): void {
-  console.log(`\n  ${course.title}`);
+  const asking = median(laps.flatMap(({ turns }) => turns.map(({ loadUs }) => loadUs)));
+  console.log(
+    `\n  ${course.title} (asking takes ${asking.toFixed(0)} µs a request; in brackets: ratio by processor time)`,
+  );
   for (const lap of laps) console.log(lineOf(lap, laps));
   const notes = course.targets.map((target) => judge(course.title, target, laps));
   const bars = { bench: course.bench, kind: 'bars', labels: laps.map(({ contender }) => contender.name) } as const;
@@ -189,10 +202,14 @@ function lineOf(lap: Lap, laps: readonly Lap[]): string {
   const time = (measure: Measure, digits: number) => medianOf(lap, measure).toFixed(digits).padStart(6);
   const versus = laps
     .filter((other) => other !== lap)
-    .map((other) => `${median(ratiosOf(lap, other)).toFixed(2)} × ${other.contender.name}`);
+    .map((other) => {
+      const [rate, cost] = [median(ratiosOf(lap, other)), costRatioOf(lap, other)];
+      return `${rate.toFixed(2)} (${cost.toFixed(2)}) × ${other.contender.name}`;
+    });
+  const database = Number.isNaN(medianOf(lap, 'databaseUs')) ? '' : ` + ${time('databaseUs', 0)}`;
   return (
     `  ${lap.contender.name.padEnd(6)} ${time('requestsPerSecond', 0)} requests/s ${range.padEnd(15)}  p50 ${time('p50', 1)} ms  p99 ${time('p99', 1)} ms` +
-    `  ${time('serverUs', 0)} + ${time('databaseUs', 0)} µs   ${versus.join('  ')}`
+    `  ${time('serverUs', 0)}${database} µs   ${versus.join('  ')}`
   );
 }
 

@@ -1,6 +1,7 @@
 /** A server in a separate process, so that its cost is not counted as the benchmark's. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { builtMain } from './built.ts';
 
 export interface Server {
   readonly url: string;
@@ -23,7 +24,7 @@ export async function startServer(file: string, args: readonly string[], env: No
   return { url, process: child };
 }
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const SOURCE = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 export interface ServeOptions {
   readonly schema: string;
@@ -31,12 +32,15 @@ export interface ServeOptions {
   readonly databaseUrl?: string;
   readonly data: string;
   readonly workers?: number;
+  /** Runs the sources, whose files a profile names. Default: the compiled package. */
+  readonly isSource?: boolean | undefined;
 }
 
 /** `bylaw serve`, without limits. */
-export function startBylaw({ schema, databaseUrl, data, workers = 1 }: ServeOptions): Promise<Server> {
-  const flags = ['--schema', schema, '--data', data, '--port', '0'];
+export function startBylaw({ schema, databaseUrl, data, workers = 1, isSource }: ServeOptions): Promise<Server> {
+  // Tokens name it, and one token is for all that are compared.
+  const flags = ['--schema', schema, '--data', data, '--port', '0', '--base-url', 'http://bench.localhost'];
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
   const env = { BYLAW_RATE_LIMIT: 'off', BYLAW_WORKERS: String(workers) };
-  return startServer(MAIN, ['serve', ...flags, ...database], env);
+  return startServer(isSource ? SOURCE : builtMain(), ['serve', ...flags, ...database], env);
 }

@@ -11,7 +11,8 @@ export type AddressReader = (request: IncomingMessage) => string;
 export function addressReader(proxies: readonly string[]): AddressReader {
   const trusted = new BlockList();
   for (const proxy of proxies) add(trusted, proxy);
-  const isTrusted = (address: string): boolean => isIP(address) !== 0 && trusted.check(address, family(address));
+  const isTrusted = (address: string): boolean =>
+    proxies.length > 0 && isIP(address) !== 0 && trusted.check(address, family(address));
   const read = (request: IncomingMessage): string => {
     const peer = peerOf(request);
     if (!isTrusted(peer)) return peer;

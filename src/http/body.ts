@@ -1,9 +1,9 @@
-/** The body of a request, read once and strictly: koa-body collects the bytes, json.ts reads them. */
+/** The body of a request, read once and strictly. */
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
-import { koaBody } from 'koa-body';
 import { Problem } from '../problem.ts';
-import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
+import { ARRIVAL_LIMITS } from './arrival.ts';
+import { collectBody } from './collect-body.ts';
 import { readJsonBody } from './read-json-body.ts';
 
 /** `limit`: bytes, where a route takes less than others. */
@@ -17,60 +17,29 @@ export const AUTH_BODY_LIMIT = 16 * 1024;
  * `malformed_json`.
  */
 export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs): BodyReader {
-  const collectors = new Map<number, ReturnType<typeof koaBody>>();
   return async (ctx, less = limit) => {
     checkHeaders(ctx);
-    const most = Math.min(less, limit);
-    const collect = collectors.get(most) ?? collector(most);
-    collectors.set(most, collect);
-    await inTime(
-      collect(ctx, async () => {}),
-      ms,
-    ).catch((error: unknown) => {
-      throw readingFailed(error, most);
-    });
-    const bytes = Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
+    const bytes = await collectBody(ctx.req, { bytes: Math.min(less, limit), ms });
     ctx.state.bodyBytes = bytes;
     return readJsonBody(bytes);
   };
 }
 
-/** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
-const collector = (limit: number): ReturnType<typeof koaBody> =>
-  koaBody({
-    json: false,
-    urlencoded: false,
-    textTypes: ['application/json'],
-    textLimit: limit,
-    encoding: 'binary',
-  });
-
 /** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string => createHash('sha256').update(ctx.state.bodyBytes).digest('hex');
 
 function checkHeaders(ctx: Context): void {
+  if (ctx.req.headers['content-type'] !== 'application/json') checkType(ctx);
+  const encoding = ctx.get('Content-Encoding').trim().toLowerCase();
+  if (encoding !== '') throw unsupported('send the body without a Content-Encoding');
+}
+
+function checkType(ctx: Context): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') {
     throw unsupported('send the body as JSON, with `Content-Type: application/json`');
   }
   const charset = ctx.request.charset.toLowerCase();
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw unsupported('send the body in UTF-8');
-  const encoding = ctx.get('Content-Encoding').trim().toLowerCase();
-  if (encoding !== '') throw unsupported('send the body without a Content-Encoding');
-}
-
-/**
- * Types that raw-body gives its errors when the client has closed the connection, before or while
- * it reads.
- */
-const GONE = new Set(['request.aborted', 'stream.not.readable']);
-
-function readingFailed(error: unknown, limit: number): unknown {
-  const { status, type } = error as { status?: number; type?: string };
-  if (status === 413) return new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
-  if (status === 400 || GONE.has(type ?? '')) {
-    return new Problem('malformed_json', 'the body ended before its announced length', { cause: error });
-  }
-  return error;
 }
 
 function unsupported(detail: string): Problem {

@@ -5,5 +5,7 @@ import type { RequestCredentials } from '../auth/authenticator.ts';
 export const SESSION_COOKIE = 'svc_session';
 
 export function credentialsOf(ctx: Context): RequestCredentials {
-  return { authorization: ctx.req.headers.authorization, cookie: ctx.cookies.get(SESSION_COOKIE) };
+  const { authorization, cookie } = ctx.req.headers;
+  // Koa makes its reader of cookies only where there is something to read.
+  return { authorization, cookie: cookie === undefined ? undefined : ctx.cookies.get(SESSION_COOKIE) };
 }

@@ -17,28 +17,31 @@ export interface Match {
 
 interface TableEntry {
   readonly route: Route;
+  /** Its path ends in a word where others have the id of a record. */
+  readonly endsInWord: boolean;
   readonly matches: (path: string) => boolean;
   readonly params: (path: string) => Record<string, string>;
 }
 
 export class RouteTable {
-  readonly #entries: readonly TableEntry[];
+  /** By the number of segments, which a path of the route has as well. */
+  readonly #entries: ReadonlyMap<number, readonly TableEntry[]>;
   readonly #fallback: readonly TableEntry[];
   /** First segments of the paths that are not the fallback's. */
   readonly #taken: ReadonlySet<string>;
 
   constructor(routes: readonly Route[]) {
     const named = routes.filter(({ isFallback }) => !isFallback);
-    this.#entries = named.map(entryOf);
+    this.#entries = Map.groupBy(named.map(entryOf), ({ route }) => segmentsOf(route.path));
     this.#fallback = routes.filter(({ isFallback }) => isFallback).map(entryOf);
     this.#taken = new Set(named.map(({ path }) => firstSegment(path)));
   }
 
   match(method: string, path: string): Match {
-    const matching = this.#entries.filter((entry) => entry.matches(path));
+    const matching = (this.#entries.get(segmentsOf(path)) ?? []).filter((entry) => entry.matches(path));
     // `query` in `/api/posts/query` is not the id of a record, whatever the method.
-    const isWord = matching.some(({ route }) => endsInWord(route));
-    const found = isWord ? matching.filter(({ route }) => endsInWord(route)) : matching;
+    const isWord = matching.some((entry) => entry.endsInWord);
+    const found = isWord ? matching.filter((entry) => entry.endsInWord) : matching;
     return this.#pick(found.length === 0 && !this.#isTaken(path) ? this.#fallback : found, method, path);
   }
 
@@ -61,6 +64,13 @@ export class RouteTable {
 
 const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
 
+/** INVARIANT: no route but the fallback has a part of a path that matches several segments. */
+function segmentsOf(path: string): number {
+  let count = 0;
+  for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) count++;
+  return count;
+}
+
 const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
 
 /** A route of GET takes HEAD too. */
@@ -81,6 +91,7 @@ function entryOf(route: Route): TableEntry {
   const namesCollection = route.path.startsWith('/api/:collection');
   return {
     route,
+    endsInWord: endsInWord(route),
     matches: fixed
       ? (path) => path === route.path
       : (path) => layer.match(path) && !(namesCollection && isReserved(path)),

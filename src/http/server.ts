@@ -184,6 +184,8 @@ async function answerRoute(ctx: Context, app: App, match: Match): Promise<void> 
 }
 
 function checkAccept(ctx: Context): void {
+  const { accept } = ctx.req.headers;
+  if (accept === undefined || accept === '*/*' || accept === 'application/json') return;
   if (ctx.accepts('application/json', 'application/problem+json') === false) {
     throw new Problem('not_acceptable', 'this address answers with application/json; let Accept include it');
   }

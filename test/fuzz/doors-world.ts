@@ -13,6 +13,7 @@ interface RelationSpec {
   readonly collection: string;
   readonly via?: string;
   readonly required?: boolean;
+  readonly on_delete?: string;
   readonly access?: object;
 }
 interface CollectionSpec {
@@ -65,7 +66,8 @@ function addRelations(specs: Specs, from: string, random: Random): void {
     const collection = random.chance(0.25) ? from : random.pick(Object.keys(specs));
     const way = random.pick(['has_one', 'has_one', 'has_many', 'has_many', undefined]);
     const required = way !== 'has_one' && collection === 'users' && random.chance(0.4);
-    relations[name] = { kind: 'belongs_to', collection, required, ...ownRules(random) };
+    const fate = required ? {} : { on_delete: random.pick(['cascade', 'restrict', 'set_null', 'set_null']) };
+    relations[name] = { kind: 'belongs_to', collection, required, ...fate, ...ownRules(random) };
     if (way === undefined) continue;
     specs[collection]!.relations[`${way === 'has_one' ? 'one' : 'many'}_${from}_${name}`] = {
       kind: way,

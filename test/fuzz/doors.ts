@@ -1,5 +1,5 @@
 /**
- * The store's own doors: random creates and updates under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
+ * The store's own doors: random creates, updates and deletes under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
  * comes to: whether it is allowed, and what the database holds afterwards.
  */
 import type { Expr, Operand } from '../../grammar/syntax.ts';
@@ -10,7 +10,16 @@ import type { Database } from '../../src/store/database/contract.ts';
 import type { AccessContext } from '../../src/store/records/access-context.ts';
 import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
 import type { Data, Id } from '../oracle/database.ts';
-import { answered, judge, type MemberOperation, type Standing, seen, type Write } from '../oracle/judge.ts';
+import { dependsOnOrder, goingWith } from '../oracle/deletion.ts';
+import {
+  answered,
+  isPermitted,
+  judge,
+  type MemberOperation,
+  type Standing,
+  seen,
+  type Write,
+} from '../oracle/judge.ts';
 import { compileForm, Rejected } from './differential.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
 import { PolicyMaker, type Setting, SPAN } from './policies.ts';
@@ -87,7 +96,8 @@ class Session {
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
     const wanted = shown(expected ?? before);
-    if ((error === undefined) === (expected !== undefined) && wanted === shown(after)) {
+    const isTold = isVersionTold(write, standing, error);
+    if (isTold && (error === undefined) === (expected !== undefined) && wanted === shown(after)) {
       const now = { ...standing, data: after };
       const told = answer && sorted([answered(write, now)]);
       if (answer !== undefined && sorted([answer]) !== told) {
@@ -104,7 +114,7 @@ class Session {
     }
     return [
       `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
-        `${error === undefined ? 'allowed' : `refused (${error})`} by the store`,
+        `${error === undefined ? 'allowed' : `refused (${error})`} by the store${isTold ? '' : ', in what it says of the version'}`,
       `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
       ...rules.lines(),
       `  request     ${JSON.stringify(request)}`,
@@ -120,17 +130,38 @@ class Session {
     const ask = this.#accessTo(write.collection, request, rules);
     const records = doors.createRecords(db, schema);
     const data = request.data as Row;
+    const ifVersion = await this.#versionsFor(write);
     try {
+      if (write.action === 'delete') {
+        await records.remove(ask, { id: write.id, ifVersion });
+        return {};
+      }
       const { id, json } =
         write.action === 'create'
           ? await records.create(ask, { data, relations: [], given: { id: write.id } })
-          : await records.update(ask, { id: write.id, data, relations: [], errors: [] });
+          : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
       return { answer: json === undefined ? { id } : (JSON.parse(json) as Row) };
     } catch (error) {
       const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
       if (errors === undefined) throw error;
       return { error: [code, ...errors.map((fault) => fault.code)].join(' ') };
     }
+  }
+
+  /** What the caller takes for the version of the record: of a stale one, that of an earlier or a later state, or of another record. */
+  async #versionsFor({ collection, id, isCurrent }: Write): Promise<readonly string[] | undefined> {
+    if (isCurrent === undefined) return undefined;
+    const { doors, schema, db } = this.#stocked;
+    const { sql, ident, param } = doors.compiler.sql;
+    const random = this.#random;
+    const table = ident(schema.collections.get(collection)!.table);
+    const rows = await db.rows(sql`SELECT ${ident('_version')} FROM ${table} WHERE id = ${param('uuid', id)}`);
+    const count = Number(rows[0]![0]);
+    const versions = await new doors.Store(db, schema).versions(db);
+    const versionOf = (change: number, record = id): string =>
+      versions.of({ collection, id: record, count: String(count + change) });
+    const stale = [versionOf(1), versionOf(-1), versionOf(0, random.uuid())].filter(() => random.chance(0.5));
+    return isCurrent ? random.shuffled([versionOf(0), ...stale]) : stale;
   }
 
   #accessTo(name: string, request: PolicyRequest, rules: RandomRules): AccessContext {
@@ -191,7 +222,9 @@ class Session {
   #filter(collection: string, data: Data): Row {
     const random = this.#random;
     const { memberAccess } = this.#stocked.schema.collections.get(collection)!;
-    const record = random.pick(data.rows.get(collection)!);
+    const records = data.rows.get(collection)!;
+    if (records.length === 0) return {};
+    const record = random.pick(records);
     const names = [...memberAccess.keys()].filter((name) => record[name] !== null);
     if (names.length === 0 || random.chance(0.5)) return {};
     const name = random.pick(names);
@@ -202,10 +235,13 @@ class Session {
 
   #write(data: Data): Write {
     const random = this.#random;
-    const action = random.chance(0.4) ? 'create' : 'update';
-    const collection = action === 'update' && random.chance(0.15) ? 'users' : random.pick(PLAIN);
+    const wanted = random.pick(ACTIONS);
+    const collection = wanted === 'update' && random.chance(0.15) ? 'users' : random.pick(PLAIN);
     const own = data.rows.get(collection)!;
+    // What is left is enough for rules to walk.
+    const action = own.length === 0 || (wanted === 'delete' && own.length < 3) ? 'create' : wanted;
     const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
+    if (action === 'delete') return this.#deletion(data, collection, id);
     const made = this.#stocked.schema.collections.get(collection)!;
     const isPlain = this.#isSimple;
     const write = {
@@ -215,9 +251,21 @@ class Session {
       values: this.#values(made, action, data),
       partners: isPlain ? [] : this.#partners(made, data),
       members: isPlain ? [] : this.#members(made, data, { action, id }),
+      isCurrent: action === 'create' ? undefined : this.#isCurrent(),
     } as const;
     const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
     return isEmpty ? this.#write(data) : write;
+  }
+
+  #deletion(data: Data, collection: string, id: Id): Write {
+    const stored = { catalog: this.#stocked.schema, data };
+    if (dependsOnOrder(stored, goingWith(stored, { collection, id }))) return this.#write(data);
+    return { action: 'delete', collection, id, values: {}, partners: [], members: [], isCurrent: this.#isCurrent() };
+  }
+
+  /** Whether the version that the caller names is the record's; mostly it names none. */
+  #isCurrent(): boolean | undefined {
+    return this.#random.pick([undefined, undefined, undefined, true, false]);
   }
 
   #values({ fields, relations }: Collection, action: Write['action'], data: Data): Row {
@@ -281,7 +329,8 @@ class Session {
     const users = data.rows.get('users')!;
     const auth =
       write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
-    return { ...request, auth: auth ?? request.auth ?? random.pick(users), data: bodyOf(write) };
+    const caller = auth ?? request.auth ?? random.pick(users);
+    return { ...request, auth: caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
   }
 
   #setting(collection: string, action: Action): Setting {
@@ -326,7 +375,7 @@ class Session {
   }
 
   #rule(collection: string, action: Action, { data, write }: About): RandomRule {
-    const isOfWrite = collection === write.collection && action === write.action;
+    const isOfWrite = collection === write.collection && action === write.action && action !== 'delete';
     const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
     if (direct !== undefined) return this.#compiled(collection, action, direct)!;
     const key = `${collection} ${action}`;
@@ -400,6 +449,15 @@ function literalOf(value: unknown): Operand {
 /** One is enough where a literal of the type is wanted. */
 export const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
+
+const ACTIONS = ['create', 'create', 'create', 'update', 'update', 'update', 'update', 'delete'] as const;
+
+/** A version that is not the record's is told, and only to a caller whom the rules allow the write. */
+function isVersionTold(write: Write, standing: Standing, error: string | undefined): boolean {
+  if (write.isCurrent !== false) return error !== 'changed';
+  const isOtherwiseAllowed = judge({ ...write, isCurrent: undefined }, standing) !== undefined;
+  return error === 'changed' ? isPermitted(write, standing) : !isOtherwiseAllowed;
+}
 
 interface Performed {
   readonly error?: string;

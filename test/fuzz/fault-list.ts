@@ -15,6 +15,10 @@ const RECORD_VIEW = 'src/store/records/record-view.ts';
 const MEMBER_WRITES = 'src/store/records/relations/member-writes.ts';
 const UPDATE_AT_ONCE = 'src/store/records/writes/update-at-once.ts';
 const WRITTEN_VIEW = 'src/store/records/writes/written-view.ts';
+const AT_ONCE = 'src/store/records/writes/at-once.ts';
+const REMOVE_AT_ONCE = 'src/store/records/writes/remove-at-once.ts';
+const REMOVE = 'src/store/records/writes/remove.ts';
+const CASCADES = 'src/store/records/relations/cascades.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -30,6 +34,8 @@ const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
+
+const BETWEEN_STATEMENTS = 'only a write between its two statements shows it: see test/store/writes-that-wait.test.ts';
 
 export const FAULTS: readonly Fault[] = [
   ...FRONT_END_FAULTS,
@@ -706,6 +712,45 @@ export const FAULTS: readonly Fault[] = [
     /collection === name\)\) return false;/,
     'collection !== collection)) return false;',
   ),
+  fault(REMOVE_AT_ONCE, 'a delete in one statement is judged by no rule', /permit\.where\(STORED\),/, "raw('TRUE'),"),
+  {
+    ...fault(REMOVE_AT_ONCE, 'a delete in one statement takes the version that was there', /\.\.\.accepted,/, ''),
+    equivalent: BETWEEN_STATEMENTS,
+  },
+  fault(
+    REMOVE_AT_ONCE,
+    'a delete in one statement changes no record that shows the deleted one',
+    /if \(isFollowed\(store\.schema, collection\.name\)\) return false;/,
+    '',
+  ),
+  {
+    ...fault(UPDATE_AT_ONCE, 'an update in one statement takes the version that was there', /\.\.\.accepted,/, ''),
+    equivalent: BETWEEN_STATEMENTS,
+  },
+  fault(AT_ONCE, 'every version is the one that is stored', /ifVersion\.includes\(version\) \?/, 'true ?'),
+  fault(
+    AT_ONCE,
+    'no version is any version',
+    /if \(ifVersion === undefined\) return/,
+    'if (!ifVersion?.length) return',
+  ),
+  fault(REMOVE, 'a delete is judged by no rule', /if \(!locked\.holds\[0\]\)/, 'if (false)'),
+  fault(REMOVE, 'a delete takes any version', /assertVersion\(locked\.version, ifVersion\);/, ''),
+  fault(
+    REMOVE,
+    'the version is told to a caller whom the rules refuse',
+    /(if \(!locked\.holds\[0\]\).*\n)(.*assertVersion.*\n)/,
+    '$2$1',
+  ),
+  fault(REMOVE, 'losing a reference is no change', /if \(relation\.kind === 'belongs_to'\) yield/, 'if (false) yield'),
+  fault(REMOVE, 'losing a member is no change', /if \(relation\.kind === 'many_to_many'\) yield/, 'if (false) yield'),
+  fault(
+    'src/store/records/writes/update.ts',
+    'an update in a transaction takes any version',
+    /objections\.check\(\(\) => assertVersion\(version, change\.ifVersion\)\);/,
+    '',
+  ),
+  fault(CASCADES, 'a cascade ends with its first step', /waiting\.push\(\{/, 'void ({'),
   ...QUERY_FAULTS,
   ...LIST_FAULTS,
 ];

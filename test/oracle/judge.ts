@@ -4,6 +4,7 @@
  */
 import type { Catalog, Checked, HasOne, ManyToMany, PolicyRequest, Related, Row } from '../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from './database.ts';
+import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
 
 interface Rule {
@@ -12,7 +13,7 @@ interface Rule {
   readonly namesNext: boolean;
 }
 interface Rules {
-  of(collection: string, action: 'list' | 'read' | 'create' | 'update'): readonly Rule[];
+  of(collection: string, action: 'list' | 'read' | 'create' | 'update' | 'delete'): readonly Rule[];
   /** Of a field or belongs_to itself; undefined: it has none. */
   ofMember(collection: string, member: string, action: 'read' | 'create' | 'update'): readonly Rule[] | undefined;
 }
@@ -23,9 +24,11 @@ export interface MemberOperation {
   readonly remove?: readonly Id[];
 }
 export interface Write {
-  readonly action: 'create' | 'update';
+  readonly action: 'create' | 'update' | 'delete';
   readonly collection: string;
   readonly id: Id;
+  /** Whether the version that the caller names is that of the record; undefined: it names none. */
+  readonly isCurrent?: boolean | undefined;
   /** Fields and belongs_to. A create names them all. */
   readonly values: Row;
   readonly partners: readonly { readonly relation: HasOne; readonly id: Id | null }[];
@@ -40,6 +43,8 @@ export interface Standing {
 
 /** The database after the write; undefined where it is refused. */
 export function judge(write: Write, standing: Standing): Data | undefined {
+  if (write.isCurrent === false) return undefined;
+  if (write.action === 'delete') return deleted(write, standing);
   if (!isReferable(write, standing)) return undefined;
   const written = resultOf(write, standing);
   if (!isAllowed(write, written, standing)) return undefined;
@@ -52,6 +57,20 @@ export function judge(write: Write, standing: Standing): Data | undefined {
     after = movePartner({ ...partner, of: write.id, from: write.collection }, { ...standing, data: after });
   }
   return after !== undefined && isUnique({ ...standing, data: after }) ? after : undefined;
+}
+
+function deleted(write: Write, standing: Standing): Data | undefined {
+  const { catalog, data, request } = standing;
+  if (!isPermitted(write, standing)) return undefined;
+  const going = goingWith({ catalog, data }, write);
+  return isHeldBack({ catalog, data }, going) ? undefined : without({ catalog, data }, going, request.now);
+}
+
+/** Whether the rules allow the write, whatever else may prevent it. */
+export function isPermitted(write: Write, standing: Standing): boolean {
+  const { action, collection, id } = write;
+  if (action !== 'delete') return isAllowed(write, resultOf(write, standing), standing);
+  return isMet(standing.rules.of(collection, 'delete'), rowOf(standing.data, collection, id)!, standing);
 }
 
 // ---------------------------------------------------------------- the record
@@ -130,7 +149,7 @@ function hiddenPartner({ action, collection, id }: Write, relation: HasOne, stan
 function isAllowed(write: Write, written: Row, standing: Standing): boolean {
   const { action, collection, values } = write;
   const own = Object.keys(values).flatMap((member) => {
-    const rules = standing.rules.ofMember(collection, member, action);
+    const rules = standing.rules.ofMember(collection, member, action === 'create' ? 'create' : 'update');
     return rules === undefined ? [] : [rules];
   });
   return [standing.rules.of(collection, action), ...own].every((rules) =>

@@ -5,9 +5,10 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import pg from 'pg';
+import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import { ident, raw, type Sql } from '../../sql.ts';
+import { CellClient } from './cell-client.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineStream } from './engine-stream.ts';
@@ -73,7 +74,7 @@ async function startEngine(options: EmbeddedOptions): Promise<PGlite> {
 async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
   const stream = () => new EngineStream(engine);
   // Every option that the environment could change is set here.
-  const client = new pg.Client({
+  const client = new CellClient({
     stream,
     ssl: false,
     user: 'postgres',

@@ -1,5 +1,6 @@
 /** Connections that one statement or one transaction at a time has for itself. */
 import pg from 'pg';
+import { CellClient } from './cell-client.ts';
 import { QueueFull, StoreError } from './contract.ts';
 import { destroyConnection } from './line.ts';
 import { MAX_WAIT_MS, QueueEstimate } from './queue-estimate.ts';
@@ -33,7 +34,13 @@ export class LeasePool {
   readonly #estimate: QueueEstimate;
 
   constructor({ config, size, statements, onConnect }: LeasePoolOptions) {
-    this.#pool = new pg.Pool({ ...config, max: size, idleTimeoutMillis: 30_000, connectionTimeoutMillis: MAX_WAIT_MS });
+    this.#pool = new pg.Pool({
+      ...config,
+      Client: CellClient,
+      max: size,
+      idleTimeoutMillis: 30_000,
+      connectionTimeoutMillis: MAX_WAIT_MS,
+    });
     this.#statements = statements;
     this.#estimate = new QueueEstimate(size);
     // An idle connection that breaks is the pool's own affair: it is replaced at the next use.

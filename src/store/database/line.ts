@@ -41,6 +41,7 @@ export class Line {
   readonly #events: LineEvents;
   readonly #waiting: Asked[] = [];
   #headSince = 0;
+  #unsent = 0;
   /** Nothing new is sent on it: its first statement takes long. */
   isPrivate = false;
 
@@ -52,6 +53,11 @@ export class Line {
 
   get pending(): number {
     return this.#waiting.length;
+  }
+
+  /** Statements of this turn of the event loop, which are sent at its end. */
+  get unsent(): number {
+    return this.#unsent;
   }
 
   /** Milliseconds for which the first statement has waited for its answer; 0 when there is none. */
@@ -67,7 +73,7 @@ export class Line {
   send(asked: Asked): void {
     if (this.#waiting.length === 0) this.#headSince = performance.now();
     this.#waiting.push(asked);
-    gather(this.#client);
+    this.#gather();
     this.#statements.send(this.#client, asked.statement).then(
       (outcome) => {
         const took = this.#next(asked);
@@ -104,6 +110,21 @@ export class Line {
   }
 
   /**
+   * Statements of one turn of the event loop go out in one write: the call costs as much as the rest
+   * of a small read.
+   */
+  #gather(): void {
+    this.#unsent++;
+    if (this.#unsent > 1) return;
+    const stream = socketOf(this.#client);
+    stream.cork();
+    setImmediate(() => {
+      this.#unsent = 0;
+      stream.uncork();
+    });
+  }
+
+  /**
    * Answers come in the order of the statements, except for what fails with the connection. Returns
    * the milliseconds since the answer before.
    */
@@ -118,7 +139,6 @@ export class Line {
 }
 
 interface Socket {
-  readonly writableCorked: number;
   readonly bytesRead?: number;
   cork(): void;
   uncork(): void;
@@ -138,14 +158,3 @@ export const socketOf = (client: AnyClient): Socket => driverOf(client).connecti
 
 /** For a server that does not answer: closes the socket without a farewell. */
 export const destroyConnection = (client: Pick<pg.ClientBase, 'query'>): void => socketOf(client).destroy();
-
-/**
- * Statements of one turn of the event loop go out in one write: the call costs as much as the rest
- * of a small read.
- */
-function gather(client: pg.Client): void {
-  const stream = socketOf(client);
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  setImmediate(() => stream.uncork());
-}

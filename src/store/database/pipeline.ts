@@ -19,6 +19,11 @@ const MAX_PENDING = 2_000;
 const PATIENCE_MS = 20;
 /** The same where no more connections may be kept. */
 const LAST_PATIENCE_MS = 100;
+/**
+ * Statements that share a write before another connection gets one: it costs more than a short read,
+ * on both sides.
+ */
+const MOST_GATHERED = 4;
 const TICK_MS = 10;
 /** A tick that comes later than this shows that the program was held up, not the database. */
 const LATE_MS = 5;
@@ -86,7 +91,7 @@ export class Pipeline {
   }
 
   #dispatch(asked: Asked): void {
-    const slot = this.#leastBusy();
+    const slot = this.#gathering() ?? this.#leastBusy();
     if (pendingOf(slot) >= MAX_PENDING) {
       asked.reject(new QueueFull(1_000));
       return;
@@ -108,6 +113,11 @@ export class Pipeline {
       asked.lines--;
       this.#fail(asked, error);
     }
+  }
+
+  /** A connection that others of this turn are sent on, if there is room for one more. */
+  #gathering(): Slot | undefined {
+    return this.#slots.find(({ line }) => line !== undefined && line.unsent > 0 && line.unsent < MOST_GATHERED);
   }
 
   #leastBusy(): Slot {

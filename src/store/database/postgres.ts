@@ -3,8 +3,9 @@
  * slow holds up anything else. Nothing here needs a session to last between statements, so a pooler
  * in transaction mode may stand in between.
  */
-import pg from 'pg';
+import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../../sql.ts';
+import { CellClient } from './cell-client.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
 import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
@@ -29,7 +30,7 @@ export interface PostgresOptions {
   /** The schema that holds the tables; the server's default otherwise. */
   readonly searchPath?: string;
   /**
-   * Connections for transactions (default 10), for reads (default 4), and for slow reads (default
+   * Connections for writes and transactions (default 16), for reads (default 4), and for slow reads (default
    * 3).
    */
   readonly poolSize?: number;
@@ -45,7 +46,7 @@ const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const primary = new Server(options.url, options);
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
-  const transactions = primary.pool(options.poolSize ?? 10);
+  const transactions = primary.pool(options.poolSize ?? 16);
   const urgent = primary.urgent();
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
@@ -190,7 +191,7 @@ class Server {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client({ ...this.config, pipeline: true } as pg.ClientConfig);
+    const client = new CellClient({ ...this.config, pipeline: true } as pg.ClientConfig);
     // Until the pipeline listens.
     client.on('error', () => undefined);
     await client.connect();

@@ -1,0 +1,111 @@
+/** What a delete does to the database by the definition of `on_delete`: it shares no code with the store. */
+import type { BelongsTo, Catalog, Row } from '../../src/policy/types.ts';
+import type { Data, Id } from './database.ts';
+
+interface Stored {
+  readonly catalog: Catalog;
+  readonly data: Data;
+}
+interface Reference {
+  readonly collection: string;
+  readonly relation: DeclaredReference;
+}
+/** The schema says more of a reference than policies need. */
+type DeclaredReference = BelongsTo & { readonly onDelete: 'cascade' | 'restrict' | 'set_null' };
+
+/** The ids that go, by collection. */
+type Going = ReadonlyMap<string, ReadonlySet<Id>>;
+
+/** The record, and all that cascade from it. */
+export function goingWith({ catalog, data }: Stored, record: { readonly collection: string; readonly id: Id }): Going {
+  const going = new Map([...data.rows.keys()].map((name) => [name, new Set<Id>()] as const));
+  const waiting = [record];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const known = going.get(next.collection)!;
+    if (known.has(next.id)) continue;
+    known.add(next.id);
+    for (const { collection, relation } of referencesOf(catalog)) {
+      if (relation.onDelete !== 'cascade' || relation.collection !== next.collection) continue;
+      for (const row of data.rows.get(collection)!)
+        if (row[relation.name] === next.id) waiting.push({ collection, id: row.id as Id });
+    }
+  }
+  return going;
+}
+
+/** Whether a record that stays holds one of them back. */
+export const isHeldBack = (stored: Stored, going: Going): boolean => restrictions(stored, going).includes('stays');
+
+/** Whether one of them holds another back: which of the two goes first is the database's own affair. */
+export const dependsOnOrder = (stored: Stored, going: Going): boolean => restrictions(stored, going).includes('goes');
+
+/** Of each reference with `restrict` to a record that goes: whether its own record stays or goes. */
+function restrictions({ catalog, data }: Stored, going: Going): readonly ('stays' | 'goes')[] {
+  return referencesOf(catalog).flatMap(({ collection, relation }) => {
+    if (relation.onDelete !== 'restrict') return [];
+    const holding = data.rows.get(collection)!.filter((row) => isGoing(going, relation, row));
+    return holding.map(({ id }) => (going.get(collection)!.has(id as Id) ? 'goes' : 'stays'));
+  });
+}
+
+/** The database after it. Losing a reference or a member is a change of a record. */
+export function without({ catalog, data }: Stored, going: Going, now: string): Data {
+  const rows = new Map<string, readonly Row[]>();
+  for (const [collection, all] of data.rows) {
+    const staying = all.filter(({ id }) => !going.get(collection)!.has(id as Id));
+    rows.set(
+      collection,
+      staying.map((row) => withoutThem({ catalog, data }, { collection, row, going, now })),
+    );
+  }
+  const links = new Map(data.links);
+  for (const [name, { relations }] of catalog.collections) {
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const [sources, targets] = [going.get(name)!, going.get(relation.collection)!];
+      const pairs = data.links.get(relation.linkTable)!;
+      links.set(
+        relation.linkTable,
+        pairs.filter(([source, target]) => !sources.has(source) && !targets.has(target)),
+      );
+    }
+  }
+  return { rows, links };
+}
+
+interface Staying {
+  readonly collection: string;
+  readonly row: Row;
+  readonly going: Going;
+  readonly now: string;
+}
+
+function withoutThem({ catalog, data }: Stored, { collection, row, going, now }: Staying): Row {
+  const lost: string[] = [];
+  let losesMember = false;
+  for (const relation of catalog.collections.get(collection)!.relations.values()) {
+    if (relation.kind === 'belongs_to' && isGoing(going, relation, row)) lost.push(relation.name);
+    if (relation.kind !== 'many_to_many') continue;
+    const targets = going.get(relation.collection)!;
+    losesMember ||= data.links
+      .get(relation.linkTable)!
+      .some(([source, target]) => source === row.id && targets.has(target));
+  }
+  if (lost.length === 0 && !losesMember) return row;
+  const before = String(row.updated_at);
+  return {
+    ...row,
+    ...Object.fromEntries(lost.map((name) => [name, null])),
+    updated_at: before > now ? before : now,
+  };
+}
+
+const isGoing = (going: Going, { collection, name }: BelongsTo, row: Row): boolean =>
+  typeof row[name] === 'string' && going.get(collection)!.has(row[name]);
+
+const referencesOf = ({ collections }: Catalog): readonly Reference[] =>
+  [...collections].flatMap(([collection, { relations }]) =>
+    [...relations.values()].flatMap((relation) =>
+      relation.kind === 'belongs_to' ? [{ collection, relation: relation as DeclaredReference }] : [],
+    ),
+  );
