@@ -9,8 +9,8 @@ export default defineConfig({
     // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
     isolate: false,
     globalSetup: ['test/support/global.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     reporters: ['default', './test/support/verdicts.ts'],
     // Whole processes are started, killed and timed here, on build machines that others use too. What needed it is named at the end.
     retry: process.env.CI ? 1 : 0,
