@@ -1,9 +1,10 @@
-/** The body of a request, read once and strictly. */
+/** The body of a request, read once and strictly: koa-body collects what is still arriving, read-json-body.ts reads it. */
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
+import { koaBody } from 'koa-body';
 import { Problem } from '../problem.ts';
-import { ARRIVAL_LIMITS } from './arrival.ts';
-import { collectBody } from './collect-body.ts';
+import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
 import { readJsonBody } from './read-json-body.ts';
 
 /** `limit`: bytes, where a route takes less than others. */
@@ -17,13 +18,43 @@ export const AUTH_BODY_LIMIT = 16 * 1024;
  * `malformed_json`.
  */
 export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs): BodyReader {
+  const collectors = new Map<number, ReturnType<typeof koaBody>>();
+  const arriving = async (ctx: Context, most: number): Promise<Buffer> => {
+    const collect = collectors.get(most) ?? collector(most);
+    collectors.set(most, collect);
+    await inTime(
+      collect(ctx, async () => {}),
+      ms,
+    ).catch((error: unknown) => {
+      throw readingFailed(error, most);
+    });
+    return Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
+  };
   return async (ctx, less = limit) => {
     checkHeaders(ctx);
-    const bytes = await collectBody(ctx.req, { bytes: Math.min(less, limit), ms });
+    const most = Math.min(less, limit);
+    const bytes = arrivedBody(ctx.req) ?? (await arriving(ctx, most));
+    if (bytes.length > most) throw tooLarge(most);
     ctx.state.bodyBytes = bytes;
     return readJsonBody(bytes);
   };
 }
+
+/** A small body comes with the head. To collect it by streams would cost a write more than its rules do. */
+function arrivedBody(request: IncomingMessage): Buffer | undefined {
+  if (!request.complete || !request.readable) return undefined;
+  return (request.read() as Buffer | null) ?? Buffer.alloc(0);
+}
+
+/** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
+const collector = (limit: number): ReturnType<typeof koaBody> =>
+  koaBody({
+    json: false,
+    urlencoded: false,
+    textTypes: ['application/json'],
+    textLimit: limit,
+    encoding: 'binary',
+  });
 
 /** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string => createHash('sha256').update(ctx.state.bodyBytes).digest('hex');
@@ -50,3 +81,20 @@ function unsupported(detail: string): Problem {
 export function pointerPart(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
+
+/**
+ * Types that raw-body gives its errors when the client has closed the connection, before or while
+ * it reads.
+ */
+const GONE = new Set(['request.aborted', 'stream.not.readable']);
+
+function readingFailed(error: unknown, limit: number): unknown {
+  const { status, type } = error as { status?: number; type?: string };
+  if (status === 413) return tooLarge(limit);
+  if (status === 400 || GONE.has(type ?? '')) {
+    return new Problem('malformed_json', 'the body ended before its announced length', { cause: error });
+  }
+  return error;
+}
+
+const tooLarge = (limit: number): Problem => new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
