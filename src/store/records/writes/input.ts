@@ -95,37 +95,31 @@ class InputReader implements Input {
   }
 
   readAll(data: Data): void {
-    for (const [key, value] of Object.entries(data)) {
-      if (this.#isKnown(key)) this.#readMember(key, value, pointerTo('/data', key));
-      else this.#unknown(key);
-    }
+    for (const [key, value] of Object.entries(data)) this.#readMember(key, value);
     if (this.#mode === 'create') this.#fillIn(data);
     // Sorted, so that equal sets of columns give one statement for any order of the body.
     this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
 
-  #readMember(key: string, value: unknown, pointer: string): void {
+  #readMember(key: string, value: unknown): void {
     const field = this.#collection.fields.get(key);
     const relation = this.#collection.relations.get(key);
-    if (key === 'roles' && this.#collection.kind === 'users') this.#readRoles(value, pointer);
+    const isRoles = key === 'roles' && this.#collection.kind === 'users';
+    const pointer = pointerTo('/data', key);
+    if (field === undefined && relation === undefined && !isRoles && key !== 'id') this.#unknown(key);
+    else if (isRoles) this.#readRoles(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
       this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
     } else if (this.#mode === 'update' && isTenant(this.#collection, key)) {
       this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
     } else if (field) this.#readField(field, value, pointer);
-    else if (relation === undefined) this.#unknown(key);
-    else if (relation.kind === 'belongs_to') this.#readReference(relation, value, pointer);
-    else if (relation.kind === 'has_one') this.#readHasOne(relation, value, pointer);
-    else if (relation.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
-    else {
+    else if (relation?.kind === 'belongs_to') this.#readReference(relation, value, pointer);
+    else if (relation?.kind === 'has_one') this.#readHasOne(relation, value, pointer);
+    else if (relation?.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
+    else if (relation !== undefined) {
       const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;
       this.report(pointer, 'read_only', detail);
     }
-  }
-
-  #isKnown(key: string): boolean {
-    const { fields, relations, kind } = this.#collection;
-    return fields.has(key) || relations.has(key) || key === 'id' || (key === 'roles' && kind === 'users');
   }
 
   /** Any number of these fit in a body, so the work for each stays small. */
