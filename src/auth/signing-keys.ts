@@ -22,7 +22,7 @@ export interface NewKey {
  * Seconds from a rotation until the new key signs: by then every node, and every client that polls
  * the JWKS often, has it.
  */
-const HEAD_START = 2;
+export const HEAD_START = 2;
 /**
  * Seconds that a key verifies beyond the last token it can have signed, for nodes that were slow to
  * notice.

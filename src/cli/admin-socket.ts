@@ -17,6 +17,8 @@ export interface SentCommand {
   readonly stdin: string;
   /** Of the caller: paths are relative to it. */
   readonly cwd: string;
+  /** The schema file of the caller, whose environment may name it. */
+  readonly schema: string;
 }
 /** Where a command prints to. `write` is false when the reader is slow; then `drain` follows. */
 export interface Output {

@@ -1,5 +1,6 @@
 /** `bylaw keys rotate`: servers pick the new key up without a restart. */
 import { rotateKeys } from '../auth/key-rotation.ts';
+import { HEAD_START } from '../auth/signing-keys.ts';
 import type { Arguments } from './arguments.ts';
 import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
 import { openMigratedDatabase } from './workspace.ts';
@@ -24,7 +25,9 @@ async function rotate(args: Arguments, io: Io): Promise<number> {
   const { db, schema, config, close } = await openMigratedDatabase(args, io);
   try {
     const kid = await rotateKeys(db, { keySecret: config.keySecret, tokenLifetime: schema.sessions.access, now });
-    const effect = now ? 'the old keys are deleted, and their tokens are invalid' : 'it signs from now on';
+    const effect = now
+      ? 'the old keys are deleted, and their tokens are invalid'
+      : `it signs in ${HEAD_START} seconds, when every server has it`;
     io.stdout.write(`the new key is ${kid}; ${effect}\n`);
     return 0;
   } finally {

@@ -10,7 +10,7 @@ import { type LentWorkspace, lentWorkspace } from './workspace.ts';
 
 /** `workspaceNow`: `bylaw dev` replaces it. `io` is the server's. */
 export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall {
-  return async ({ argv, stdin, cwd }, outputs) => {
+  return async ({ argv, stdin, cwd, schema }, outputs) => {
     const [name = '', ...rest] = argv;
     const loaded = await databaseCommands.get(name)?.();
     if (loaded === undefined) {
@@ -20,8 +20,8 @@ export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall
     const call: Io = { ...io, ...outputs, cwd, stdin: Readable.from([stdin]) };
     const workspace = workspaceNow();
     const { config } = workspace;
-    // The command runs in the folder of its caller.
-    const lent = { ...workspace, config: { ...config, data: resolve(io.cwd, config.data) } };
+    // The command runs in the folder of its caller, and means the schema file that its caller means.
+    const lent = { ...workspace, config: { ...config, data: resolve(io.cwd, config.data), schema } };
     try {
       return await lentWorkspace.run(lent, () => callCommand(loaded.command, { argv: rest, io: call }));
     } catch (error) {

@@ -29,6 +29,6 @@ export function runDatabaseCommand(command: Command | CommandGroup, argv: readon
 /** INVARIANT: standard input is still unread; a command opens its database first. */
 async function runInServer(argv: readonly string[], args: Arguments, io: Io): Promise<number | undefined> {
   const stdin = args.has('password-stdin') ? await text(io.stdin) : '';
-  const folder = resolve(io.cwd, readConfig(args.flags, io.env).data);
-  return callServer(folder, { argv, stdin, cwd: io.cwd }, io);
+  const { data, schema } = readConfig(args.flags, io.env);
+  return callServer(resolve(io.cwd, data), { argv, stdin, cwd: io.cwd, schema }, io);
 }

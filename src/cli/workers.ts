@@ -9,6 +9,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { AggregatorRegistry, RegistryContentType } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Io } from './command.ts';
+import { returnHandovers } from './handovers.ts';
 import { readyLine } from './ready-line.ts';
 import { stopSignal } from './stop-signal.ts';
 import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
@@ -48,6 +49,7 @@ class Primary {
 
   #start(): void {
     const worker = cluster.fork();
+    returnHandovers(worker, () => !this.#isStopping && this.#ready.size > 0);
     const began = performance.now();
     worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void this.#sendMetrics(worker, message.id ?? 0);

@@ -41,7 +41,7 @@ export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenData
   const lent = lentWorkspace.getStore();
   const config = lent?.config ?? readConfig(args.flags, io.env);
   // The schema file is read again even inside a server, which keeps the schema it started with.
-  const schema = requireSchema((lent === undefined ? undefined : args.get('schema')) ?? config.schema, io);
+  const schema = requireSchema(config.schema, io);
   if (lent !== undefined) return { config, schema, db: lent.db, close: async () => {} };
   const db = await openDatabaseOf(config, io.cwd);
   return { config, schema, db, close: () => db.close() };

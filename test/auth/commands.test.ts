@@ -88,6 +88,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
       const { code, stdout } = await bylaw(['keys', 'rotate']);
       const kid = /the new key is ([\w-]{43})/.exec(stdout)?.[1];
       expect([code, kid]).toEqual([0, expect.any(String)]);
+      expect(stdout).toMatch(/; it signs in 2 seconds, when every server has it\n$/);
       let fresh = old;
       await until(
         'the new key signs',

@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/store/database/open-database.ts';
 import { until } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { run, type Server, serve } from '../support/process.ts';
+import { childrenOf, run, type Server, serve } from '../support/process.ts';
 
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
 const ADMIN = { BYLAW_ADMIN_EMAIL: 'admin@example.org', BYLAW_ADMIN_PASSWORD: 'a password of tests' };
@@ -202,6 +202,14 @@ test('a folder has one server', async () => {
     const second = await run({ args: ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'] });
     expect([second.code, second.stderr]).toEqual([1, expect.stringContaining(data)]);
     expect((await stat(join(data, 'admin.sock'))).mode & 0o077).toBe(0);
+    // The command means the schema that its caller means, not the one of that name beside the server.
+    await writeFile(join(folder, 'other.yaml'), 'collections: { extras: { fields: { name: string } } }');
+    const plan = await run({
+      args: ['migrate', 'plan', '--data', data],
+      env: { BYLAW_SCHEMA: 'other.yaml' },
+      cwd: folder,
+    });
+    expect([plan.code, plan.stdout]).toEqual([1, expect.stringContaining('CREATE TABLE "extras"')]);
   } finally {
     await server.end('SIGTERM');
   }
@@ -246,6 +254,36 @@ test.skipIf(inject('postgresUrl') === '')(
       expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
       const { text } = await clients[0]!.get('/metrics');
       expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
+    } finally {
+      expect(await server.end('SIGTERM')).toBe(0);
+    }
+  },
+  60_000,
+);
+
+test.skipIf(inject('postgresUrl') === '')(
+  'a connection that a worker had not taken when it was killed is served by another, and so are those that follow',
+  async () => {
+    const server = await serve(
+      ['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))],
+      ADMIN,
+    );
+    try {
+      const [victim] = childrenOf(server.pid);
+      process.kill(victim!, 'SIGSTOP');
+      let answered = 0;
+      const requests = Array.from({ length: 8 }, async () => {
+        const { status } = await new Client(server.url).get('/healthz', { Connection: 'close' });
+        answered++;
+        return status;
+      });
+      await until('all but one are answered', async () => answered === 7, 10_000);
+      // The primary has handed it to the one that stands still.
+      await sleep(100);
+      expect(answered).toBe(7);
+      process.kill(victim!, 'SIGKILL');
+      expect(await Promise.all(requests)).toEqual(Array(8).fill(200));
+      expect(server.log()).toContain('a worker exited (SIGKILL)');
     } finally {
       expect(await server.end('SIGTERM')).toBe(0);
     }

@@ -1,5 +1,5 @@
 /** `bylaw` as a child process, as an operator runs it. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -101,3 +101,8 @@ async function launch(
 
 const exitOf = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+
+export const childrenOf = (pid: number): readonly number[] =>
+  execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
+    .split('\n')
+    .flatMap((line) => (line.trim() === '' ? [] : Number(line)));

@@ -1,9 +1,9 @@
 /** What is done to the processes of the service. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Client } from '../../support/client.ts';
+import { childrenOf } from '../../support/process.ts';
 import { expectOnly, Load } from '../load.ts';
 import type { Scenario } from '../scenario.ts';
 import { type FaultWorld, isReady, pause, untilGood } from '../world.ts';
@@ -16,11 +16,6 @@ async function freePort(): Promise<number> {
   await once(probe, 'close');
   return port;
 }
-
-const childrenOf = (pid: number): readonly number[] =>
-  execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
-    .split('\n')
-    .flatMap((line) => (line.trim() === '' ? [] : Number(line)));
 
 /** Six creates that wait for a lock, which is released a second and a half after `act`. */
 async function writesDuring(world: FaultWorld, client: Client, act: () => void): Promise<readonly number[]> {
