@@ -249,7 +249,7 @@ export const SETTINGS = {
     value: 'N',
     env: 'BYLAW_MAX_CONNECTIONS',
     default: '4096',
-    about: 'connections that a process keeps open; more are closed at once',
+    about: 'connections that a process keeps open; one more closes the one that has waited longest for a request',
     read: integer(1, 1_000_000),
   },
 } as const satisfies Readonly<Record<string, Setting>>;

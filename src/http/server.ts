@@ -14,6 +14,7 @@ import { QueueFull, StoreError } from '../store/database/contract.ts';
 import { Refusal } from '../store/refusal.ts';
 import type { App } from './app.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, limitArrivals, MAX_REQUEST_MS } from './arrival.ts';
+import { Connections } from './connections.ts';
 import { errorDoor } from './errors.ts';
 import { authorize, notFound } from './gate.ts';
 import { logRequest } from './log.ts';
@@ -37,12 +38,15 @@ class Generation {
     this.#handle = handle;
   }
 
-  take(request: IncomingMessage, response: ServerResponse): void {
+  take(request: IncomingMessage, response: ServerResponse, connections: Connections): void {
     // It was aborted while it waited.
     if (response.closed) return;
+    const { socket } = request;
     this.#running++;
+    connections.begin(socket);
     response.once('close', () => {
       this.#running--;
+      connections.end(socket);
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
     // Koa resolves after the answer; what it could still throw has been answered by the door.
@@ -59,6 +63,7 @@ export class HttpServer {
   /** Not listening yet. */
   readonly server: Server;
   readonly #routes: readonly Route[];
+  readonly #connections: Connections;
   #current: Generation;
   #isDraining = false;
   /** While it is given, requests that arrive wait for it. */
@@ -70,6 +75,7 @@ export class HttpServer {
     this.server = createHttpServer({
       requestTimeout: MAX_REQUEST_MS,
       headersTimeout: 30_000,
+      connectionsCheckingInterval: 5_000,
       keepAliveTimeout: 65_000,
       // Node would answer it without a word; checkHead does.
       requireHostHeader: false,
@@ -79,7 +85,7 @@ export class HttpServer {
     }
     answerMalformedRequests(this.server, app.log);
     limitArrivals(this.server, arrival);
-    this.server.maxConnections = app.config.maxConnections;
+    this.#connections = new Connections(this.server, app.config.maxConnections);
   }
 
   /** Requests that arrive from now on are for `app`. Resolves when those before are answered. */
@@ -133,7 +139,7 @@ export class HttpServer {
 
   #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.shouldKeepAlive = false;
-    if (this.#pause === undefined) this.#current.take(request, response);
+    if (this.#pause === undefined) this.#current.take(request, response, this.#connections);
     else void this.#pause.then(() => this.#take(request, response));
   }
 }
