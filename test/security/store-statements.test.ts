@@ -156,7 +156,6 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
   return {
     ...reading(db),
     kind: db.kind,
-    replica: reading(db),
     replicaFor: (callerId) => reading(db.replicaFor(callerId)),
     noteWrite: (callerId) => db.noteWrite(callerId),
     urgent: over(db.urgent),

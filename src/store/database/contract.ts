@@ -48,11 +48,9 @@ export interface Database extends Reader {
    */
   statementInTime?(ms: number): Sql;
   readonly kind: 'embedded' | 'postgres';
-  /** For reads that may lag behind like a replica does; this database itself if there is none. */
-  readonly replica: Reader;
   /**
-   * The replica for this caller: the database itself after a write of theirs, until the replica has
-   * it.
+   * For the reads of one request of this caller, which may lag behind like a replica does, but not
+   * behind their own writes. The database itself if there is no replica.
    */
   replicaFor(callerId: string): Reader;
   /**

@@ -195,9 +195,6 @@ function databaseOn(engine: Engine): Database {
   const rows = async (statement: Sql) => (await once(statement)).rows;
   const database: Database = {
     kind: 'embedded',
-    get replica() {
-      return database;
-    },
     rows,
     async slowRows(statement, limitMs) {
       if (limitMs === undefined) return rows(statement);

@@ -14,6 +14,8 @@ interface Subscription {
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
+/** Reads wait for a round trip. */
+const ROUND_MS = 1_000;
 
 export class Listener {
   readonly #config: pg.ClientConfig;
@@ -23,6 +25,9 @@ export class Listener {
   #timer: NodeJS.Timeout | undefined;
   #retry = FIRST_RETRY_MS;
   #closed = false;
+  /** The round trip that is under way, and the one after it. */
+  #round: Promise<unknown> = Promise.resolve();
+  #nextRound: Promise<void> | undefined;
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
@@ -45,6 +50,20 @@ export class Listener {
     return async () => {
       this.#subscriptions.delete(subscription);
     };
+  }
+
+  /**
+   * Resolves when every notification is delivered that was sent before the call: PostgreSQL hands
+   * them out before it answers. Those who ask meanwhile share the next round trip. Rejects while
+   * nothing is heard.
+   */
+  hearAll(): Promise<void> {
+    if (this.#nextRound === undefined) {
+      const round = this.#round.then(() => this.#ask());
+      this.#nextRound = round;
+      this.#round = round.catch(() => undefined);
+    }
+    return this.#nextRound;
   }
 
   async close(): Promise<void> {
@@ -82,6 +101,18 @@ export class Listener {
     this.#retry = FIRST_RETRY_MS;
     for (const { onState } of this.#subscriptions) onState(true);
     this.#beat(client);
+  }
+
+  async #ask(): Promise<void> {
+    this.#nextRound = undefined;
+    const client = this.#client;
+    if (client === undefined) throw new Error('no notifications are heard');
+    try {
+      await client.query({ text: 'SELECT 1', query_timeout: ROUND_MS } as pg.QueryConfig);
+    } catch (error) {
+      this.#lost(client);
+      throw error;
+    }
   }
 
   #channels(): Set<string> {

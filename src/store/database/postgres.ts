@@ -20,7 +20,7 @@ import { StatementLimits } from './statement-limits.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
-import { WRITE_CHANNEL, WriteNews, writersIn } from './write-news.ts';
+import { readWriters, WRITE_CHANNEL, WriteNews } from './write-news.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -55,13 +55,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
   const database: Database = {
     kind: 'postgres',
-    get replica() {
-      return replica ?? database;
-    },
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
     async noteWrite(callerId) {
-      replica?.noteWrite(callerId);
-      await news?.tell(callerId);
+      const end = replica?.beginWrite(callerId);
+      const position = await news?.tell(callerId);
+      if (position !== undefined) end?.(position);
     },
     urgent: {
       async rows(statement) {
@@ -90,15 +88,16 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
   };
   const standbyProbe = standby?.urgent();
-  const probes = standbyProbe && { standbyProbe, primaryProbe: urgent };
+  const hearAll = listener && (() => listener.hearAll());
+  const probes = standbyProbe && { standbyProbe, primaryProbe: urgent, hearAll };
   const replica = standby && probes && replicaOf(standby, database, probes);
-  const news = replica && listener && new WriteNews((payload) => database.notify(WRITE_CHANNEL, payload));
+  const news = replica && listener && new WriteNews((ids) => sendWriters(urgent, ids));
   await checkStart(database, primary.isPooled ? urgent : undefined);
   if (replica !== undefined && listener !== undefined) await hearWriters(replica, listener);
   return database;
 }
 
-type Probes = Pick<ReplicaOptions, 'standbyProbe' | 'primaryProbe'>;
+type Probes = Pick<ReplicaOptions, 'standbyProbe' | 'primaryProbe' | 'hearAll'>;
 
 const replicaOf = ({ reads, maxLag }: Server, primary: Database, probes: Probes): Replica =>
   new Replica({ standby: reads, primary, maxLag, ...probes });
@@ -106,9 +105,17 @@ const replicaOf = ({ reads, maxLag }: Server, primary: Database, probes: Probes)
 async function hearWriters(replica: Replica, listener: Listener): Promise<void> {
   await listener.listen(
     WRITE_CHANNEL,
-    (payload) => writersIn(payload).forEach((callerId) => void replica.noteWrite(callerId)),
+    (payload) => replica.noteWriters(readWriters(payload)),
     (isUp) => replica.hears(isUp),
   );
+}
+
+/** What is committed by now lies before the position. */
+async function sendWriters(q: Pick<Queryable, 'rows'>, ids: string): Promise<bigint> {
+  const rows = await q.rows(sql`
+    SELECT log.position, pg_notify(${text(WRITE_CHANNEL)}, log.position || ':' || ${text(ids)})
+      FROM (SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text AS position) AS log`);
+  return BigInt(rows[0]![0]!);
 }
 
 const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {

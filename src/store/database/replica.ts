@@ -1,7 +1,10 @@
 /**
  * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an
  * error that only the standby may have (a column that it has not got yet), while it lags behind,
- * and for callers who have just written.
+ * and for callers whose last write it has not got.
+ *
+ * Nodes tell each other of writes before these are answered, and hear of all that were told before
+ * a read goes to the standby: nobody misses their own write, whichever node they ask.
  */
 
 import type { Sql } from '../../sql.ts';
@@ -9,13 +12,9 @@ import { raw } from '../../sql.ts';
 import { type Cells, type Queryable, QueueFull, type Reader, StoreError } from './contract.ts';
 import { RecentWriters } from './recent-writers.ts';
 import { isQueryCanceled } from './to-store-error.ts';
+import type { WritersNote } from './write-news.ts';
 
 const SAMPLE_MS = 200;
-/**
- * Who wrote once soon writes again. The news of that may arrive at another node after the next read
- * there, which then goes to the primary all the same. Milliseconds.
- */
-const WRITING_MS = 10_000;
 /** How many samples are waited for at most where the standby stands still. */
 const MOST_SAMPLES = 300;
 
@@ -33,20 +32,30 @@ export interface ReplicaOptions {
   readonly primaryProbe: Pick<Queryable, 'rows'>;
   /** Milliseconds. Nothing older is read. */
   readonly maxLag: number;
+  /**
+   * Resolves when all is heard that other nodes had told before the call. Without it, they tell
+   * nothing, and only this node knows of writes through it.
+   */
+  readonly hearAll?: (() => Promise<void>) | undefined;
 }
+
+/** Of the primary itself under another name. */
+const EVERYTHING = 1n << 64n;
 
 interface Sample {
   readonly position: bigint;
   readonly at: number;
 }
 
-export class Replica implements Reader {
+export class Replica {
   readonly #options: ReplicaOptions;
   readonly #writers: RecentWriters;
   /** Positions of the primary, the oldest first. */
   readonly #samples: Sample[] = [];
   /** Everything that was committed before is on the standby. */
   #freshAt = Number.NEGATIVE_INFINITY;
+  /** What the standby had got at the last look. */
+  #replayed = 0n;
   /** Until then, other nodes may have told of writes that this one did not hear of. */
   #deafUntil = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
@@ -54,7 +63,7 @@ export class Replica implements Reader {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    this.#writers = new RecentWriters(Math.max(options.maxLag, WRITING_MS));
+    this.#writers = new RecentWriters(options.maxLag);
     this.#tend();
   }
 
@@ -63,13 +72,19 @@ export class Replica implements Reader {
     return now - this.#freshAt <= this.#options.maxLag && now >= this.#deafUntil;
   }
 
-  /** Who has just written reads what was written. */
+  /** For the reads of one request, which has arrived. */
   for(callerId: string): Reader {
-    return this.#writers.has(callerId) ? this.#options.primary : this;
+    return new CallersReader(this, callerId);
   }
 
-  noteWrite(callerId: string): void {
-    this.#writers.add(callerId);
+  /** A write through this node. Returns what to call with its position once that is known. */
+  beginWrite(callerId: string): (position: bigint) => void {
+    return this.#writers.begin(callerId);
+  }
+
+  /** Other nodes, or this one, have told of writes. */
+  noteWriters({ position, callerIds }: WritersNote): void {
+    for (const callerId of callerIds) this.#writers.note(callerId, position);
   }
 
   /** Whether the notifications of other nodes arrive. */
@@ -78,16 +93,19 @@ export class Replica implements Reader {
     this.#deafUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
   }
 
-  rows(statement: Sql): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.rows(statement));
+  get primary(): Reader {
+    return this.#options.primary;
   }
 
-  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.slowRows(statement, limitMs));
-  }
-
-  run(statement: Sql): Promise<number> {
-    return this.#options.primary.run(statement);
+  /** Whether the standby has all that this caller wrote before the call. Never rejects. */
+  async hasWritesOf(callerId: string): Promise<boolean> {
+    if (!this.#mayAnswer(callerId)) return false;
+    try {
+      await this.#options.hearAll?.();
+    } catch {
+      return false;
+    }
+    return this.#mayAnswer(callerId);
   }
 
   close(): void {
@@ -95,9 +113,8 @@ export class Replica implements Reader {
     clearTimeout(this.#timer);
   }
 
-  async #read(
-    ask: (reader: Pick<Reader, 'rows' | 'slowRows'>) => Promise<readonly Cells[]>,
-  ): Promise<readonly Cells[]> {
+  /** Of a caller for whom the standby may answer. */
+  async read(ask: Ask): Promise<readonly Cells[]> {
     const { standby, primary } = this.#options;
     if (!this.isFresh) return ask(primary);
     try {
@@ -110,6 +127,10 @@ export class Replica implements Reader {
       if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
       return ask(primary);
     }
+  }
+
+  #mayAnswer(callerId: string): boolean {
+    return this.isFresh && !this.#writers.isAhead(callerId, this.#replayed);
   }
 
   #tend(): void {
@@ -127,12 +148,46 @@ export class Replica implements Reader {
     const [standby] = await this.#options.standbyProbe.rows(STANDBY_POSITION);
     const [position, startedAt] = standby!;
     // The same server under two names; a standby that was promoted is another.
-    if (position === null && startedAt === primary![1]) this.#freshAt = at;
+    if (position === null && startedAt === primary![1]) {
+      this.#freshAt = at;
+      this.#replayed = EVERYTHING;
+    }
     if (position === null || position === undefined) return;
-    const replayed = BigInt(position);
-    const last = this.#samples.findLastIndex((sample) => sample.position <= replayed);
+    this.#replayed = BigInt(position);
+    const last = this.#samples.findLastIndex((sample) => sample.position <= this.#replayed);
     if (last === -1) return;
     this.#freshAt = this.#samples[last]!.at;
     this.#samples.splice(0, last);
+  }
+}
+
+type Ask = (reader: Pick<Reader, 'rows' | 'slowRows'>) => Promise<readonly Cells[]>;
+
+/** Reads for one caller. What was written before the first of them is heard of once. */
+class CallersReader implements Reader {
+  readonly #replica: Replica;
+  readonly #callerId: string;
+  #mayUseStandby: Promise<boolean> | undefined;
+
+  constructor(replica: Replica, callerId: string) {
+    this.#replica = replica;
+    this.#callerId = callerId;
+  }
+
+  rows(statement: Sql): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.rows(statement));
+  }
+
+  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.slowRows(statement, limitMs));
+  }
+
+  run(statement: Sql): Promise<number> {
+    return this.#replica.primary.run(statement);
+  }
+
+  async #read(ask: Ask): Promise<readonly Cells[]> {
+    this.#mayUseStandby ??= this.#replica.hasWritesOf(this.#callerId);
+    return (await this.#mayUseStandby) ? this.#replica.read(ask) : ask(this.#replica.primary);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Tells every node who has just written, so that all of them answer that caller from the primary
- * until the replica has it. One notification is under way at a time; it names all who wrote during
- * the one before.
+ * Tells every node who has just written, and up to which position in the log, so that all of them
+ * answer that caller from the primary until the replica has reached it. One notification is under
+ * way at a time; it names all who wrote during the one before.
  */
 
 /** Ids in one notification, whose payload is at most 8,000 bytes. */
@@ -9,33 +9,49 @@ const MOST_IDS = 200;
 
 export const WRITE_CHANNEL = 'bylaw_wrote';
 
-export class WriteNews {
-  readonly #notify: (payload: string) => Promise<void>;
-  #waiting = new Set<string>();
-  #next: Promise<void> | undefined;
-  #underWay: Promise<void> = Promise.resolve();
+/** Sends the ids with the position that the log has by then, and returns it. */
+export type SendsWriters = (ids: string) => Promise<bigint>;
 
-  constructor(notify: (payload: string) => Promise<void>) {
-    this.#notify = notify;
+export class WriteNews {
+  readonly #send: SendsWriters;
+  #waiting = new Set<string>();
+  #next: Promise<bigint | undefined> | undefined;
+  #underWay: Promise<unknown> = Promise.resolve();
+
+  constructor(send: SendsWriters) {
+    this.#send = send;
   }
 
-  /** Resolves when it is sent, or cannot be. */
-  tell(callerId: string): Promise<void> {
+  /** After the commit. Resolves when it is sent, with a position that has the write; undefined if it cannot be sent. */
+  tell(callerId: string): Promise<bigint | undefined> {
     this.#waiting.add(callerId);
-    this.#next ??= this.#underWay.then(() => this.#send());
+    this.#next ??= this.#underWay.then(() => this.#sendAll());
     return this.#next;
   }
 
-  async #send(): Promise<void> {
+  async #sendAll(): Promise<bigint | undefined> {
     const ids = [...this.#waiting];
     this.#waiting = new Set();
     this.#underWay = this.#next!;
     this.#next = undefined;
+    let position: bigint | undefined;
     for (let at = 0; at < ids.length; at += MOST_IDS) {
       // A node that is not told reads what is older by the permitted lag at most.
-      await this.#notify(ids.slice(at, at + MOST_IDS).join(',')).catch(() => undefined);
+      const sent = await this.#send(ids.slice(at, at + MOST_IDS).join(',')).catch(() => undefined);
+      if (sent === undefined) return undefined;
+      position = sent;
     }
+    return position;
   }
 }
 
-export const writersIn = (payload: string): readonly string[] => payload.split(',');
+export interface WritersNote {
+  readonly position: bigint;
+  readonly callerIds: readonly string[];
+}
+
+/** `POSITION:ID,ID,…`, as `WriteNews` has it sent. */
+export function readWriters(payload: string): WritersNote {
+  const [position = '0', ids = ''] = payload.split(':');
+  return { position: BigInt(position), callerIds: ids.split(',') };
+}
