@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { param, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/database/contract.ts';
@@ -232,16 +233,19 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     await other?.close();
   });
 
-  const killAllBut = async (mine: Database): Promise<void> => {
-    const [row] = await mine.rows(raw('SELECT pg_backend_pid()'));
-    const [killed] = await mine.rows(
-      sql`
-        SELECT count(pg_terminate_backend(pid))
-          FROM pg_stat_activity
-         WHERE application_name = ${param('text', NAME)}
-           AND pid <> ${param('int8', Number(row![0]))}::int`,
-    );
-    expect(Number(killed![0])).toBeGreaterThan(0);
+  /** From outside: what kills must not be among the killed, and is not to be sent twice. */
+  const killAll = async (): Promise<void> => {
+    const client = new pg.Client({ connectionString: url.replace(NAME, 'bylaw_killer') });
+    await client.connect();
+    try {
+      const { rowCount } = await client.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1',
+        [NAME],
+      );
+      expect(rowCount).toBeGreaterThan(0);
+    } finally {
+      await client.end();
+    }
   };
 
   it('writes one of many rivals for a unique value, and tells the others of it', async () => {
@@ -285,15 +289,17 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
   it('answers reads that a loss of all connections caught, and says so of writes', async () => {
     const reads = Array.from({ length: 20 }, () => db.rows(raw('SELECT pg_sleep(0.05)::text, 1')));
     const held = Promise.withResolvers<void>();
+    const killed = Promise.withResolvers<void>();
     const write = db.transaction(async (tx) => {
       await tx.run(raw('UPDATE counters SET n = 100 WHERE id = 1'));
       held.resolve();
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await killed.promise;
       await tx.run(raw('UPDATE counters SET n = 100 WHERE id = 2'));
     });
     const outcome = failure(write);
     await held.promise;
-    await killAllBut(other);
+    await killAll();
+    killed.resolve();
     expect(await outcome).toMatchObject({ kind: 'unavailable' });
     expect(await Promise.all(reads)).toEqual(Array.from({ length: 20 }, () => [['', '1']]));
     expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['2'], ['2']]);
@@ -308,7 +314,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
       states.push(up);
       if (states.length === 3) back.resolve();
     });
-    await killAllBut(other);
+    await killAll();
     await back.promise;
     expect(states).toEqual([true, false, true]);
     await other.notify('news', 'again');
@@ -326,6 +332,31 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
       Array.from({ length: 8 }, () => [['1.5']]),
     );
     expect(await db.transaction((tx) => tx.rows(raw('SELECT v FROM wide WHERE id = 1')))).toEqual([['1.5']]);
+  });
+
+  it('overtakes them also where every connection has them, one try after the other', async () => {
+    const read = raw('SELECT w FROM wider');
+    await db.run(raw('CREATE TABLE wider (w int)'));
+    await db.run(raw('INSERT INTO wider VALUES (1)'));
+    const inAll = async (): Promise<void> => {
+      const gate = Promise.withResolvers<void>();
+      let open = 0;
+      const holding = Array.from({ length: 4 }, () =>
+        db.transaction(async (tx) => {
+          await tx.rows(read);
+          if (++open === 4) gate.resolve();
+          await gate.promise;
+        }),
+      );
+      await Promise.all([...holding, ...Array.from({ length: 20 }, () => db.rows(read))]);
+    };
+    for (let i = 0; i < 2; i++) await inAll();
+    await other.run(raw('ALTER TABLE wider ALTER COLUMN w TYPE float8'));
+    for (let i = 0; i < 6; i++) {
+      expect(await db.rows(read)).toEqual([['1']]);
+      expect(await db.slowRows(read)).toEqual([['1']]);
+      expect(await db.transaction((tx) => tx.rows(read))).toEqual([['1']]);
+    }
   });
 
   it('leaves nothing half done when the process is killed', async () => {

@@ -7,6 +7,7 @@ import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
 import { type MessageStream, type OneWrite, oneWriteOf } from './one-write.ts';
+import { isStalePlan } from './to-store-error.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
 const MOST_PREPARED = 256;
@@ -67,6 +68,7 @@ class CellQuery extends DriverQuery {
   readonly #rows: Cells[] = [];
   readonly #settle: PromiseWithResolvers<Outcome>;
   readonly #statements: Statements;
+  readonly #sent: string;
   #prepared: PreparedNames | undefined;
   #isPrepared = false;
   #connection: Connection | undefined;
@@ -75,6 +77,7 @@ class CellQuery extends DriverQuery {
   constructor(statement: Sql, statements: Statements) {
     super(statement.text, statement.params.map(encode));
     this.#statements = statements;
+    this.#sent = statement.text;
     this.name = statements.nameOf(statement.text);
     this.#settle = Promise.withResolvers();
     this.outcome = this.#settle.promise;
@@ -114,7 +117,10 @@ class CellQuery extends DriverQuery {
   override handleEmptyQuery(): void {}
 
   override handleError(error: Error): void {
-    if (this.name !== undefined) this.#prepared?.forget(this.name);
+    if (this.name !== undefined) {
+      this.#prepared?.forget(this.name);
+      if (isStalePlan(error)) this.#statements.renew(this.#sent, this.name);
+    }
     this.#settle.reject(error);
   }
 
@@ -177,6 +183,7 @@ export class Statements {
   readonly #mostPrepared: number;
   /** By text, the least recently used first: the name, with the second use. */
   readonly #names = new Map<string, string | undefined>();
+  #renewals = 0;
   readonly #prepared = new WeakMap<Connection, PreparedNames>();
   readonly #oneWrites = new WeakMap<Connection, OneWrite<Connection>>();
 
@@ -201,6 +208,14 @@ export class Statements {
     this.#names.set(text, name);
     if (this.#names.size > MOST_TEXTS) this.#names.delete(this.#names.keys().next().value!);
     return name;
+  }
+
+  /**
+   * After a migration that changed what the statement returns. Under another name, every connection
+   * prepares it again, also those that have the former one.
+   */
+  renew(text: string, name: string): void {
+    if (this.#names.get(text) === name) this.#names.set(text, `${hashOf(text)}_${++this.#renewals}`);
   }
 
   oneWriteOn(connection: Connection): OneWrite<Connection> {
