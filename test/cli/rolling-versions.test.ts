@@ -1,0 +1,204 @@
+/**
+ * Each row of the table "Rolling a new version out" in docs/operations.md: services of two versions on one PostgreSQL, each with connections of its
+ * own. They are in one process, which they share nothing in; `npm run test:faults -- --only rolling` has real processes under load.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { type Service, startService } from '../../src/cli/start-service.ts';
+import { readConfig } from '../../src/config.ts';
+import { openLog } from '../../src/http/log.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { type Answer, Client } from '../support/client.ts';
+import { isolatedUrl } from '../support/postgres.ts';
+import { cheapPasswords, schemaFrom } from '../support/service.ts';
+
+const ADMIN = { email: 'admin@example.org', password: 'a password of tests' };
+// Tokens are good at nodes of one address.
+const ENV = {
+  BASE_URL: 'http://rolling.example',
+  BYLAW_RATE_LIMIT: 'off',
+  BYLAW_ADMIN_EMAIL: ADMIN.email,
+  BYLAW_ADMIN_PASSWORD: ADMIN.password,
+};
+const ACCESS = 'access: { view: true, create: true, update: true }';
+
+interface Version {
+  readonly fields?: string;
+  readonly relations?: string;
+  /** Of the collection, such as `was`. */
+  readonly more?: string;
+  readonly name?: string;
+  readonly others?: string;
+}
+const FIELDS = 'name: string, spare: string, code: { type: string, max: 9, unique: true }';
+const RELATIONS = 'friend: { kind: belongs_to, collection: people }';
+const OTHERS = `  others: { fields: { name: string }, ${ACCESS} }\n`;
+const versionOf = ({ fields = FIELDS, relations = RELATIONS, more = '', name = 'things', others = OTHERS }: Version) =>
+  schemaFrom(`roles: [admin]
+collections:
+  people: { ${ACCESS} }
+${others}  ${name}: { ${more}fields: { ${fields} }, relations: { ${relations} }, ${ACCESS} }
+`);
+const OLD = versionOf({});
+
+interface Node {
+  readonly service: Service;
+  readonly client: Client;
+}
+
+/** Two versions on one database, and what they do there. */
+class Deployment {
+  readonly #url: string;
+  readonly #services: Service[] = [];
+  #token = '';
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async start(schema: ReturnType<typeof versionOf>): Promise<Node> {
+    const db = await openDatabase({ url: this.#url, poolSize: 2, pipelines: 1 });
+    const service = await startService({
+      config: readConfig({ port: '0' }, ENV),
+      schema,
+      db,
+      log: openLog('error'),
+      passwords: cheapPasswords(),
+    }).catch(async (error: unknown) => {
+      await db.close();
+      throw error;
+    });
+    this.#services.push(service);
+    if (this.#token === '') {
+      const { body } = await new Client(service.url).post('/api/auth/login', ADMIN);
+      this.#token = body.access_token;
+    }
+    return { service, client: new Client(service.url, { Authorization: `Bearer ${this.#token}` }) };
+  }
+
+  /** As `bylaw migrate apply --allow-destructive` does. */
+  async apply(schema: ReturnType<typeof versionOf>): Promise<void> {
+    const db = await openDatabase({ url: this.#url, poolSize: 2, pipelines: 1 });
+    await applyMigration(db, schema, { allowDestructive: true }).finally(() => db.close());
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#services.map((service) => service.stop()));
+  }
+}
+
+const create = (node: Node, data: object): Promise<Answer> => node.client.post('/api/things', { data });
+const isReady = async ({ client }: Node): Promise<boolean> => (await client.get('/readyz')).status === 200;
+const listOf = (node: Node): Promise<Answer> => node.client.get('/api/things');
+async function serves(node: Node, data: object = { name: 'by the old version' }): Promise<void> {
+  const made = await create(node, data);
+  const { id } = made.body.data;
+  const patched = await node.client.patch(`/api/things/${id}`, { data: { name: 'changed' } });
+  expect([await isReady(node), made.status, patched.status, (await listOf(node)).status]).toEqual([
+    true,
+    201,
+    200,
+    200,
+  ]);
+}
+
+type Check = (deployment: Deployment, old: Node) => Promise<void>;
+
+/** By the first cell of its row. The old version is running. */
+const ROWS: Readonly<Record<string, Check>> = {
+  'a collection, an optional field, a relation that is not required, an index': async (deployment, old) => {
+    const newer = await deployment.start(
+      versionOf({
+        fields: `${FIELDS.replace('name: string', 'name: { type: string, index: true }')}, note: string`,
+        relations: `${RELATIONS}, enemy: { kind: belongs_to, collection: people }`,
+        others: `${OTHERS}  more: { fields: { name: string }, ${ACCESS} }\n`,
+      }),
+    );
+    await serves(old);
+    await serves(newer, { name: 'n', note: 'by the new version' });
+    await serves(await deployment.start(OLD));
+  },
+  'a required field with a constant default': async (deployment, old) => {
+    const newer = await deployment.start(
+      versionOf({ fields: `${FIELDS}, kind: { type: string, required: true, default: plain }` }),
+    );
+    const { id } = (await create(old, { name: 'by the old version' })).body.data;
+    expect((await newer.client.get(`/api/things/${id}`)).body.data.kind).toBe('plain');
+    await serves(old);
+    await serves(await deployment.start(OLD));
+  },
+  '`unique`': async (deployment, old) => {
+    await deployment.start(
+      versionOf({ fields: FIELDS.replace('name: string', 'name: { type: string, unique: true }') }),
+    );
+    expect((await create(old, { name: 'once' })).status).toBe(201);
+    const twice = await create(old, { name: 'once' });
+    expect([twice.status, await isReady(old)]).toEqual([409, true]);
+    await serves(await deployment.start(OLD), { name: 'another' });
+  },
+  'a field, a collection or `unique` removed': async (deployment, old) => {
+    const { id } = (await create(old, { name: 'x', spare: 'kept', code: 'a' })).body.data;
+    const newer = await deployment.start(
+      versionOf({ fields: 'name: string, code: { type: string, max: 9 }', others: '' }),
+    );
+    await serves(old);
+    await serves(newer);
+    expect((await newer.client.get(`/api/things/${id}`)).body.data).not.toHaveProperty('spare');
+    expect((await newer.client.get('/api/others')).status).toBe(404);
+    expect((await old.client.get(`/api/things/${id}`)).body.data.spare).toBe('kept');
+    expect((await old.client.get('/api/others')).status).toBe(200);
+    expect((await create(newer, { name: 'x', code: 'a' })).status).toBe(409);
+    await serves(await deployment.start(OLD));
+  },
+  'a required field without a default, over no rows': async (deployment, old) => {
+    const newer = await deployment.start(versionOf({ fields: `${FIELDS}, must: { type: int, required: true }` }));
+    expect((await create(old, { name: 'x' })).status).toBeGreaterThanOrEqual(500);
+    expect([(await listOf(old)).status, await isReady(old)]).toEqual([200, false]);
+    await serves(newer, { name: 'n', must: 1 });
+    await serves(await deployment.start(OLD));
+  },
+  'a field, relation or collection renamed by `was`, or a field of another type': async (deployment, old) => {
+    const back = async (): Promise<void> => {
+      expect((await create(old, { name: 'x', spare: 'x' })).status).toBeGreaterThanOrEqual(500);
+      expect(await isReady(old)).toBe(false);
+      await expect(deployment.start(OLD)).rejects.toThrow(/was|would/);
+    };
+    const renamed = FIELDS.replace('name: string', 'title: { type: string, was: name }');
+    const newer = await deployment.start(versionOf({ fields: renamed }));
+    expect((await create(newer, { title: 'by the new version' })).status).toBe(201);
+    await back();
+    await deployment.apply(versionOf({ fields: FIELDS.replace('name: string', 'name: { type: string, was: title }') }));
+    await deployment.start(versionOf({ relations: RELATIONS.replace('friend: { ', 'mate: { was: friend, ') }));
+    await back();
+    await deployment.apply(versionOf({ relations: RELATIONS.replace('{ ', '{ was: mate, ') }));
+    await deployment.start(versionOf({ name: 'items', more: 'was: things, ' }));
+    await back();
+    await deployment.apply(versionOf({ more: 'was: items, ' }));
+    await deployment.apply(versionOf({ fields: FIELDS.replace('spare: string', 'spare: int') }));
+    await back();
+    await deployment.apply(OLD);
+    await serves(await deployment.start(OLD));
+  },
+};
+
+describe.skipIf(inject('postgresUrl') === '')('two versions on one database', () => {
+  let deployment: Deployment | undefined;
+  afterEach(async () => {
+    await deployment?.close();
+    deployment = undefined;
+  });
+
+  test('every row of the documented table is tried', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+    const section = page.split('## Rolling a new version out')[1]!.split('\n\n')[2]!;
+    const rows = section.split('\n').slice(2);
+    expect(rows.map((row) => row.split(' | ')[0]!.slice(2))).toEqual(Object.keys(ROWS));
+  });
+
+  test.each(Object.keys(ROWS))('%s', async (change) => {
+    deployment = new Deployment(await isolatedUrl(inject('postgresUrl')));
+    await ROWS[change]!(deployment, await deployment.start(OLD));
+  });
+});
