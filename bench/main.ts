@@ -1,4 +1,4 @@
-/** `npm run bench -- [names] [--seconds 10] [--rounds 5] [--seed 1]`: without a name, all of them. README.md says what each figure means. */
+/** `npm run bench -- [names] [--seconds 10] [--rounds 5] [--seed 1] [--rows 1000000]`: without a name, all of them. README.md says what each figure means. */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Bench } from './support/bench.ts';
@@ -32,6 +32,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '5' },
     seed: { type: 'string', default: '1' },
+    rows: { type: 'string', default: '1000000' },
   },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(FILES);
@@ -44,6 +45,6 @@ console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 
 for (const name of names) {
   const { default: bench } = await FILES[name]!();
   console.log(`\n${name}: ${bench.question}`);
-  const [seconds, rounds, seed] = [values.seconds, values.rounds, values.seed].map(Number) as [number, number, number];
-  await bench.run({ seconds, rounds, seed });
+  const { seconds, rounds, seed, rows } = values;
+  await bench.run({ seconds: Number(seconds), rounds: Number(rounds), seed: Number(seed), rows: Number(rows) });
 }

@@ -4,6 +4,8 @@ export interface BenchOptions {
   readonly seed: number;
   /** Of a race between servers. */
   readonly rounds: number;
+  /** Of the largest table of `scale`. */
+  readonly rows: number;
 }
 export interface Bench {
   readonly name: string;

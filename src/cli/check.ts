@@ -4,7 +4,7 @@ import type { SchemaIssue } from '../schema/issue.ts';
 import { formatSchema } from '../schema/shape.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, Io } from './command.ts';
-import { type CheckedSchemaFile, readSchemaFile } from './schema-file.ts';
+import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './schema-file.ts';
 
 export const command: Command = {
   name: 'check',
@@ -12,6 +12,7 @@ export const command: Command = {
   settings: ['schema'],
   flags: {
     json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
+    growth: { about: 'notes each field that lists can be filtered and sorted by, and that no index serves' },
     strict: { about: 'exits with 1 on warnings, too' },
     'print-schema': { about: 'prints the JSON Schema of bylaw.yaml, for editors, and checks nothing' },
   },
@@ -25,8 +26,11 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
   const isStrict = args.has('strict');
   const file = readSchemaFile(schemaFileOf(args.flags, io.env), io);
-  if (args.has('json')) io.stdout.write(`${JSON.stringify(file.issues.map(asJson), null, 2)}\n`);
-  else io.stdout.write(findingsSummary(file, isStrict));
+  const growth = readGrowthNotes(file, io);
+  const notes = args.has('growth') ? growth.issues : [];
+  if (args.has('json')) io.stdout.write(`${JSON.stringify([...file.issues, ...notes].map(asJson), null, 2)}\n`);
+  else io.stdout.write(findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
+  if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.length));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
 
@@ -41,6 +45,15 @@ function findingsSummary({ issues, report }: CheckedSchemaFile, isStrict: boolea
   const warnings = issues.length - errors;
   const note = isStrict && warnings > 0 ? ' (an error each under --strict)' : '';
   return `${report}\n${count(errors, 'error')}, ${count(warnings, 'warning')}${note}\n`;
+}
+
+const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
+  issues.length === 0 ? 'every field that lists can be filtered by has an index\n' : `\n${report}`;
+
+function growthHint(fields: number): string {
+  if (fields === 0) return '';
+  const subject = fields === 1 ? '1 field has' : `${fields} fields have`;
+  return `${subject} no index for filters and sorts; \`bylaw check --growth\` names them\n`;
 }
 
 const count = (n: number, what: string): string => `${n === 0 ? 'no' : n} ${what}${n === 1 ? '' : 's'}`;

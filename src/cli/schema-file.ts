@@ -1,6 +1,7 @@
 /** The schema file as commands read it: its issues name the file as the user typed it. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { growthNotes } from '../schema/growth-notes.ts';
 import { type SchemaIssue, underlineIssue } from '../schema/issue.ts';
 import { loadSchema } from '../schema/load-file.ts';
 import type { Schema } from '../schema/model.ts';
@@ -12,6 +13,17 @@ export interface CheckedSchemaFile {
   readonly issues: readonly SchemaIssue[];
   /** Each issue with its line, underlined. */
   readonly report: string;
+}
+
+/** Of a file without errors. */
+export function readGrowthNotes(
+  { schema }: CheckedSchemaFile,
+  { cwd }: Io,
+): Pick<CheckedSchemaFile, 'issues' | 'report'> {
+  if (schema === undefined) return { issues: [], report: '' };
+  const path = resolve(cwd, schema.file);
+  const issues = growthNotes(schema, readFileSync(path, 'utf8'));
+  return { issues, report: underlineIssues(path, issues) };
 }
 
 export function readSchemaFile(file: string, { cwd, env }: Io): CheckedSchemaFile {

@@ -162,13 +162,17 @@ class Apps {
 
   #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics'>): App {
     const { db, log, arrival } = this.#parts;
-    const { schema, auth, files } = made;
+    const { schema, auth, files, metrics } = made;
     const { publicFolder } = this.#config;
     return {
       ...made,
       config: this.#config,
       db,
-      records: createRecords(db, schema, { ...auth.userHooks, onFilesRemoved: files.discard }),
+      records: createRecords(db, schema, {
+        ...auth.userHooks,
+        onFilesRemoved: files.discard,
+        onUnindexed: metrics.countUnindexed,
+      }),
       log: log.logger,
       inFlight: this.#inFlight,
       isStopping: () => this.isStopping,

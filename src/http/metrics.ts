@@ -3,7 +3,8 @@
  * client sent.
  */
 import type { Context } from 'koa';
-import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import type { UnindexedUse } from '../store/records/access-context.ts';
 import { RequestDurations } from './request-durations.ts';
 
 export interface Metrics {
@@ -16,6 +17,8 @@ export interface Metrics {
   readonly read: () => Promise<string>;
   /** Counts the request under the route that `ctx.state.route` names. */
   readonly observe: (ctx: Context, seconds: number) => void;
+  /** Counts a page that was filtered or sorted by a field without an index. */
+  readonly countUnindexed: (use: UnindexedUse) => void;
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -25,6 +28,12 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
   if (readAll !== undefined) answerPrimary(registry);
   const durations = new RequestDurations();
   registry.registerMetric(durations as unknown as Metric);
+  const unindexed = new Counter({
+    name: 'bylaw_unindexed_pages_total',
+    help: 'Pages of records that were filtered or sorted by a field without an index, which reads the whole table.',
+    labelNames: ['collection', 'field', 'use'],
+    registers: [registry],
+  });
   const observe = (ctx: Context, seconds: number): void => {
     const route = ctx.state.route?.path ?? 'none';
     durations.observe({ method: countedMethod(ctx.method), route, status: ctx.res.statusCode }, seconds);
@@ -34,6 +43,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     contentType: registry.contentType,
     read: remembered(readAll ?? (() => registry.metrics())),
     observe,
+    countUnindexed: (use) => unindexed.inc({ ...use }),
   };
 }
 

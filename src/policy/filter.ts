@@ -10,7 +10,7 @@ import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import { type ColumnRef, type Condition, isTo, type NullTest, RECORD } from './condition.ts';
+import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test } from './condition.ts';
 import type { Facts } from './decidable-leaves.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
@@ -151,6 +151,17 @@ export class AskedFilter {
     return this.#equalities().map(({ column, value }) => ({ column: column.column, values: [value] }));
   }
 
+  /** The record's own columns that its conjuncts compare. Undefined: one of them looks elsewhere, by an index, or at several. */
+  get compared(): readonly ComparedColumn[] | undefined {
+    const columns: ComparedColumn[] = [];
+    for (const item of this.#items()) {
+      const column = item.kind === 'null' ? item.column : item.kind === 'test' ? ownColumnOf(item) : undefined;
+      if (column === undefined || column.source.id !== RECORD.id) return undefined;
+      columns.push(column);
+    }
+    return columns;
+  }
+
   /** What is true of every record that it finds. A member that is hidden in some records gives none. */
   get facts(): Facts {
     const absent = this.#items().filter((item) => item.kind === 'null' && !item.negated && isKnown(item.column));
@@ -178,6 +189,12 @@ export class AskedFilter {
     });
   }
 }
+
+export type ComparedColumn = Pick<ColumnRef, 'name' | 'column'>;
+
+/** `matches` has an index of its own. */
+const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
+  op === 'matches' ? undefined : [left, right].find((side) => side.kind === 'column');
 
 /** Of a column of the record. */
 interface Equality {

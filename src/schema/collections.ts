@@ -45,6 +45,7 @@ export function declareCollections(
     else if (/[A-Z]/.test(name)) report(upperCase(name, path));
     if (issue === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
   }
+  for (const draft of drafts.values()) indexBuiltIn(draft, context);
   for (const draft of drafts.values()) addFields(draft, context);
   for (const draft of drafts.values()) addBelongsTo(draft, context);
   for (const draft of drafts.values()) addReverse(draft, context);
@@ -141,6 +142,23 @@ function claim(draft: CollectionDraft, { name, path, also: others = [] }: NameCl
 
 const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
   typeof shape === 'string' ? { type: shape } : shape;
+
+/** `index: [updated_at]` */
+function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }: Declaring): void {
+  const builtIn = builtInFields(kind).map((field) => field.name);
+  for (const [i, name] of (shape.index ?? []).entries()) {
+    const field = builtIn.includes(name) ? fields.get(name) : undefined;
+    if (field !== undefined) {
+      fields.set(name, { ...field, index: true });
+      continue;
+    }
+    const near = nearest(name, builtIn);
+    const own = Object.hasOwn(shape.fields ?? {}, name) ? '; write `index: true` at the field instead' : '';
+    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+    const message = `expected one of ${builtIn.map((each) => `\`${each}\``).join(', ')}, found \`${name}\`${own || hint}`;
+    report({ code: 'unknown_field', message, path: [...path, 'index', i], replacement: own === '' ? near : undefined });
+  }
+}
 
 function addFields(draft: CollectionDraft, { report }: Declaring): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {

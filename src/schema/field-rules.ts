@@ -36,7 +36,8 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
   // Otherwise PostgreSQL's index would reject a longer string, and the caller would get no useful error.
   const capped = kind.bounds === 'length' && isIndexed(given) && bounds.max === undefined && allowed.enum === undefined;
-  return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed });
+  const noIndex = shape.index === false && { noIndex: true as const };
+  return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
 }
 
 /** What the file says of `unique`. */

@@ -92,7 +92,7 @@ function automatic(checked: Checked, { catalog, collection, fields }: Guarded): 
 const fieldOfColumn = (column: string, fields: ReadonlyMap<string, Field>): Field | undefined =>
   [...fields.values()].find((field) => field.column === column);
 
-function isIndexable(field: Field | undefined): boolean {
+export function isIndexable(field: Field | undefined): boolean {
   if (field?.type !== 'string') return field !== undefined;
   return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
 }

@@ -16,7 +16,8 @@ export interface Region {
  */
 export interface SchemaIssue extends Region {
   readonly code: string;
-  readonly severity: 'error' | 'warning';
+  /** Only `bylaw check --growth` gives notes. */
+  readonly severity: 'error' | 'warning' | 'note';
   readonly message: string;
   readonly file: string;
   readonly path: string;
@@ -29,7 +30,7 @@ export interface Finding {
   readonly message: string;
   readonly path: Path;
   readonly at?: 'key' | 'value';
-  readonly severity?: 'error' | 'warning';
+  readonly severity?: 'error' | 'warning' | 'note';
   /** Text that replaces what is underlined. */
   readonly replacement?: string | undefined;
 }

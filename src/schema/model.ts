@@ -92,6 +92,8 @@ export interface Field extends CatalogField {
    * INVARIANT: not beside `unique`, which is of the whole collection.
    */
   readonly uniqueWithin?: string;
+  /** The author wrote `index: false`. */
+  readonly noIndex?: true;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;
 }

@@ -167,7 +167,9 @@ function warnOfIndexes(
     const missing = missingIndexes(policy, { catalog, collection: collection.name, fields: collection.fields });
     if (missing.length === 0) continue;
     const fields = missing.map((name) => `\`${name}\``).join(' and ');
-    const message = `without an index on ${fields}, a list of \`${collection.name}\` reads the whole table; add \`index: true\``;
+    const isBuiltIn = missing.every((name) => collection.fields.get(name)?.readOnly === true);
+    const advice = isBuiltIn ? `\`index: [${missing.join(', ')}]\` to the collection` : '`index: true`';
+    const message = `without an index on ${fields}, a list of \`${collection.name}\` reads the whole table; add ${advice}`;
     const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
     source.report({ code: 'unindexed', severity: 'warning', message, path: at });
   }

@@ -168,6 +168,9 @@ const distribute = z.union([z.literal('reference'), tenancy]);
 const collection = z.strictObject({
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
+  index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {
+    examples: [['updated_at']],
+  }),
   access: key(access, 'who may do what; an action without a rule is denied to everyone'),
   distribute: key(
     distribute,

@@ -29,6 +29,72 @@ const FAULTY = 'roles: [admin]\ncolections: {}\n';
 const WARNED = "collections:\n  a:\n    fields: { n: int }\n    access: { read: '@record.n != 3' }\n";
 const SOUND = "collections:\n  a:\n    fields: { n: int }\n    access: { read: '@record.n=3' }\n";
 
+const GROWING = `collections:
+  things:
+    fields:
+      name: { type: string, max: 80 }
+      code: { type: string, max: 9, unique: true }
+      rank: { type: int, index: true }
+      state: { type: string, enum: [a, b] }
+      note: { type: string, max: 80, index: false }
+      body: string
+      text: { type: string, max: 80, search: true }
+      kind: { type: string, enum: [x, y] }
+    access: { list: '@record.kind = "x"' }
+  unlisted:
+    fields: { name: { type: string, max: 80 } }
+    access: { read: true }
+`;
+
+const noted = (name: string): string =>
+  `note[no_index]: a list of \`things\` that is filtered or sorted by \`${name}\` reads the whole table; ` +
+  'add `index: true`, or `index: false` if it stays small or nobody does';
+
+describe('bylaw check --growth', () => {
+  it('notes the fields that lists can be filtered by, and that no index serves', async () => {
+    file('bylaw.yaml', GROWING);
+    expect(await run('check', [])).toEqual({
+      code: 0,
+      stdout: 'no errors, no warnings\n',
+      stderr: '2 fields have no index for filters and sorts; `bylaw check --growth` names them\n',
+    });
+    expect(await run('check', ['--growth', '--strict'])).toEqual({
+      code: 0,
+      stdout: [
+        'no errors, no warnings',
+        '',
+        noted('name'),
+        ' --> bylaw.yaml:4:7 (collections.things.fields.name)',
+        '4 |       name: { type: string, max: 80 }',
+        '  |       ^^^^',
+        '',
+        noted('state'),
+        ' --> bylaw.yaml:7:7 (collections.things.fields.state)',
+        '7 |       state: { type: string, enum: [a, b] }',
+        '  |       ^^^^^',
+        '',
+      ].join('\n'),
+      stderr: '',
+    });
+    const asJson = JSON.parse((await run('check', ['--growth', '--json'])).stdout);
+    expect(asJson.map(({ code, severity, path }: Record<string, string>) => [code, severity, path])).toEqual([
+      ['no_index', 'note', 'collections.things.fields.name'],
+      ['no_index', 'note', 'collections.things.fields.state'],
+    ]);
+    expect(JSON.parse((await run('check', ['--json'])).stdout)).toEqual([]);
+  });
+
+  it('has nothing to say where every field is served, and of a file with errors', async () => {
+    file('bylaw.yaml', 'collections:\n  a: { fields: { n: { type: int, index: true } }, access: { list: true } }\n');
+    expect((await run('check', ['--growth'])).stdout).toBe(
+      'no errors, no warnings\nevery field that lists can be filtered by has an index\n',
+    );
+    expect(await run('check', [])).toEqual({ code: 0, stdout: 'no errors, no warnings\n', stderr: '' });
+    file('bylaw.yaml', FAULTY);
+    expect((await run('check', [])).stderr).toBe('');
+  });
+});
+
 describe('bylaw check', () => {
   it('prints every error with its place, underlined, and ends with 1', async () => {
     file('bylaw.yaml', FAULTY);

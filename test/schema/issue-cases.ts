@@ -41,6 +41,25 @@ const WORDS: readonly (readonly [word: string, code: string, says: string])[] = 
 ];
 
 export const ISSUE_CASES: readonly IssueCase[] = [
+  // Indexes of fields that every record has
+  {
+    about: 'an index of a field that is misspelled',
+    text: inA('    index: [⟦update_at]\n'),
+    codes: ['unknown_field'],
+    says: 'expected one of `created_at`, `updated_at`, found `update_at`; did you mean `updated_at`?',
+  },
+  {
+    about: 'an index of a field of its own',
+    text: inA('    index: [updated_at, ⟦n]\n'),
+    codes: ['unknown_field'],
+    says: 'write `index: true` at the field instead',
+  },
+  {
+    about: 'a rule that compares a field that every record has',
+    text: inA("    access:\n      list: ⟦'@record.updated_at > @now - 1d'\n"),
+    codes: ['unindexed'],
+    says: 'add `index: [updated_at]` to the collection',
+  },
   // The file
   { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },
   { about: 'a file that is a text', text: '⟦hello\n', codes: ['wrong_type'] },

@@ -35,6 +35,7 @@ describe('a faulty schema file', () => {
     });
     expect(outcomes.filter(([, failed, none]) => failed !== none)).toEqual([]);
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
+      'a rule that compares a field that every record has',
       'nothing but a comment',
       'a collection in upper case',
       'a field whose name is a word of the language',

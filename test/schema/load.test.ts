@@ -362,6 +362,16 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     expect(schema.collections.get('a')!.fields.get('slug')!.max).toBe(675);
   });
 
+  it('gives a field that every record has an index where the collection asks for it', () => {
+    const schema = loaded(`collections:
+  a: { index: [updated_at] }
+  files: { index: [size, sha256] }
+`);
+    const columnsOf = (name: string) => indexesOf(schema.collections.get(name)!, schema).map(({ serves }) => serves);
+    expect(columnsOf('a')).toEqual(['created_at', 'updated_at']);
+    expect(columnsOf('files')).toEqual(['created_at', 'size', 'sha256', 'owner_id']);
+  });
+
   it('has a current JSON Schema of the format beside it', () => {
     expect(readFileSync('src/schema/bylaw.schema.json', 'utf8')).toBe(formatSchema());
   });

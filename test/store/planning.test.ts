@@ -1,7 +1,7 @@
 /** How the pages of lists are found: what is chosen when, what the statements are, and what is known of the tables. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Branch } from '../../src/policy/branch.ts';
-import { raw } from '../../src/sql.ts';
+import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { type PageQuestion, shorterBranches } from '../../src/store/planning/page-cost.ts';
 import {
@@ -33,9 +33,11 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
     ['body', column(rows)],
   ]);
   const memberships = new Map([['user_id', column(1_000, { busy: 0.5 })]]);
+  const links = new Map([['member_id', column(500, { frequent: 0.5 })]]);
   return new Map([
     ['documents', { rows, columns: documents }],
     ['memberships', { rows: 5_000, columns: memberships }],
+    ['documents__tags', { rows, columns: links }],
   ]);
 }
 
@@ -74,11 +76,13 @@ interface Case {
   readonly says: string;
   readonly branches: readonly Branch[];
   readonly filters?: PageQuestion['filters'];
+  readonly links?: PageQuestion['links'];
   readonly rows?: number;
   readonly most?: number;
   readonly chosen: 'branches' | 'plain';
 }
 const MINE = one('owner_id', 'me');
+const linksTo = (tag: string) => ({ table: 'documents__tags', column: 'member_id', values: [tag] });
 const CASES: readonly Case[] = [
   { says: 'what most rows match is met soon', branches: [MINE, one('status', 'published')], chosen: 'plain' },
   { says: 'also in a small table', branches: [MINE, one('status', 'published')], rows: 1_000, chosen: 'plain' },
@@ -121,6 +125,24 @@ const CASES: readonly Case[] = [
     chosen: 'branches',
   },
   {
+    says: 'few links find few rows by themselves',
+    branches: [MINE, teamsOf('me')],
+    links: linksTo('rare'),
+    chosen: 'plain',
+  },
+  {
+    says: 'many links are looked up for the rows of short branches',
+    branches: [MINE, teamsOf('me')],
+    links: linksTo('frequent'),
+    chosen: 'branches',
+  },
+  {
+    says: 'many links of rows that most match fill the page soon',
+    branches: [MINE, one('status', 'published')],
+    links: linksTo('frequent'),
+    chosen: 'plain',
+  },
+  {
     says: 'far pages of many branches cost more ranges',
     branches: [MINE, teamsOf('me')],
     most: 9_000,
@@ -131,9 +153,9 @@ const CASES: readonly Case[] = [
 describe('the way to a page', () => {
   const indexed = new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']);
 
-  it.each(CASES)('$says: $chosen', ({ branches, filters = [], rows = 100_000, most = 21, chosen }) => {
+  it.each(CASES)('$says: $chosen', ({ branches, filters = [], links, rows = 100_000, most = 21, chosen }) => {
     const known = tables(rows);
-    const question = { table: 'documents', branches, filters, indexed, most };
+    const question = { table: 'documents', branches, filters, links, indexed, most };
     const shorter = shorterBranches(question, (table) => known.get(table));
     expect(shorter === undefined ? 'plain' : 'branches').toBe(chosen);
   });
@@ -162,6 +184,22 @@ describe('the way to a page', () => {
   });
 });
 
+it('starts from the links where nothing is known of them', () => {
+  const known = tables(100_000);
+  const branches = [MINE, teamsOf('me')];
+  const question = {
+    table: 'documents',
+    branches,
+    filters: [],
+    links: linksTo('frequent'),
+    indexed: new Set<string>(),
+    most: 21,
+  };
+  const of = (...unknown: readonly string[]) =>
+    shorterBranches(question, (table) => (unknown.includes(table) ? undefined : known.get(table)));
+  expect([of('documents__tags'), of('documents'), of()]).toEqual([undefined, undefined, branches]);
+});
+
 // ---------------------------------------------------------------- statements
 
 const SCHEMA = `
@@ -185,11 +223,15 @@ collections:
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       team: { kind: belongs_to, collection: teams }
+      labels: { kind: many_to_many, collection: labels }
     access:
       view:
         - when: '@record.owner = @request.auth.id or any(@record.team.memberships as m, m.user = @request.auth.id)'
         - { roles: [editor], when: '@record.status in ["review", "published"] and @record.title != "secret"' }
       create: true
+  labels:
+    fields: { name: { type: string, required: true, max: 80 } }
+    access: { view: '@record.name != "secret"', create: true }
   tasks:
     fields: { title: { type: string, required: true, max: 80 } }
     relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
@@ -203,6 +245,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   let world: World;
   let ann: Caller;
   let editor: Caller;
+  /** Ids of labels, by name. */
+  const labels = new Map<string, string>();
   const sent: string[] = [];
 
   beforeAll(async () => {
@@ -219,12 +263,23 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       [1, 'a'],
     ] as const)
       await ann.create('memberships', { team: teams[i]!.id, user: ann.id, role });
+    for (const name of ['half', 'rare', 'none', 'secret'])
+      labels.set(name, (await ann.create('labels', { name })).id as string);
     const statuses = ['draft', 'review', 'published'];
     for (let i = 0; i < 40; i++) {
       const owner = i % 5 === 0 ? ann : editor;
       const team = i % 4 === 3 ? null : teams[i % 3]!.id;
-      await owner.create('notes', { title: i % 7 === 0 ? 'secret' : `n${i}`, status: statuses[i % 3], team });
+      const set = [...(i % 2 === 0 ? ['half'] : []), ...(i % 10 === 0 ? ['rare'] : [])].map(
+        (name) => labels.get(name)!,
+      );
+      const title = i % 7 === 0 ? 'secret' : `n${i}`;
+      await owner.create('notes', { title, status: statuses[i % 3], team, labels: { set } });
     }
+    // Nobody may read this label, so nobody may set it.
+    const secret = param('uuid', labels.get('secret')!);
+    await db.run(
+      sql`INSERT INTO notes__labels SELECT record_id, ${secret} FROM notes__labels WHERE member_id = ${param('uuid', labels.get('half')!)}`,
+    );
   });
   afterAll(() => db?.close());
 
@@ -276,6 +331,47 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
           records += (JSON.parse(plain.json) as readonly unknown[]).length;
         }
     expect(records).toBeGreaterThan(60);
+  });
+
+  const labelled = (name: string): Filter => {
+    const relation = world.schema.collections.get('notes')!.relations.get('labels')!;
+    if (relation.kind !== 'many_to_many') throw new Error('labels is a many_to_many');
+    return { kind: 'any', relation, id: labels.get(name)! };
+  };
+
+  it('starts from the links, or from the branches, and shows the same', async () => {
+    const titles: unknown[] = [];
+    for (const caller of [ann, editor]) {
+      for (const names of [['half'], ['rare'], ['half', 'rare'], ['none'], ['secret'], ['half', 'secret']]) {
+        for (const offset of [0, 3]) {
+          const more = { filters: names.map(labelled), offset, count: true };
+          const plain = await page(caller, false, more);
+          for (const text of sent)
+            expect(text.replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS l JOIN "notes" AS t ON');
+          expect(await page(caller, true, more)).toEqual(plain);
+          expect(sent[0]).toContain('UNION ALL');
+          if (offset === 0) titles.push(plain.total);
+        }
+      }
+    }
+    const counted = async (user: string, names: readonly string[]): Promise<number> => {
+      const all = await page(user === ann.id ? ann : editor, false, { limit: 100 });
+      const ids = (JSON.parse(all.json) as { readonly id: string }[]).map(({ id }) => id);
+      const rows = await db.rows(
+        sql`SELECT record_id FROM notes__labels WHERE member_id = ANY(${param(
+          'uuid[]',
+          names.map((name) => labels.get(name)!),
+        )})
+             GROUP BY record_id HAVING count(*) = ${param('int8', names.length)}`,
+      );
+      return names.includes('secret') ? 0 : rows.filter(([id]) => ids.includes(id!)).length;
+    };
+    const expected: number[] = [];
+    for (const { id } of [ann, editor])
+      for (const names of [['half'], ['rare'], ['half', 'rare'], ['none'], ['secret'], ['half', 'secret']])
+        expected.push(await counted(id, names));
+    expect(titles).toEqual(expected);
+    expect(expected.slice(0, 3).every((count) => count > 0)).toBe(true);
   });
 
   it('has few statements, whatever pages are asked for', async () => {

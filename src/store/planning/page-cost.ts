@@ -10,6 +10,8 @@ export interface PageQuestion {
   readonly branches: readonly Branch[];
   /** Exact filters of the record's own columns: each row must have these values. */
   readonly filters: readonly ColumnValues[];
+  /** Each row must have one of these links, by which the page may be found too. */
+  readonly links?: (ColumnValues & { readonly table: string }) | undefined;
   /** Columns that an index begins with. */
   readonly indexed: ReadonlySet<string>;
   /** Rows up to the end of the page. */
@@ -22,6 +24,8 @@ const RANGE = 4;
 const FOUND = 0.4;
 /** A row that is walked over; three times what it takes, because rows that match may not be spread evenly. */
 const WALKED = 0.75;
+/** A link, and its row that is looked up; or a row whose link is looked up. */
+const LINKED = 2;
 /** To gather the ids, and to look up their rows. */
 const UNION = 60;
 
@@ -37,7 +41,9 @@ const SHORT = 101;
 
 /** The branches, each in its shortest way, where they are shorter than the plain condition. */
 export function shorterBranches(question: PageQuestion, statisticsOf: StatisticsOf): readonly Branch[] | undefined {
+  const { links } = question;
   const statistics = statisticsOf(question.table);
+  if (links !== undefined && (statistics === undefined || statisticsOf(links.table) === undefined)) return undefined;
   if (statistics === undefined) return isShortInAnyTable(question) ? question.branches : undefined;
   const estimate = new Estimate(question, statistics, statisticsOf);
   return estimate.union < estimate.plain ? estimate.branches : undefined;
@@ -51,6 +57,8 @@ class Estimate {
   readonly #question: PageQuestion;
   readonly #table: TableStatistics;
   readonly #statisticsOf: StatisticsOf;
+  /** Links, or undefined where none are asked for. */
+  readonly #links: number | undefined;
   /** Of all rows, those that the filters leave. */
   readonly #filtered: number;
   readonly #branches: readonly EstimatedBranch[];
@@ -59,7 +67,9 @@ class Estimate {
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
-    this.#filtered = productOf(question.filters.map((test) => shareOf(table, test)));
+    this.#links = linksOf(question, statisticsOf);
+    const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
+    this.#filtered = linked * productOf(question.filters.map((test) => shareOf(table, test)));
     this.#branches = question.branches.map((branch) => this.#shortest(branch));
   }
 
@@ -84,7 +94,8 @@ class Estimate {
     }
     const met = Math.min(1, share > 0.9 ? share : spread) * this.#filtered;
     const walked = met === 0 ? rows : Math.min(rows, most / met);
-    let least = walked * WALKED;
+    // By the links, only rows that have one are met, in the order of the ids.
+    let least = this.#links === undefined ? walked * WALKED : this.#byLinks(walked);
     for (const filter of [...filters, ...this.#common]) {
       if (!indexed.has(filter.column)) continue;
       const own = shareOf(this.#table, filter);
@@ -93,6 +104,11 @@ class Estimate {
       least = Math.min(least, RANGE + read * own * WALKED);
     }
     return least;
+  }
+
+  #byLinks(walked: number): number {
+    const links = this.#links!;
+    return RANGE + Math.min(links, (walked / Math.max(1, this.#table.rows)) * links) * LINKED;
   }
 
   /** What every branch asks, so that one index may serve the whole condition. */
@@ -133,7 +149,7 @@ class Estimate {
     const read = Math.min(this.#table.rows * ofKey, most / Math.max(rest * this.#filtered, 1e-9));
     return {
       branch,
-      cost: keys * (RANGE + read * FOUND),
+      cost: keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)),
       found,
       share: found * rest,
       isClustered: (statistics?.clustering ?? 0) > CLUSTERED,
@@ -156,6 +172,11 @@ interface EstimatedBranch {
   /** Of all rows, those of the branch. */
   readonly share: number;
   readonly isClustered: boolean;
+}
+
+function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
+  const table = links && statisticsOf(links.table);
+  return links && table && table.rows * shareOf(table, links);
 }
 
 const keyShare = (known: ColumnStatistics | undefined): number =>

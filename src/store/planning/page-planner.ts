@@ -22,6 +22,8 @@ export interface Page extends RowSource {
   readonly permit: Permit;
   /** Those of the conditions that compare a column with values. */
   readonly filters: readonly ColumnValues[];
+  /** The links that another condition asks for. */
+  readonly links?: PageQuestion['links'];
 }
 
 /** Beyond, ranges are as long as what they save. */
@@ -42,16 +44,17 @@ export class PagePlanner {
    * Undefined where these are as good.
    */
   condition(page: Page): Sql | undefined {
-    const { collection, permit, filters, most } = page;
+    const { collection, permit, filters, links, most } = page;
     if (most > MOST_ROWS) return undefined;
-    const indexed = this.#indexedOf(collection);
+    const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
     if (branches === undefined || isOneRange(branches)) return undefined;
-    const chosen = this.#choosesBranches({ table: collection.table, branches, filters, indexed, most });
+    const chosen = this.#choosesBranches({ table: collection.table, branches, filters, links, indexed, most });
     return chosen === undefined || isOneRange(chosen) ? undefined : amongFirstIds(chosen, page);
   }
 
-  #indexedOf(collection: Collection): ReadonlySet<string> {
+  /** Columns that an index begins with. */
+  indexedOf(collection: Collection): ReadonlySet<string> {
     const known = this.#indexed.get(collection.name);
     if (known !== undefined) return known;
     const made = new Set(['id', ...indexesOf(collection, this.#schema).map(({ columns }) => columns[0]!)]);

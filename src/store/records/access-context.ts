@@ -72,6 +72,13 @@ interface UserDeletion {
   readonly by: Actor;
 }
 
+/** A page is filtered or sorted by a field that no index serves. */
+export interface UnindexedUse {
+  readonly collection: string;
+  readonly field: string;
+  readonly use: 'filter' | 'sort';
+}
+
 export interface Hooks {
   /** How the pages of lists are found. Default: by the database's own statistics. */
   readonly choosesBranches?: ChoosesBranches;
@@ -89,6 +96,8 @@ export interface Hooks {
    * throw.
    */
   readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
+  /** Before the database is asked. */
+  readonly onUnindexed?: (use: UnindexedUse) => void;
 }
 
 /** What the functions on records share for the life of the program. */

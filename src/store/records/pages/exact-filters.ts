@@ -40,6 +40,7 @@ function factOf(access: AccessContext, filter: Filter): readonly (readonly [name
 export function testsOf(access: AccessContext, filters: readonly Filter[]): readonly ColumnValues[] | undefined {
   const tests: ColumnValues[] = [];
   for (const filter of filters) {
+    if (isOfLinks(filter)) continue;
     if (filter.kind !== 'field' && filter.kind !== 'belongs_to') return undefined;
     const [member, value] = filter.kind === 'field' ? [filter.field, filter.value] : [filter.relation, filter.id];
     if (isOpen(access, member)) tests.push({ column: member.column, values: [value] });
@@ -94,13 +95,51 @@ function referencedBy(store: Store, access: AccessContext, { relation, id }: Lis
        AND ${readableReference(access, relation, 'f')})`;
 }
 
-function linkedTo(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
-  const { collection, linkTable, sourceColumn, targetColumn } = relation;
+function linkedTo(store: Store, access: AccessContext, target: ListTarget<ManyToMany>): Sql {
+  const { linkTable, sourceColumn, targetColumn } = target.relation;
   return sql`EXISTS (
     SELECT 1
       FROM ${ident(linkTable)} AS l
-      JOIN ${store.from(collection, raw('f'))} ON f.id = l.${ident(targetColumn)}
      WHERE l.${ident(sourceColumn)} = t.id
-       AND l.${ident(targetColumn)} = ${uuid(id)}
-       AND ${readable(access, collection, 'f')})`;
+       AND l.${ident(targetColumn)} = ${uuid(target.id)})
+   AND ${isReadable(store, access, target)}`;
+}
+
+/** Of no record in particular, so it is asked once. */
+function isReadable(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
+  return sql`EXISTS (
+    SELECT 1
+      FROM ${store.from(relation.collection, raw('f'))}
+     WHERE f.id = ${uuid(id)}
+       AND ${readable(access, relation.collection, 'f')})`;
+}
+
+type LinkFilter = ListTarget<ManyToMany>;
+
+const isOfLinks = (filter: Filter): filter is Filter & LinkFilter =>
+  filter.kind === 'any' && filter.relation.kind === 'many_to_many';
+
+/** The links that a filter asks for. */
+export interface Links {
+  readonly filter: Filter;
+  /** For estimates. */
+  readonly test: ColumnValues & { readonly table: string };
+  /** The records `t` that have one, in the order of their ids by the index of the links. */
+  readonly from: Sql;
+  readonly condition: Sql;
+}
+
+/** Of the first filter that asks for links. */
+export function linksOf(store: Store, access: AccessContext, filters: readonly Filter[]): Links | undefined {
+  const filter = filters.find(isOfLinks);
+  if (filter === undefined) return undefined;
+  const { linkTable, sourceColumn, targetColumn } = filter.relation;
+  const source = store.from(access.collection.name, raw('t'));
+  return {
+    filter,
+    test: { table: linkTable, column: targetColumn, values: [filter.id] },
+    // Each record once: a link table has each pair once.
+    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}`,
+    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)} AND ${isReadable(store, access, filter)}`,
+  };
 }

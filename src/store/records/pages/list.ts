@@ -4,8 +4,9 @@ import type { Relation } from '../../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { recordColumns } from '../select.ts';
-import { conditionOf, type Filter, factsOf, testsOf } from './exact-filters.ts';
+import { conditionOf, type Filter, factsOf, type Links, linksOf, testsOf } from './exact-filters.ts';
 import { expandsOf, toJson } from './expand.ts';
+import { fieldsOf, tellUnindexed } from './unindexed-use.ts';
 import { anyWindowOf, windowOf } from './window.ts';
 
 export interface ListRequest {
@@ -27,6 +28,7 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const permit = access.permit(access.collection.name, 'list').given(factsOf(access, request.filters));
   // The filters leave nothing that the caller may list.
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...(request.count ? { total: 0 } : {}) };
+  tellUnindexed(store, access.collection, { filtered: fieldsOf(request.filters) });
   const statements = new ListStatements(store, access, request, permit);
   const q = store.readerFor(access);
   const [rows, total] = await Promise.all([
@@ -51,6 +53,7 @@ class ListStatements {
   readonly #permit: Permit;
   readonly #from: Sql;
   readonly #filters: readonly Sql[];
+  readonly #links: Links | undefined;
 
   constructor(store: Store, access: AccessContext, request: ListRequest, permit: Permit) {
     this.#store = store;
@@ -58,8 +61,8 @@ class ListStatements {
     this.#request = request;
     this.#permit = permit;
     this.#from = store.from(access.collection.name, raw('t'));
-    // Sorted, so that equal sets of filters give one statement for any order of the request.
-    this.#filters = request.filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
+    this.#filters = conditionsOf(store, access, request.filters);
+    this.#links = linksOf(store, access, request.filters);
   }
 
   get page(): Sql {
@@ -67,17 +70,25 @@ class ListStatements {
     const first = this.#amongFirst();
     return sql`
     SELECT ${recordColumns(this.#store, this.#access, { collection: this.#access.collection.name, alias: 't' })}
-      FROM ${this.#from}${first === undefined ? this.#where : sql` WHERE ${first}`}
+      FROM ${first === undefined ? this.#matching : sql`${this.#from} WHERE ${first}`}
      ORDER BY t.id ${first === undefined ? windowOf(limit + 1, offset) : anyWindowOf(limit + 1, offset)}`;
   }
 
   get count(): Sql {
-    return sql`SELECT count(*) FROM ${this.#from}${this.#where}`;
+    return sql`SELECT count(*) FROM ${this.#matching}`;
   }
 
-  get #where(): Sql {
-    const conditions = this.#permit.verdict === 'allow' ? this.#filters : [...this.#filters, this.#permit.where('t')];
-    return conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
+  /** The records that match, from the links where a filter asks for some. */
+  get #matching(): Sql {
+    const permitted = this.#permit.verdict === 'allow' ? [] : [this.#permit.where('t')];
+    const links = this.#links;
+    if (links === undefined) return sql`${this.#from}${whereOf([...this.#filters, ...permitted])}`;
+    const others = conditionsOf(
+      this.#store,
+      this.#access,
+      this.#request.filters.filter((filter) => filter !== links.filter),
+    );
+    return sql`${links.from}${whereOf([links.condition, ...others, ...permitted])}`;
   }
 
   /** Where the branches of the list rule are the better way to the page. */
@@ -87,9 +98,17 @@ class ListStatements {
     if (tests === undefined) return undefined;
     const range = { from: this.#from, conditions: this.#filters, most: limit + 1 + offset, descending: false };
     const { collection } = this.#access;
-    return this.#store.pages.condition({ collection, permit: this.#permit, filters: tests, ...range });
+    const links = this.#links?.test;
+    return this.#store.pages.condition({ collection, permit: this.#permit, filters: tests, links, ...range });
   }
 }
+
+/** Sorted, so that equal sets of filters give one statement for any order of the request. */
+const conditionsOf = (store: Store, access: AccessContext, filters: readonly Filter[]): readonly Sql[] =>
+  filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
+
+const whereOf = (conditions: readonly Sql[]): Sql =>
+  conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;
 
 const byText = (a: Sql, b: Sql): number => (a.text < b.text ? -1 : a.text === b.text ? 0 : 1);
 

@@ -3,7 +3,7 @@
  * one statement.
  */
 import type { Permit } from '../../../policy/access.ts';
-import type { AskedFilter, Filter } from '../../../policy/filter.ts';
+import type { AskedFilter, ComparedColumn, Filter } from '../../../policy/filter.ts';
 import type { Collection } from '../../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../../sql.ts';
 import type { Cells } from '../../database/contract.ts';
@@ -20,6 +20,7 @@ import { type Expand, toJson, withExpanded } from './expand.ts';
 import type { Keyset, Position } from './keyset.ts';
 import { RowBudget } from './row-budget.ts';
 import { keysetOf, type Sorting } from './sort.ts';
+import { firstFieldOf, tellUnindexed } from './unindexed-use.ts';
 import { anyWindowOf, mostOf, windowOf } from './window.ts';
 
 export interface QueryRequest {
@@ -52,6 +53,7 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const q = limitedOf(store, access);
   const asked = new QueryStatement(store, access, request);
   if (asked.isEmpty) return { json: '[]', nextCursor: undefined, ...nothingCounted(request.count) };
+  tellUnindexed(store, collection, { filtered: asked.filtered, sorted: firstFieldOf(request.sort) });
   const [rows, counted] = await Promise.all([
     q.rows(asked.page(position)),
     countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.readerFor(access) }),
@@ -119,6 +121,10 @@ class QueryStatement {
     this.isEmpty = left.verdict === 'deny';
     this.isOpen = permit.verdict === 'allow' && isSeen;
     this.source = sql`FROM ${this.#from}${whereOf(this.#conditions)}`;
+  }
+
+  get filtered(): readonly ComparedColumn[] | undefined {
+    return this.#asked === undefined ? [] : this.#asked.compared;
   }
 
   /** One row more than is shown. */
