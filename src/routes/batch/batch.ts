@@ -1,4 +1,5 @@
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
+import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { problemOf } from '../../http/problem-of.ts';
@@ -45,12 +46,22 @@ export const batchRecords = route({
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
     const run = (batch: Batch) => answerTo(operations, new OperationRunner({ ctx, app, batch }));
     const answer = await app.records
-      .batch((batch) => (claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch))))
+      .batch(wantedValuesOf(operations, app), (batch) =>
+        claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch)),
+      )
       // Also after an error, and for a kept answer: another node may have committed it just now.
       .finally(() => app.db.noteWrite(callerOf(ctx).id));
     send(ctx, answer);
   },
 });
+
+/** Of operations on collections that exist. */
+function wantedValuesOf(operations: readonly Operation[], { schema }: App): Parameters<App['records']['batch']>[0] {
+  return operations.flatMap((operation) => {
+    const collection = schema.collections.get(operation.collection);
+    return collection === undefined || operation.op === 'delete' ? [] : [{ collection, data: operation.data }];
+  });
+}
 
 async function answerTo(operations: readonly Operation[], runner: OperationRunner): Promise<Answer> {
   const results: string[] = [];

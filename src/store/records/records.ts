@@ -14,6 +14,7 @@ import { type Batch, batch, rehearse } from './writes/batch.ts';
 import { type CreateRequest, create } from './writes/create.ts';
 import { type RemoveRequest, remove } from './writes/remove.ts';
 import { type UpdateRequest, update } from './writes/update.ts';
+import type { WantedValues } from './writes/value-locks.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
 
@@ -31,10 +32,10 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** What the caller may do with a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
-  /** A batch that is undone, for what it would answer. */
+  /** A batch of one write that is undone, for what it would answer. */
   rehearse<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
-  /** Several writes in one transaction. */
-  batch<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
+  /** Several writes in one transaction; `wanted` are the values that they set. */
+  batch<T>(wanted: readonly WantedValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
 }
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
@@ -56,6 +57,6 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     remove: (access, request) => noted(access, remove(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),
     rehearse: (work) => rehearse(store, work),
-    batch: (work) => batch(store, work),
+    batch: (wanted, work) => batch(store, wanted, work),
   };
 }

@@ -8,13 +8,19 @@ import type { Written } from '../read.ts';
 import { type CreateRequest, create } from './create.ts';
 import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
 import { type UpdateRequest, updateWithin } from './update.ts';
+import { lockValues, type WantedValues } from './value-locks.ts';
 
 /**
  * All or nothing: what `work` throws undoes every write. It can run again where the database undid
  * it (a deadlock).
  */
-export async function batch<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
+export async function batch<T>(
+  store: Store,
+  wanted: readonly WantedValues[],
+  work: (batch: Batch) => Promise<T>,
+): Promise<T> {
   const { result, done } = await store.db.transaction(async (tx) => {
+    await lockValues(tx, wanted);
     const done = new Batch(store, tx);
     return { result: await work(done), done };
   });
@@ -31,10 +37,10 @@ class Rehearsed<T> extends Error {
   }
 }
 
-/** As `batch`, but nothing is written: what `work` gives, or throws, is what it would be. */
+/** As `batch`, for one write, which is undone: what `work` gives, or throws, is what it would be. */
 export async function rehearse<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
   try {
-    return await batch(store, async (running) => {
+    return await batch(store, [], async (running) => {
       throw new Rehearsed(await work(running));
     });
   } catch (error) {

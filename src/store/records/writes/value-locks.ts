@@ -1,0 +1,36 @@
+/**
+ * Batches that write the same unique values in different orders would wait for each other, until
+ * PostgreSQL ends one of them after a second. So a batch takes its turn for all of its values at
+ * once, in one order. A single write needs none: it waits for one value at a time, and holds none.
+ */
+import type { Collection } from '../../../schema/model.ts';
+import { param, sql } from '../../../sql.ts';
+import type { Transaction } from '../../database/contract.ts';
+import type { Data } from '../data.ts';
+
+/** Values that a write sets, as its body has them. */
+export interface WantedValues {
+  readonly collection: Collection;
+  readonly data: Data;
+}
+
+/** Until the end of the transaction. */
+export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
+  const values = [...new Set(wanted.flatMap(uniqueValuesOf))];
+  if (values.length < 2) return;
+  // Sorted by what is locked, so that two values of one hash change nothing.
+  await tx.rows(sql`
+    SELECT pg_advisory_xact_lock(k.lock)
+      FROM (SELECT DISTINCT hashtextextended(current_schema() || v, 0) AS lock
+              FROM unnest(${param('text[]', values)}) AS v
+             ORDER BY 1) AS k`);
+}
+
+/** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
+function uniqueValuesOf({ collection: { table, fields, relations }, data }: WantedValues): readonly string[] {
+  return [...fields.values(), ...relations.values()].flatMap((member) => {
+    if (!('unique' in member && member.unique && Object.hasOwn(data, member.name))) return [];
+    const value = data[member.name];
+    return value === null || typeof value === 'object' ? [] : [`${table}.${member.column}=${String(value)}`];
+  });
+}
