@@ -137,12 +137,22 @@ export interface Exists {
   readonly key: ColumnRef | SlotValue;
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];
+  /** Of rows that are divided by tenant: the row that holds the key is of the same tenant. */
+  readonly colocated?: Colocated;
   readonly condition: Condition;
   /** Of ancestors: the one after the last that counts meets any condition, because nothing is known of it. */
   readonly beyond?: true;
   /** Only the rows that the caller may read count. */
   readonly guard?: Guard;
 }
+interface Colocated {
+  /** The tenant of the row that holds the key. */
+  readonly outer: ColumnRef;
+  /** The column of the rows. Left out of rows that every machine has, to which only links lead. */
+  readonly own?: string;
+}
+/** The column of a link table that holds the tenant of both records. No other column begins so. */
+export const LINK_TENANT_COLUMN = '_tenant';
 export interface Guard {
   /** The collection of the rows. */
   readonly collection: string;

@@ -44,7 +44,11 @@ export interface CatalogCollection {
   /** Scalar fields of every record, `created_at` and `updated_at` included; `id` is not among them. */
   readonly fields: ReadonlyMap<string, CatalogField>;
   readonly relations: ReadonlyMap<string, CatalogRelation>;
+  /** Left out, or null: its table is on one machine. */
+  readonly distribution?: CatalogDistribution | null;
 }
+/** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
+export type CatalogDistribution = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 export interface CatalogField {
   readonly name: string;
   readonly type: ScalarType;

@@ -90,7 +90,8 @@ export function innerOf(cond: Condition): readonly Condition[] {
 function ownOperands(cond: Condition): readonly ConditionOperand[] {
   if (cond.kind === 'test') return [cond.left, cond.right];
   if (cond.kind === 'null') return [cond.column];
-  return cond.kind === 'exists' ? [cond.key] : [];
+  if (cond.kind !== 'exists') return [];
+  return cond.colocated === undefined ? [cond.key] : [cond.key, cond.colocated.outer];
 }
 
 /** The condition itself and all inside. */
@@ -114,7 +115,9 @@ export function withColumns(cond: Condition, change: (column: ColumnRef) => Colu
       return { ...cond, column: change(cond.column) };
     case 'exists': {
       const key = cond.key.kind === 'column' ? change(cond.key) : cond.key;
-      return { ...cond, key, condition: withColumns(cond.condition, change) };
+      const { colocated } = cond;
+      const beside = colocated && { colocated: { ...colocated, outer: change(colocated.outer) } };
+      return { ...cond, key, ...beside, condition: withColumns(cond.condition, change) };
     }
   }
 }

@@ -109,7 +109,8 @@ function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Acc
   const served = parts.filter(isOwnTest).filter(({ left }) => indexed.has(left.column));
   const one = served.find(isOfOneValue);
   const keys =
-    parts.find((part): part is Exists => isServedByKeys(part, indexed)) ?? served.find((test) => !isOfOneValue(test));
+    parts.find((part): part is Exists => isServedByKeys(part, cond, indexed)) ??
+    served.find((test) => !isOfOneValue(test));
   return [one, keys].filter((access) => access !== undefined);
 }
 
@@ -123,9 +124,9 @@ function isOwnTest(cond: Condition): cond is OwnTest {
   return (right.kind === 'literal' || right.kind === 'slot') && isTo(left.type) === isTo(right.type);
 }
 
-function isServedByKeys(cond: Condition, indexed: ReadonlySet<string>): boolean {
-  if (cond.kind !== 'exists') return false;
-  const keys = new Printer({ alias: '', next: undefined }).keysOf(cond);
+function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
+  if (part.kind !== 'exists') return false;
+  const keys = new Printer({ alias: '', next: undefined }).keysOf(part, cond);
   return keys !== undefined && keys.of.source.id === RECORD.id && indexed.has(keys.of.column);
 }
 
@@ -139,7 +140,7 @@ function shapeOf({ cond, accesses }: Apart, printing: BranchPrinting): BranchSha
 function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting): BranchParts {
   const parts = partsOf(cond);
   const tests = parts.filter(isOwnTest).map(valuesOf);
-  const column = access.kind === 'test' ? access.left.column : keysOf(access, alias).of.column;
+  const column = access.kind === 'test' ? access.left.column : keysOf(access, cond, alias).of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
@@ -149,7 +150,11 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const keys = isOneRange ? undefined : access.kind === 'test' ? listOf(access) : fillable(keysOf(access, alias).keys);
+  const keys = isOneRange
+    ? undefined
+    : access.kind === 'test'
+      ? listOf(access)
+      : fillable(keysOf(access, cond, alias).keys);
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
 }
@@ -213,8 +218,8 @@ class FilledBranch implements Branch {
   }
 }
 
-function keysOf(exists: Exists, alias: string) {
-  const keys = new Printer({ alias, next: undefined }).keysOf(exists);
+function keysOf(exists: Exists, cond: Condition, alias: string) {
+  const keys = new Printer({ alias, next: undefined }).keysOf(exists, cond);
   return keys!;
 }
 

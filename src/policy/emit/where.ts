@@ -13,6 +13,7 @@ import {
   type Exists,
   type Guard,
   isTo,
+  LINK_TENANT_COLUMN,
   NEXT,
   RECORD,
   type Source,
@@ -23,20 +24,9 @@ import { OPERATORS } from '../operators.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
+import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
+import { Tenants } from './tenants.ts';
 import { fillable, patternPlace, placeholder, successorPlace, type Where } from './value-places.ts';
-
-export interface Printing {
-  /** The name of the record's row in the statement. */
-  readonly alias: string;
-  /** The name of the resulting record's row, for a condition that reads `@next`. */
-  readonly next?: string | undefined;
-  /** The condition will be placed under an `or`. */
-  readonly inUnion: boolean;
-  /** Of a filter. */
-  readonly visibility?: Visibility;
-  /** Of a filter: a condition to ask in every loop within another one, which fails once the statement has had its time. */
-  readonly inTime?: Sql | undefined;
-}
 
 export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
   const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
@@ -45,17 +35,6 @@ export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inT
 
 /** The place of the last ancestor that counts. */
 const LAST = raw(String(MOST_ANCESTORS));
-
-/** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */
-interface Keys {
-  /** `column` names it in the statement. */
-  readonly of: ColumnRef;
-  readonly column: Sql;
-  readonly keys: Sql;
-}
-
-/** How the columns of a bound row are named. */
-type Naming = (column: string) => Sql;
 
 export class Printer {
   readonly #alias: string;
@@ -69,6 +48,7 @@ export class Printer {
   readonly #requested = new Set<number>();
   /** The row of the query that is being printed. */
   #nearest = RECORD.id;
+  readonly #tenants = new Tenants();
 
   constructor({ alias, next, visibility, inTime }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
@@ -85,8 +65,9 @@ export class Printer {
         return raw(cond.value ? 'TRUE' : 'FALSE');
       case 'and':
       case 'or': {
-        const parts = cond.items.map((item) => this.#part(item, underOr || cond.kind === 'or'));
-        return join(parts, cond.kind === 'and' ? ' AND ' : ' OR ');
+        const isOr = cond.kind === 'or';
+        const parts = this.#tenants.given(cond, () => cond.items.map((item) => this.#part(item, underOr || isOr)));
+        return join(parts, isOr ? ' OR ' : ' AND ');
       }
       case 'null':
         return sql`${this.#column(cond.column)} IS ${raw(cond.negated ? 'NOT NULL' : 'NULL')}`;
@@ -101,24 +82,38 @@ export class Printer {
     const { relation } = cond;
     if (relation.kind === 'ancestors') {
       // From below, no record is found by a chain that goes on beyond the last that counts.
-      const isBelow = isHoistable(cond) && !cond.beyond && !this.#isOfRequest(cond);
+      const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);
       return isBelow ? this.#anyOf(this.#below(cond, relation)) : this.#above(cond, relation);
     }
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
     if (!underOr) return this.#semiJoin(cond);
-    return isHoistable(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
+    return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
   }
 
-  /** The same rows as a list of keys; undefined where it is not printed so. */
-  keysOf(cond: Exists): Keys | undefined {
+  /** The same rows as a list of keys, where all of `beside` holds; undefined where it is not printed so. */
+  keysOf(cond: Exists, beside: Condition): Keys | undefined {
+    return this.#tenants.given(beside, () => this.#keysOf(cond));
+  }
+
+  #keysOf(cond: Exists): Keys | undefined {
     const { relation } = cond;
     if (relation.kind === 'ancestors') {
-      return isHoistable(cond) && !cond.beyond ? this.#below(cond, relation) : undefined;
+      return this.#isHoisted(cond) && !cond.beyond ? this.#below(cond, relation) : undefined;
     }
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#keyList(cond, keyList);
-    return isHoistable(cond) ? this.#hoisted(cond) : undefined;
+    return this.#isHoisted(cond) ? this.#hoisted(cond) : undefined;
+  }
+
+  /** Keys of rows that are divided by tenant are found among those of one tenant. */
+  #isHoisted(exists: Exists): boolean {
+    return isHoistable(exists) && this.#tenants.areKnown(exists);
+  }
+
+  #tenantOf(exists: Exists): Sql | undefined {
+    const value = this.#tenants.of(exists);
+    return value && placeholder(value, false);
   }
 
   #anyOf({ column, keys }: Keys): Sql {
@@ -133,10 +128,10 @@ export class Printer {
   // -------------------------------------------------------------- relations
 
   #semiJoin(exists: Exists, fence = empty): Sql {
-    const { from, link } = this.#rowsOf(exists);
+    const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
-    const parts = [match, ...this.#conditions(exists)];
+    const parts = [match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
     return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
   }
@@ -160,9 +155,16 @@ export class Printer {
    * as the others.
    */
   #hoisted(exists: Exists): Keys {
-    const { from, link } = this.#rowsOf(exists);
-    const where = join(this.#conditions(exists), ' AND ');
+    const { from, link, tenant } = this.#rowsOf(exists);
+    const within = this.#tenantOf(exists);
+    const isWithin = tenant === undefined || within === undefined ? [] : [sql`${tenant} = ${within}`];
+    const where = join([...isWithin, ...this.#conditions(exists)], ' AND ');
     return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
+  }
+
+  /** The rows are of the tenant of the row outside. */
+  #isOfTenant({ colocated }: Exists, tenant: Sql | undefined): readonly Sql[] {
+    return tenant === undefined || colocated === undefined ? [] : [sql`${tenant} = ${this.#column(colocated.outer)}`];
   }
 
   // -------------------------------------------------------------- ancestors
@@ -190,17 +192,26 @@ export class Printer {
     const table = ident(exists.target.table);
     this.#naming.set(exists.source.id, (column) => ident(row, column));
     this.#aliases.set(exists.source.id, row);
+    this.#tenants.bind(exists);
     // That its own next step is hidden ends the chain there, and does not hide the record.
     const { guard: _, ...seen } = exists;
-    const where = join([...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
+    const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, this.#tenantOf(exists));
+    const where = join([...own(row), ...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
     const first = sql`SELECT ${ident(row, 'id')}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
     const { isSeen, rule } = this.#step(exists, via, `${row}.under`);
     // The bare column, so that its index finds the records below.
     const isUnder = sql`${ident(`${row}.under`, via.column)} = ${below}."id"`;
-    const met = join([isUnder, ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
+    const met = join([isUnder, ...own(`${row}.under`), ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
     const next = sql`SELECT ${under}."id", ${below}."place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
     const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE ${below}."place" < ${LAST})`;
     return { ...outer, keys: sql`${all} SELECT "id" FROM ${below}` };
+  }
+
+  /** The row named `alias` is of the tenant. */
+  #ofTenant({ colocated }: Exists, alias: string, tenant: Sql | undefined): readonly Sql[] {
+    return colocated?.own === undefined || tenant === undefined
+      ? []
+      : [sql`${ident(alias, colocated.own)} = ${tenant}`];
   }
 
   /** A row of a chain: what lets the caller see it, and see which record is above it. */
@@ -226,14 +237,18 @@ export class Printer {
     const up = rule === undefined ? parent : sql`CASE WHEN ${rule} THEN ${parent} END`;
     this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
     this.#aliases.set(exists.source.id, row);
-    const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...isSeen], ' AND ');
+    this.#tenants.bind(exists);
+    const tenant = exists.colocated && this.#column(exists.colocated.outer);
+    const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, tenant);
+    const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...own(`${row}.step`), ...isSeen], ' AND ');
     const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
     const [above, path] = [sql`${name}."next"`, sql`${name}."path"`];
     const next = sql`SELECT ${step}."id", ${up}, ${path} || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(above)}`;
     const isNew = sql`${above} <> ALL(${path})`;
     const all = sql`${first} UNION ALL ${next} WHERE cardinality(${path}) < ${LAST} AND ${isNew}`;
     const chain = sql`WITH RECURSIVE ${name} ("id", "next", "path") AS (${all})`;
-    const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${ident(row, 'id')} = ${name}."id"`;
+    const isJoined = join([sql`${ident(row, 'id')} = ${name}."id"`, ...own(row)], ' AND ');
+    const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${isJoined}`;
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
     // What the caller may not read is not in the chain.
     const { guard: _, ...seen } = exists;
@@ -252,10 +267,10 @@ export class Printer {
       const isWhole = sql`NOT EXISTS (SELECT 1 FROM ${name} WHERE ${goesOn})`;
       return sql`(${chain} SELECT count(*) FROM ${from}${where} HAVING ${isWhole})`;
     }
-    const { from, link } = this.#rowsOf(exists);
+    const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
-    const where = join([match, ...this.#conditions(exists)], ' AND ');
+    const where = join([match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists)], ' AND ');
     if (limit === undefined) return sql`(SELECT count(*) FROM ${from} WHERE ${where})`;
     const most = typedLiteral('int8', limit);
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
@@ -311,15 +326,18 @@ export class Printer {
     return this.#visibility;
   }
 
-  /** The rows that `exists` ranges over, and the column of theirs that equals its key. */
-  #rowsOf({ source, relation, target, condition, by, key, guard }: Exists): { readonly from: Sql; readonly link: Sql } {
+  /** The rows that `exists` ranges over. */
+  #rowsOf(exists: Exists): FoundRows {
+    const { source, relation, target, condition, by, key, guard, colocated } = exists;
     if (by === 'id' && key.kind === 'slot') this.#requested.add(source.id);
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
     const from = sql`${ident(target.table)} AS ${ident(row)}`;
     this.#naming.set(source.id, columns);
     this.#aliases.set(source.id, row);
-    if (by !== 'owner') return { from, link: columns('id') };
+    this.#tenants.bind(exists);
+    const tenant = colocated?.own === undefined ? undefined : columns(colocated.own);
+    if (by !== 'owner') return { from, link: columns('id'), tenant };
     switch (relation.kind) {
       case 'belongs_to':
       case 'ancestors':
@@ -327,7 +345,7 @@ export class Printer {
         break;
       case 'has_one':
       case 'has_many':
-        return { from, link: columns(relation.viaColumn) };
+        return { from, link: columns(relation.viaColumn), tenant };
       case 'many_to_many': {
         const pair = `${row}_link`;
         const targetId = ident(pair, relation.targetColumn);
@@ -335,8 +353,11 @@ export class Printer {
         const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
         this.#naming.set(source.id, (column) => (column === 'id' ? targetId : columns(column)));
         // A row of the link table holds the element's id, so the element is read for its other columns only.
-        if (guard === undefined && !readsMoreThanId(condition, source)) return { from: pairs, link };
-        return { from: sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}`, link };
+        const linked = colocated && ident(pair, LINK_TENANT_COLUMN);
+        if (guard === undefined && !readsMoreThanId(condition, source)) return { from: pairs, link, tenant: linked };
+        const isOfPair = tenant === undefined || linked === undefined ? empty : sql` AND ${tenant} = ${linked}`;
+        const joined = sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}${isOfPair}`;
+        return { from: joined, link, tenant: linked };
       }
     }
   }

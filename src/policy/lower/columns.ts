@@ -1,7 +1,15 @@
 /** The columns of a row by what the catalog calls them. */
 import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
 import { equalityOf } from '../operators.ts';
-import type { BelongsTo, CatalogField, CatalogRelation, HasOne, ManyToMany, ToManyPath } from '../types.ts';
+import type {
+  BelongsTo,
+  CatalogCollection,
+  CatalogField,
+  CatalogRelation,
+  HasOne,
+  ManyToMany,
+  ToManyPath,
+} from '../types.ts';
 import { and, or } from './simplify.ts';
 
 export type ExistsKey = Pick<Exists, 'by' | 'key'>;
@@ -19,6 +27,21 @@ export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey
   // A foreign key leads to a stored record, also when a written record holds it.
   const isStored = steps.length > 0 || key.kind === 'slot';
   return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
+}
+
+/** What `exists` of rows of `target` says of the tenant, found from a row of `from` by `key`. */
+export function colocation(
+  from: CatalogCollection,
+  target: CatalogCollection,
+  key: ExistsKey['key'],
+): Pick<Exists, 'colocated'> {
+  const { distribution } = from;
+  // A request holds the ids of records that every machine has.
+  if (distribution?.kind !== 'by' || key.kind === 'slot') return {};
+  const { column } = distribution;
+  const outer = { ...idColumn('', key.source), name: column, column };
+  const own = target.distribution?.kind === 'by' ? { own: target.distribution.column } : {};
+  return { colocated: { outer, ...own } };
 }
 
 export function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {

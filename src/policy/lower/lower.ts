@@ -30,6 +30,7 @@ import type {
 } from '../types.ts';
 import {
   belongsToColumn,
+  colocation,
   elementsBy,
   equalColumns,
   fieldColumn,
@@ -180,15 +181,19 @@ class Lowering {
     const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();
+    const target = this.#collection(relation.collection);
+    // The row that holds the key: a reference to the owner may do.
+    const holder = this.#collection(walk.length === 0 ? from : path.steps.at(-1)!.from);
     const rows = (condition: Condition): Exists =>
       this.#sight.seen({
         ...FOUND,
         source,
         from,
         relation,
-        target: this.#collection(relation.collection),
+        target,
         ...elementsBy(path, key),
         walk: [...walk, relation.name],
+        ...colocation(holder, target, key),
         condition,
       });
     const isCut = relation.kind === 'ancestors';
@@ -284,6 +289,7 @@ class Lowering {
             target,
             ...found,
             walk: [relation.name],
+            ...colocation(this.#collection(from), target, found.key),
             condition,
           }),
         ),

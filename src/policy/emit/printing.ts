@@ -1,0 +1,37 @@
+/** What the printer of conditions takes, and the parts that it prints. */
+import type { Sql } from '../../sql.ts';
+import type { ColumnRef } from '../condition.ts';
+import type { Visibility } from '../visibility.ts';
+
+export interface Printing {
+  /** The name of the record's row in the statement. */
+  readonly alias: string;
+  /** The name of the resulting record's row, for a condition that reads `@next`. */
+  readonly next?: string | undefined;
+  /** The condition will be placed under an `or`. */
+  readonly inUnion: boolean;
+  /** Of a filter. */
+  readonly visibility?: Visibility;
+  /** Of a filter: a condition to ask in every loop within another one, which fails once the statement has had its time. */
+  readonly inTime?: Sql | undefined;
+}
+
+/** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */
+export interface Keys {
+  /** `column` names it in the statement. */
+  readonly of: ColumnRef;
+  readonly column: Sql;
+  readonly keys: Sql;
+}
+
+/** The rows that an `exists` ranges over. */
+export interface FoundRows {
+  readonly from: Sql;
+  /** Equals the key. */
+  readonly link: Sql;
+  /** Of rows that are divided by tenant. */
+  readonly tenant: Sql | undefined;
+}
+
+/** How the columns of a bound row are named. */
+export type Naming = (column: string) => Sql;
