@@ -10,6 +10,7 @@ import { ident, param, raw, sql, text } from '../../sql.ts';
 import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { makeVersionKey } from '../version-key.ts';
+import { layoutOf, ONE_SHARD_AFTER_ANOTHER } from './cluster.ts';
 import { fingerprintOf, underWay } from './fingerprint.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
@@ -24,7 +25,7 @@ import {
 } from './migration.ts';
 import { type Filling, fillCopies, fillPage } from './search-columns.ts';
 import type { Step } from './step.ts';
-import { tablesOf } from './tables.ts';
+import { isDivided, tablesOf } from './tables.ts';
 
 /** What was done. Throws MigrationRefused. */
 export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
@@ -166,6 +167,7 @@ class MigrationRun {
     // Earlier versions made deferred constraints, and adopted tables may have some: a table cannot be
     // altered while checks of its changed rows are pending.
     await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
+    if (isDivided(tablesOf(this.#schema)) && (await layoutOf(tx)) === 'citus') await tx.run(ONE_SHARD_AFTER_ANOTHER);
     return work(tx);
   }
 

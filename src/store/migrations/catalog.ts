@@ -5,6 +5,7 @@ import { raw, type Sql } from '../../sql.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
 import { readStrings } from '../database/text-array.ts';
+import { layoutOf } from './cluster.ts';
 
 export interface ActualColumn {
   readonly type: string;
@@ -37,13 +38,16 @@ export interface ActualTable {
   readonly constraints: readonly ActualConstraint[];
   /** Those that no constraint owns. */
   readonly indexes: readonly ActualIndex[];
+  readonly division?: ActualDivision;
 }
+/** See `Division`. Partitions that an operator has made are none. */
+export type ActualDivision = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 
 const COLUMNS = raw(`
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
        coalesce(col_description(c.oid, a.attnum), '')
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
- WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY c.relname, a.attnum`);
 
 const CONSTRAINTS = raw(`
@@ -54,6 +58,7 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
           JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number)
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
  WHERE c.relnamespace = current_schema()::regnamespace
+   AND k.conparentid = 0
    AND (k.contype IN ('p', 'u', 'f')
         OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND EXISTS (
              SELECT 1
@@ -70,6 +75,29 @@ SELECT c.relname, i.relname, x.indisunique, x.indisvalid,
  WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL
    AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY c.relname, i.relname`);
+
+/** The partitions that we make have names that no collection can have. */
+const PARTITIONED = raw(`
+SELECT c.relname, a.attname
+  FROM pg_partitioned_table p
+  JOIN pg_class c ON c.oid = p.partrelid
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND p.partstrat = 'h'
+   AND p.partnatts = 1
+   AND EXISTS (
+       SELECT 1
+         FROM pg_inherits i
+         JOIN pg_class o ON o.oid = i.inhrelid
+        WHERE i.inhparent = c.oid
+          AND left(o.relname, 1) = '_')`);
+
+const SHARDED = raw(`
+SELECT c.relname, CASE WHEN d.partmethod = 'h' THEN column_to_column_name(d.logicalrelid, d.partkey) END
+  FROM pg_dist_partition d
+  JOIN pg_class c ON c.oid = d.logicalrelid
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND (d.partmethod = 'h' OR d.partmethod = 'n' AND d.repmodel = 't')`);
 
 const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
   c: 'CASCADE',
@@ -106,6 +134,11 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
   });
   for (const [name, entry] of tables) {
     tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
+  }
+  for (const [name, column] of await db.rows((await layoutOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
+    const entry = tables.get(name!);
+    const division: ActualDivision = column == null ? { kind: 'reference' } : { kind: 'by', column };
+    if (entry !== undefined) tables.set(name!, { ...entry, division });
   }
   return tables;
 }

@@ -24,6 +24,8 @@ export interface Change {
   readonly actual: ActualTable;
   /** The name of another table in the database; undefined if there is none yet. */
   readonly storedTable: (name: string) => string | undefined;
+  /** Whether the table of this name in the schema has the column now. */
+  readonly hasStored?: (table: string, column: string) => boolean;
   readonly options: ChangeOptions;
 }
 
@@ -33,13 +35,15 @@ export class ChangingTable {
   /** `ALTER TABLE` and its name, after it was renamed. */
   readonly alter: string;
   readonly storedTable: Change['storedTable'];
+  readonly hasStored: NonNullable<Change['hasStored']>;
   readonly #db: Queryable;
   readonly #options: ChangeOptions;
   /** Column name in the schema → its name in the database, where they still differ. */
   readonly #renamed = new Map<string, string>();
   #place: Promise<Place> | undefined;
 
-  constructor({ db, table, actual, storedTable, options }: Change) {
+  constructor({ db, table, actual, storedTable, hasStored = () => true, options }: Change) {
+    this.hasStored = hasStored;
     this.#db = db;
     this.#options = options;
     this.table = table;
@@ -53,6 +57,15 @@ export class ChangingTable {
 
   get renamed(): ReadonlyMap<string, string> {
     return this.#renamed;
+  }
+
+  hasColumns(columns: readonly string[]): boolean {
+    return columns.every((column) => this.hasColumn(column));
+  }
+
+  /** The names of columns in the database. */
+  storedAll(columns: readonly string[]): readonly string[] {
+    return columns.map((column) => this.stored(column));
   }
 
   /** The name of a column in the database. */
@@ -87,13 +100,15 @@ export class ChangingTable {
     return this.#isTrue(`SELECT EXISTS (SELECT 1 FROM ${this.#from} WHERE ${condition})`);
   }
 
-  hasDuplicates(column: string): Promise<boolean> {
-    return this.#isTrue(`SELECT EXISTS (${this.duplicates(column)})`);
+  hasDuplicates(columns: readonly string[]): Promise<boolean> {
+    return this.#isTrue(`SELECT EXISTS (${this.duplicates(columns)})`);
   }
 
-  duplicates(column: string): string {
-    const c = quotedName(this.stored(column));
-    return `SELECT ${c} FROM ${this.#from} WHERE ${c} IS NOT NULL GROUP BY ${c} HAVING count(*) > 1`;
+  duplicates(columns: readonly string[]): string {
+    const names = columns.map((column) => quotedName(this.stored(column)));
+    const list = names.join(', ');
+    const present = names.map((name) => `${name} IS NOT NULL`).join(' AND ');
+    return `SELECT ${list} FROM ${this.#from} WHERE ${present} GROUP BY ${list} HAVING count(*) > 1`;
   }
 
   /** The query that finds rows, for messages. */

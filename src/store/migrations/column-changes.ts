@@ -1,7 +1,7 @@
 /** The steps that bring the columns of a table that exists to those of the schema. */
 import { isFoldedCopy } from '../../policy/fold.ts';
 import type { ActualColumn } from './catalog.ts';
-import { type ChangingTable, quotedName } from './changing-table.ts';
+import { type ChangingTable, quotedName, sameColumns } from './changing-table.ts';
 import { columnTypeOf } from './ddl.ts';
 import { requireOnline } from './online.ts';
 import { FILLING_MARK, markOf } from './search-columns.ts';
@@ -172,7 +172,7 @@ export class ColumnChanges {
 
   /** Not every row without a value can get this one. */
   async #isTaken({ name, type }: Column, value: string): Promise<boolean> {
-    if (!this.#t.table.uniques.includes(name)) return false;
+    if (!this.#t.table.uniques.some((columns) => sameColumns(columns, [name]))) return false;
     const stored = this.#t.stored(name);
     const column = quotedName(stored);
     // A value of another type is converted first, and nothing is known of the result.

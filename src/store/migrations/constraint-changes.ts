@@ -1,11 +1,13 @@
 /** The steps that bring the constraints and indexes of a table that exists to those of the schema. */
 import type { ActualConstraint, ActualIndex } from './catalog.ts';
 import { type ChangingTable, quotedName, sameColumns } from './changing-table.ts';
-import { addForeignKey, addUnique, attachUnique, createIndex } from './ddl.ts';
+import { addForeignKey, addUnique, attachUnique, createIndex, foreignColumns, uniqueName } from './ddl.ts';
 import { buildIndex, dropIndex, uniqueOnline, validate } from './online.ts';
 import { createTrigramIndex } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { type ForeignKey, nameOf } from './tables.ts';
+
+const SUFFIX = { u: 'key', f: 'fkey', p: 'pkey', c: 'required' } as const;
 
 export class ConstraintChanges {
   readonly #t: ChangingTable;
@@ -30,8 +32,8 @@ export class ConstraintChanges {
   /** Steps that refer to columns which other tables may get only after this one's. */
   async stepsAfter(): Promise<Step[]> {
     const steps: Step[] = [];
-    for (const column of this.#t.table.uniques)
-      if (this.#uniqueOf(column) === undefined) steps.push(...(await this.#addUnique(column)));
+    for (const columns of this.#t.table.uniques)
+      if (this.#uniqueOf(columns) === undefined) steps.push(...(await this.#addUnique(columns)));
     for (const key of this.#t.table.foreignKeys) steps.push(...(await this.#addForeignKey(key)));
     for (const columns of this.#t.table.indexes) {
       if (this.#indexOf(columns) === undefined)
@@ -58,21 +60,21 @@ export class ConstraintChanges {
 
   #dropConstraints(isOnline: boolean): Step[] {
     // Rows stay checked until the other one is built.
-    const replaced = isOnline ? this.#t.table.uniques.flatMap((column) => this.#replacedBy(column)) : [];
-    const wantedUniques = new Set(this.#t.table.uniques.map((column) => this.#t.stored(column)));
+    const replaced = isOnline ? this.#t.table.uniques.flatMap((columns) => this.#replacedBy(columns)) : [];
+    const wantedUniques = this.#t.table.uniques.map((columns) => this.#t.storedAll(columns));
     const gone = this.#t.actual.constraints.filter((constraint) => {
-      const { kind, isPlain } = constraint;
-      const [column = '', ...more] = constraint.columns;
+      const { kind, isPlain, columns } = constraint;
       if (replaced.includes(constraint)) return false;
-      if (kind === 'u') return more.length > 0 || !wantedUniques.has(column) || !isPlain;
+      if (kind === 'u') return !wantedUniques.some((wanted) => sameColumns(wanted, columns)) || !isPlain;
       return kind === 'f' && !this.#t.table.foreignKeys.some((key) => this.#isKey(key, constraint));
     });
     return gone.map(({ name, kind, columns }) => {
       const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
       // Nodes of a newer version may rely on it.
-      const isExtra = kind === 'u' && this.#t.table.uniques.every((column) => this.#t.stored(column) !== columns[0]);
-      // Not ours: no schema can declare it, so nothing would bring it back.
-      if (columns.length === 1) return { sql, ...(isExtra && { isExtra }) };
+      const isExtra = kind === 'u' && wantedUniques.every((wanted) => !sameColumns(wanted, columns));
+      const isOurs = columns.length === 1 || name === nameOf(this.#t.actual.name, columns.slice(-1), SUFFIX[kind]);
+      if (isOurs) return { sql, ...(isExtra && { isExtra }) };
+      // No schema can declare it, so nothing would bring it back.
       const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
       return {
         sql,
@@ -84,15 +86,15 @@ export class ConstraintChanges {
   /** Of a migration that was interrupted, for a schema that wanted more than this one. */
   #dropLeftovers(): Step[] {
     const { actual, table } = this.#t;
-    const missing = table.uniques.filter((column) => this.#uniqueOf(column) === undefined);
-    const building = new Set(missing.map((column) => nameOf(this.#name, [column], 'newkey')));
-    const uniques = new Set(table.uniques.map((column) => nameOf(this.#name, [column], 'key')));
+    const missing = table.uniques.filter((columns) => this.#uniqueOf(columns) === undefined);
+    const building = new Set(missing.map((columns) => uniqueName(this.#name, columns, 'newkey')));
+    const uniques = new Set(table.uniques.map((columns) => uniqueName(this.#name, columns)));
     const isOurs = ({ name, columns, isUnique }: ActualIndex): boolean =>
-      name === nameOf(actual.name, columns, isUnique ? 'key' : 'idx');
+      name === (isUnique ? uniqueName(actual.name, columns) : nameOf(actual.name, columns, 'idx'));
     const isGone = (index: ActualIndex): boolean => {
       const { name, columns, isUnique, isValid } = index;
       // It is no constraint's yet, so nothing is missing without it.
-      if (isUnique && name === nameOf(actual.name, columns, 'newkey')) return !building.has(name);
+      if (isUnique && name === uniqueName(actual.name, columns, 'newkey')) return !building.has(name);
       return !isValid && isOurs(index) && !uniques.has(name) && !this.#wantsIndex(name);
     };
     return actual.indexes.filter(isGone).map(({ name }) => ({ sql: dropIndex(name, false) }));
@@ -117,9 +119,9 @@ export class ConstraintChanges {
   /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */
   #renameConstraints(): Step[] {
     const { table, actual, alter } = this.#t;
-    const uniques = table.uniques.map((column) => ({
-      constraint: this.#uniqueOf(column),
-      to: nameOf(this.#name, [column], 'key'),
+    const uniques = table.uniques.map((columns) => ({
+      constraint: this.#uniqueOf(columns),
+      to: uniqueName(this.#name, columns),
     }));
     const keys = table.foreignKeys.map((key) => ({
       constraint: actual.constraints.find((constraint) => this.#isKey(key, constraint)),
@@ -152,25 +154,26 @@ export class ConstraintChanges {
   }
 
   #isKey(key: ForeignKey, { kind, columns, table, onDelete }: ActualConstraint): boolean {
-    const isOfColumn = kind === 'f' && sameColumns(columns, [this.#t.stored(key.column)]);
+    const isOfColumn = kind === 'f' && sameColumns(columns, this.#t.storedAll(foreignColumns(key).own));
     return isOfColumn && table === key.table && onDelete === key.onDelete;
   }
 
-  #uniqueOf(column: string): ActualConstraint | undefined {
+  #uniqueOf(unique: readonly string[]): ActualConstraint | undefined {
+    const stored = this.#t.storedAll(unique);
     return this.#t.actual.constraints.find(
-      ({ kind, columns, isPlain }) => kind === 'u' && isPlain && sameColumns(columns, [this.#t.stored(column)]),
+      ({ kind, columns, isPlain }) => kind === 'u' && isPlain && sameColumns(columns, stored),
     );
   }
 
   /** Unique constraints that are not as the schema wants them, while there is none that is. */
-  #replacedBy(column: string): readonly ActualConstraint[] {
-    if (this.#uniqueOf(column) !== undefined) return [];
-    const stored = [this.#t.stored(column)];
+  #replacedBy(unique: readonly string[]): readonly ActualConstraint[] {
+    if (this.#uniqueOf(unique) !== undefined) return [];
+    const stored = this.#t.storedAll(unique);
     return this.#t.actual.constraints.filter(({ kind, columns }) => kind === 'u' && sameColumns(columns, stored));
   }
 
   #indexOf(columns: readonly string[]): ActualIndex | undefined {
-    const stored = columns.map((column) => this.#t.stored(column));
+    const stored = this.#t.storedAll(columns);
     return this.#t.actual.indexes.find(
       (index) => index.isValid && !index.isUnique && sameColumns(index.columns, stored),
     );
@@ -181,32 +184,34 @@ export class ConstraintChanges {
     return this.#t.actual.indexes.find((index) => index.name === name && !index.isValid);
   }
 
-  async #addUnique(column: string): Promise<readonly Step[]> {
-    const statement = addUnique(this.#name, column);
-    if (!this.#t.hasColumn(column)) return [await this.#addUniqueToNew(statement, column)];
+  async #addUnique(columns: readonly string[]): Promise<readonly Step[]> {
+    const statement = addUnique(this.#name, columns);
+    const [column] = columns.slice(-1) as [string];
+    if (!this.#t.hasColumns(columns)) return [await this.#addUniqueToNew(statement, columns)];
+    const within = columns.length === 1 ? '' : ` within ${columns.slice(0, -1).map(quotedName).join(', ')}`;
     const why =
-      `"${this.#name}"."${column}" becomes unique, and some rows have equal values; change them first; ` +
-      `${this.#t.duplicates(column)} finds them`;
+      `"${this.#name}"."${column}" becomes unique${within}, and some rows have equal values; change them first; ` +
+      `${this.#t.duplicates(columns)} finds them`;
     const isOnline = await this.#t.isOnline();
-    const old = this.#replacedBy(column).map(({ name }) => name);
+    const old = this.#replacedBy(columns).map(({ name }) => name);
     // At once, they are dropped before.
     const replaces = isOnline ? old : [];
-    const names = [nameOf(this.#name, [column], 'key'), nameOf(this.#name, [column], 'newkey')] as const;
-    const built = this.#builtUnique(column, names);
+    const names = [uniqueName(this.#name, columns), uniqueName(this.#name, columns, 'newkey')] as const;
+    const built = this.#builtUnique(columns, names);
     const left = this.#t.actual.indexes.filter(
       ({ name, isValid }) => name !== built && (name === names[1] || (name === names[0] && !isValid)),
     );
     const drops = left.map(({ name }) => ({ sql: dropIndex(name, false) }));
-    if (built !== undefined) return [...drops, { sql: attachUnique(this.#name, column, { index: built, replaces }) }];
-    if (await this.#t.hasDuplicates(column)) return [{ sql: statement, destructive: why, isImpossible: true }];
+    if (built !== undefined) return [...drops, { sql: attachUnique(this.#name, columns, { index: built, replaces }) }];
+    if (await this.#t.hasDuplicates(columns)) return [{ sql: statement, destructive: why, isImpossible: true }];
     const index = names[replaces.length === 0 ? 0 : 1];
-    if (isOnline) return uniqueOnline(this.#t, { column, why, left, index, replaces });
+    if (isOnline) return uniqueOnline(this.#t, { columns, why, left, index, replaces });
     return [...drops, { sql: statement }];
   }
 
   /** The index that an interrupted migration has built, which only has to become the constraint. */
-  #builtUnique(column: string, names: readonly string[]): string | undefined {
-    const stored = [this.#t.stored(column)];
+  #builtUnique(unique: readonly string[], names: readonly string[]): string | undefined {
+    const stored = this.#t.storedAll(unique);
     const built = this.#t.actual.indexes.filter(
       ({ columns, isUnique, isValid }) => isUnique && isValid && sameColumns(columns, stored),
     );
@@ -214,14 +219,15 @@ export class ConstraintChanges {
   }
 
   /** Rows that exist get the default of a new column that is required. */
-  async #addUniqueToNew(statement: string, column: string): Promise<Step> {
+  async #addUniqueToNew(statement: string, unique: readonly string[]): Promise<Step> {
     const { columns, name } = this.#t.table;
-    const isFilled = columns.some((one) => one.name === column && one.required);
+    const isFilled = unique.every((column) => columns.some((one) => one.name === column && one.required));
     if (!isFilled || !(await this.#t.exists('true OFFSET 1'))) return { sql: statement };
+    const made = unique.find((column) => !this.#t.hasColumn(column));
     return {
       sql: statement,
       destructive:
-        `"${name}" has rows, which would all have the default of the new "${column}", and that is unique; ` +
+        `"${name}" has rows, which would all have the default of the new "${made}", and that is unique; ` +
         'add it as optional first, or without `unique`',
       isImpossible: true,
     };
@@ -232,9 +238,10 @@ export class ConstraintChanges {
     const existing = actual.constraints.find((constraint) => this.#isKey(key, constraint));
     if (existing?.isValidated === true) return [];
     const add = addForeignKey(this.#name, key);
-    if (!this.#t.hasColumn(key.column)) return [{ sql: add }];
+    const { own } = foreignColumns(key);
+    if (!this.#t.hasColumns(own)) return [{ sql: add }];
     const isHeld = actual.constraints.some(({ kind, columns, table, isValidated }) => {
-      const isSame = kind === 'f' && table === key.table && sameColumns(columns, [this.#t.stored(key.column)]);
+      const isSame = kind === 'f' && table === key.table && sameColumns(columns, this.#t.storedAll(own));
       return isSame && isValidated;
     });
     const orphans = this.#orphans(key);
@@ -249,10 +256,13 @@ export class ConstraintChanges {
   }
 
   /** The condition for rows whose reference leads nowhere. */
-  #orphans({ column, table }: ForeignKey): string {
-    const stored = `${quotedName(this.#t.actual.name)}.${quotedName(this.#t.stored(column))}`;
+  #orphans({ column, table, tenant }: ForeignKey): string {
+    const own = (name: string): string => `${quotedName(this.#t.actual.name)}.${quotedName(this.#t.stored(name))}`;
+    const stored = own(column);
     const target = this.#t.storedTable(table);
     if (target === undefined) return `${stored} IS NOT NULL`;
-    return `${stored} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${quotedName(target)} AS target WHERE target.id = ${stored})`;
+    const isNew = tenant === undefined || !this.#t.hasStored(table, tenant.references);
+    const isOfTenant = isNew ? '' : ` AND target.${quotedName(tenant.references)} = ${own(tenant.column)}`;
+    return `${stored} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${quotedName(target)} AS target WHERE target.id = ${stored}${isOfTenant})`;
   }
 }

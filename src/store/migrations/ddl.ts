@@ -5,6 +5,7 @@ import type knex from 'knex';
 import { invariant } from '../../invariant.ts';
 import { memoized } from '../../memoized.ts';
 import { ident } from '../../sql.ts';
+import type { Divided } from './division.ts';
 import { type Column, type ForeignKey, nameOf, type Table } from './tables.ts';
 
 /**
@@ -18,8 +19,8 @@ type Build = ReturnType<ReturnType<typeof builder>['schema']['createTable']>;
 const statementsOf = (build: Build): readonly string[] => build.toSQL().map(({ sql }) => sql);
 
 /** The table with its key and unique columns; foreign keys and indexes follow when all tables are there. */
-export function createTable(table: Table): readonly string[] {
-  return statementsOf(
+export function createTable(table: Table, { clause, then }: Divided): readonly string[] {
+  const [create, ...constraints] = statementsOf(
     builder().schema.createTable(table.name, (t) => {
       for (const column of table.columns) {
         const made = t.specificType(column.name, columnTypeOf(column));
@@ -27,22 +28,27 @@ export function createTable(table: Table): readonly string[] {
         if (column.standing !== undefined) made.defaultTo(builder().raw(column.standing));
       }
       t.primary([...table.primaryKey], { constraintName: nameOf(table.name, [], 'pkey') });
-      for (const column of table.uniques) t.unique([column], uniqueNamed(table.name, column));
+      for (const columns of table.uniques) t.unique([...columns], uniqueNamed(table.name, columns));
     }),
   );
+  return [`${create}${clause}`, ...constraints, ...then];
 }
 
 export const columnTypeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
 
-const uniqueNamed = (table: string, column: string) => ({ indexName: nameOf(table, [column], 'key') });
+const uniqueNamed = (table: string, columns: readonly string[]) => ({ indexName: uniqueName(table, columns) });
 
-export function addUnique(table: string, column: string): string {
-  return only(builder().schema.alterTable(table, (t) => t.unique([column], uniqueNamed(table, column))));
+/** By the field's column: an error is reported for the field. */
+export const uniqueName = (table: string, columns: readonly string[], suffix: 'key' | 'newkey' = 'key'): string =>
+  nameOf(table, columns.slice(-1), suffix);
+
+export function addUnique(table: string, columns: readonly string[]): string {
+  return only(builder().schema.alterTable(table, (t) => t.unique([...columns], uniqueNamed(table, columns))));
 }
 
 /** The index that `attachUnique` makes a constraint. */
-export const createUniqueIndex = (table: string, column: string, index: string): string =>
-  `CREATE UNIQUE INDEX CONCURRENTLY ${quoted(index)} ON ${quoted(table)} (${quoted(column)})`;
+export const createUniqueIndex = (table: string, columns: readonly string[], index: string): string =>
+  `CREATE UNIQUE INDEX CONCURRENTLY ${quoted(index)} ON ${quoted(table)} (${columns.map(quoted).join(', ')})`;
 
 export interface Attached {
   readonly index: string;
@@ -51,8 +57,8 @@ export interface Attached {
 }
 
 /** The index gets the name of the constraint. One statement: at no time do rows go unchecked. */
-export function attachUnique(table: string, column: string, { index, replaces }: Attached): string {
-  const name = quoted(nameOf(table, [column], 'key'));
+export function attachUnique(table: string, columns: readonly string[], { index, replaces }: Attached): string {
+  const name = quoted(uniqueName(table, columns));
   const drops = replaces.map((old) => `DROP CONSTRAINT ${quoted(old)}, `).join('');
   return `ALTER TABLE ${quoted(table)} ${drops}ADD CONSTRAINT ${name} UNIQUE USING INDEX ${quoted(index)}`;
 }
@@ -61,17 +67,28 @@ const quoted = (name: string): string => ident(name).text;
 
 /** `NOT VALID`: rows that exist are not looked at. */
 export function addForeignKey(table: string, key: ForeignKey, isOnline = false): string {
+  const { own, references } = foreignColumns(key);
   const statement = only(
     builder().schema.alterTable(table, (t) =>
       t
-        .foreign(key.column, nameOf(table, [key.column], 'fkey'))
-        .references('id')
+        .foreign([...own], nameOf(table, [key.column], 'fkey'))
+        .references([...references])
         .inTable(key.table)
         .onDelete(key.onDelete),
     ),
   );
   return isOnline ? `${statement} not valid` : statement;
 }
+
+interface ForeignColumns {
+  readonly own: readonly string[];
+  readonly references: readonly string[];
+}
+
+export const foreignColumns = ({ column, tenant }: ForeignKey): ForeignColumns =>
+  tenant === undefined
+    ? { own: [column], references: ['id'] }
+    : { own: [tenant.column, column], references: [tenant.references, 'id'] };
 
 export function createIndex(table: string, columns: readonly string[], isOnline = false): string {
   const name = nameOf(table, columns, 'idx');

@@ -5,10 +5,13 @@
 import type { Queryable } from '../database/contract.ts';
 import type { ActualTable } from './catalog.ts';
 import { type ChangeOptions, ChangingTable, quotedName } from './changing-table.ts';
+import type { Layout } from './cluster.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex, createTable } from './ddl.ts';
-import { renamedTables } from './renamed-tables.ts';
+import { type Divided, divided, replicate } from './division.ts';
+import { bare, dropKey, isMoved, keysInTheWay, ownColumns, redivide } from './redivision.ts';
+import { type Renamed, renamedTables } from './renamed-tables.ts';
 import { ADD_TRIGRAMS, createTrigramIndex, findTrigrams, type Trigrams } from './search-columns.ts';
 import type { Step } from './step.ts';
 import type { Table } from './tables.ts';
@@ -19,39 +22,118 @@ interface PlanInput extends ChangeOptions {
   readonly actual: ReadonlyMap<string, ActualTable>;
   /** Tables that an earlier schema created. Other tables are never dropped. */
   readonly owned: readonly string[];
+  /** How tables are divided. */
+  readonly layout: Layout;
   /** Whether what the schema does not know is kept where that harms nobody. */
   readonly keepsExtra?: boolean;
 }
 
 export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
   const { db, wanted, owned, keepsExtra = false } = input;
-  const { actual, formerNames, steps: renames } = renamedTables(wanted, input.actual);
-  const storedTable = (name: string): string | undefined =>
-    actual.has(name) ? (formerNames.get(name) ?? name) : undefined;
-  const steps: Step[] = [...renames];
-  const after: Step[] = [];
-  const search = new SearchIndexes(await findTrigrams(db));
+  const renamed = renamedTables(wanted, input.actual);
+  const plan = new TablePlan(input, renamed, new SearchIndexes(await findTrigrams(db)));
   for (const table of wanted.values()) {
-    const existing = actual.get(table.name);
-    if (!existing) {
-      steps.push(...createTable(table).map((sql) => ({ sql })));
-      after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
-      after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
-      search.addNew(table);
-      continue;
-    }
-    const named = { ...existing, name: storedTable(table.name) ?? table.name };
-    const changing = new ChangingTable({ db, table, actual: named, storedTable, options: input });
-    const columns = new ColumnChanges(changing);
-    const constraints = new ConstraintChanges(changing);
-    steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
-    if (keepsExtra) steps.push(...columns.relaxations());
-    after.push(...(await constraints.stepsAfter()));
-    await search.addTo(constraints);
+    const existing = plan.actual.get(table.name);
+    if (existing === undefined) plan.create(table);
+    else if (isMoved(existing, table)) await plan.move(table, existing);
+    else await plan.change(table, existing);
   }
-  const all = [...steps, ...dropTables({ owned, wanted, actual }), ...after, ...search.steps];
+  const all = [
+    ...plan.steps,
+    ...dropTables({ owned, wanted, actual: plan.actual }),
+    ...plan.after,
+    ...plan.search.steps,
+  ];
   return keepsExtra ? all.filter(({ isExtra }) => isExtra !== true) : all;
 }
+
+class TablePlan {
+  readonly steps: Step[];
+  /** When all tables are there. */
+  readonly after: Step[] = [];
+  readonly search: SearchIndexes;
+  /** By their new names, without the foreign keys that stand in the way. */
+  readonly actual: ReadonlyMap<string, ActualTable>;
+  readonly #input: PlanInput;
+  readonly #formerNames: ReadonlyMap<string, string>;
+  /** By the table of the tenants: a table that is divided by them. */
+  readonly #divided = new Map<string, string>();
+
+  constructor(input: PlanInput, { actual, formerNames, steps }: Renamed, search: SearchIndexes) {
+    this.#input = input;
+    this.#formerNames = formerNames;
+    this.search = search;
+    const { wanted } = input;
+    const moved = new Set([...wanted.values()].filter((table) => isMovedNow(actual, table)).map(({ name }) => name));
+    const inTheWay = moved.size === 0 ? [] : keysInTheWay(actual.values(), moved);
+    const gone = new Set(inTheWay.map(({ constraint }) => constraint));
+    this.steps = [...steps, ...inTheWay.map(dropKey)];
+    this.actual =
+      gone.size === 0
+        ? actual
+        : new Map(
+            [...actual].map(([name, table]) => [
+              name,
+              { ...table, constraints: table.constraints.filter((constraint) => !gone.has(constraint)) },
+            ]),
+          );
+    for (const { name, division } of wanted.values())
+      if (division?.kind === 'by' && actual.get(name)?.division?.kind === 'by' && !moved.has(name))
+        this.#divided.set(division.target, name);
+  }
+
+  create(table: Table): void {
+    this.steps.push(...createTable(table, this.#division(table)).map((sql) => ({ sql })));
+    this.after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
+    this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
+    this.search.addNew(table);
+  }
+
+  async change(table: Table, existing: ActualTable): Promise<void> {
+    const changing = this.#changing(table, existing);
+    const columns = new ColumnChanges(changing);
+    const constraints = new ConstraintChanges(changing);
+    const { steps } = this;
+    steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
+    if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
+    if (this.#input.layout === 'citus') steps.push(...replicate(table, existing));
+    this.after.push(...(await constraints.stepsAfter()));
+    await this.search.addTo(constraints);
+  }
+
+  /** To other machines or partitions. */
+  async move(table: Table, existing: ActualTable): Promise<void> {
+    const columns = new ColumnChanges(this.#changing(ownColumns(table), bare(existing), false));
+    const constraints = new ConstraintChanges(this.#changing(table, bare(existing), false));
+    const hasRows = await this.#changing(table, existing).exists('true');
+    this.steps.push(...columns.renames(), ...(await columns.steps()));
+    this.steps.push(...redivide({ actual: existing, wanted: table, divided: this.#division(table), hasRows }));
+    this.after.push(...(await constraints.stepsAfter()));
+    await this.search.addTo(constraints);
+  }
+
+  #division(table: Table): Divided {
+    const { division, name } = table;
+    if (division?.kind !== 'by') return divided(table, this.#input.layout, undefined);
+    const beside = this.#divided.get(division.target);
+    if (beside === undefined) this.#divided.set(division.target, name);
+    return divided(table, this.#input.layout, beside);
+  }
+
+  #changing(table: Table, existing: ActualTable, canRunApart = this.#input.canRunApart): ChangingTable {
+    const storedTable = (name: string): string | undefined =>
+      this.actual.has(name) ? (this.#formerNames.get(name) ?? name) : undefined;
+    const hasStored = (name: string, column: string): boolean => this.actual.get(name)?.columns.has(column) === true;
+    const actual = { ...existing, name: storedTable(table.name) ?? table.name };
+    const options = { ...this.#input, canRunApart };
+    return new ChangingTable({ db: this.#input.db, table, actual, storedTable, hasStored, options });
+  }
+}
+
+const isMovedNow = (actual: ReadonlyMap<string, ActualTable>, table: Table): boolean => {
+  const existing = actual.get(table.name);
+  return existing !== undefined && isMoved(existing, table);
+};
 
 /** Those that are missing, where the database can have them. */
 class SearchIndexes {

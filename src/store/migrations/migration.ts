@@ -6,12 +6,13 @@ import { readStrings } from '../database/text-array.ts';
 import { IDEMPOTENCY_TABLES } from '../idempotency.ts';
 import { VERSION_KEY_TABLE } from '../version-key.ts';
 import { readCatalog } from './catalog.ts';
+import { assertFit, layoutOf } from './cluster.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
 import { renamedTables } from './renamed-tables.ts';
 import type { Step } from './step.ts';
-import { tablesOf } from './tables.ts';
+import { isDivided, tablesOf } from './tables.ts';
 
 export interface Migration {
   /** As they run, in order; empty when the database is as the schema wants it. */
@@ -126,7 +127,9 @@ export async function stepsOf(db: Queryable, planning: Planning): Promise<readon
     const extra = extraOf(wanted, renamedTables(wanted, actual).actual, owned);
     for (const name of extra) onNote?.(`kept, though the schema does not have it: ${name}`);
   }
-  return planSteps({ ...planning, db, wanted, actual, owned });
+  const layout = await layoutOf(db);
+  if (layout === 'citus' && isDivided(wanted)) await assertFit(db);
+  return planSteps({ ...planning, db, wanted, actual, owned, layout });
 }
 
 const SCHEMA_RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (

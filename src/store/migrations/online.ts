@@ -45,23 +45,23 @@ export function validate(t: ChangingTable, constraint: string, why: string): Ste
   };
 }
 
-export interface UniqueColumn extends Attached {
-  readonly column: string;
+export interface UniqueColumns extends Attached {
+  readonly columns: readonly string[];
   /** What to say of rows that are equal. */
   readonly why: string;
   /** The indexes of an interrupted migration. */
   readonly left: readonly ActualIndex[];
 }
 
-export function uniqueOnline(t: ChangingTable, { column, why, left, ...attached }: UniqueColumn): readonly Step[] {
+export function uniqueOnline(t: ChangingTable, { columns, why, left, ...attached }: UniqueColumns): readonly Step[] {
   const { name } = t.table;
   const drop = (index: string): Step => ({ sql: dropIndex(index, true), apart: 'statement' });
   const { index } = attached;
-  const build = createUniqueIndex(name, column, index);
+  const build = createUniqueIndex(name, columns, index);
   return [
     ...left.map((one) => drop(one.name)),
     { sql: build, apart: 'statement', onBrokenRow: { why, undo: drop(index) } },
-    { sql: attachUnique(name, column, attached), apart: 'transaction' },
+    { sql: attachUnique(name, columns, attached), apart: 'transaction' },
   ];
 }
 

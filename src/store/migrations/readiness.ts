@@ -7,6 +7,7 @@ import type { Schema } from '../../schema/model.ts';
 import { raw, sql, text } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { type ActualTable, readCatalog } from './catalog.ts';
+import { sameColumns } from './changing-table.ts';
 import { fingerprintOf, isUnderWay } from './fingerprint.ts';
 import { type Table, tablesOf } from './tables.ts';
 
@@ -43,7 +44,7 @@ function lacksUnique(wanted: ReadonlyMap<string, Table>, actual: ReadonlyMap<str
       ...constraints.filter(({ kind }) => kind === 'u'),
       ...indexes.filter(({ isUnique, isValid }) => isUnique && isValid),
     ];
-    return uniques.some((column) => !held.some(({ columns }) => columns.length === 1 && columns[0] === column));
+    return uniques.some((wanted) => !held.some(({ columns }) => sameColumns(columns, wanted)));
   });
 }
 
@@ -72,7 +73,8 @@ const extraColumns = (table: Table, { columns }: ActualTable): ActualTable['colu
 /** Columns that another schema made unique. */
 function extraUniques({ name, uniques, columns }: Table, existing: ActualTable | undefined): readonly string[] {
   const known = new Set(columns.flatMap((column) => [column.name, column.was ?? column.name]));
-  const wanted = new Set(columns.flatMap((column) => (uniques.includes(column.name) ? [column.name, column.was] : [])));
+  const isUnique = (name: string): boolean => uniques.some((unique) => sameColumns(unique, [name]));
+  const wanted = new Set(columns.flatMap((column) => (isUnique(column.name) ? [column.name, column.was] : [])));
   return (existing?.constraints ?? []).flatMap(({ kind, columns: [column = '', ...more] }) => {
     const isExtra = kind === 'u' && more.length === 0 && known.has(column) && !wanted.has(column);
     return isExtra ? [`unique values of "${name}"."${column}"`] : [];

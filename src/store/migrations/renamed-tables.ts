@@ -1,10 +1,11 @@
 /** Tables that the schema calls by another name than the database. */
 import type { ActualTable } from './catalog.ts';
 import { quotedName } from './changing-table.ts';
+import { renamedPartitions } from './division.ts';
 import type { Step } from './step.ts';
 import type { Table } from './tables.ts';
 
-interface Renamed {
+export interface Renamed {
   /** By their new names. */
   readonly actual: ReadonlyMap<string, ActualTable>;
   /** New name → the name in the database. */
@@ -28,8 +29,9 @@ export function renamedTables(wanted: ReadonlyMap<string, Table>, actual: Readon
   return {
     actual: new Map(renamed),
     formerNames: new Map([...names].map(([former, name]) => [name, former])),
-    steps: [...names].map(([former, name]) => ({
-      sql: `ALTER TABLE ${quotedName(former)} RENAME TO ${quotedName(name)}`,
-    })),
+    steps: [...names].flatMap(([former, name]) => [
+      { sql: `ALTER TABLE ${quotedName(former)} RENAME TO ${quotedName(name)}` },
+      ...(actual.get(former)?.division?.kind === 'by' ? renamedPartitions(former, name) : []),
+    ]),
   };
 }

@@ -4,9 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { present } from '../../invariant.ts';
+import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import { indexesOf } from '../../schema/indexes.ts';
+import { indexesOf, uniqueColumns } from '../../schema/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../../schema/model.ts';
 import { linkTableOf } from '../../schema/names.ts';
 
@@ -26,20 +27,29 @@ export interface Column {
 export interface ForeignKey {
   readonly column: string;
   readonly table: string;
-  readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL';
+  readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL' | 'NO ACTION';
+  /** Between rows of one tenant: the columns that hold it, here and there. They come first in the key. */
+  readonly tenant?: { readonly column: string; readonly references: string };
 }
+/** `reference`: every machine has all rows. `by`: rows of one value of `column` are together, also with those of other tables with the same `target`. */
+export type Division =
+  | { readonly kind: 'reference' }
+  | { readonly kind: 'by'; readonly column: string; readonly target: string };
 export interface Table {
   readonly name: string;
   /** The names that it may have had before; the first that exists is renamed. */
   readonly was?: readonly string[];
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
-  readonly uniques: readonly string[];
+  /** The columns of each; the last is the field's. */
+  readonly uniques: readonly (readonly string[])[];
   readonly foreignKeys: readonly ForeignKey[];
   /** Columns of each index. */
   readonly indexes: readonly (readonly string[])[];
   /** Columns that a trigram index serves, where the database can have one. */
   readonly searched: readonly string[];
+  /** Left out: all rows are on one machine. */
+  readonly division?: Division;
 }
 
 /** Counts the changes of a record. No field can have this name: those begin with a letter. */
@@ -61,6 +71,10 @@ export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
   return tables;
 }
 
+/** Whether rows are on several machines, or would be on a cluster. */
+export const isDivided = (tables: ReadonlyMap<string, Table>): boolean =>
+  [...tables.values()].some(({ division }) => division !== undefined);
+
 function collectionTable(collection: Collection, schema: Schema): Table {
   const fields = [...collection.fields.values()];
   const references = belongsTosOf(collection);
@@ -76,19 +90,38 @@ function collectionTable(collection: Collection, schema: Schema): Table {
       // large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
     ],
-    primaryKey: ['id'],
-    uniques: [
-      ...fields.filter(({ unique }) => unique).map(({ column }) => column),
-      ...references.filter(({ unique }) => unique).map(({ column }) => column),
-    ],
-    foreignKeys: references.map((relation) => ({
-      column: relation.column,
-      table: tableNameOf(schema, relation),
-      onDelete: ON_DELETE[relation.onDelete],
-    })),
+    primaryKey: [...tenantOf(collection), 'id'],
+    uniques: uniqueColumns(collection),
+    foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
     searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
+    ...divisionOf(collection, schema),
   };
+}
+
+/** What the keys of a distributed collection begin with. */
+const tenantOf = ({ distribution }: Collection): readonly string[] =>
+  distribution?.kind === 'by' ? [distribution.column] : [];
+
+function divisionOf(collection: Collection, schema: Schema): Pick<Table, 'division'> {
+  const { distribution } = collection;
+  if (distribution === null) return {};
+  if (distribution.kind === 'reference') return { division: { kind: 'reference' } };
+  const tenant = present(collection.relations.get(distribution.by), `the relation ${distribution.by}`);
+  return { division: { kind: 'by', column: distribution.column, target: tableNameOf(schema, tenant) } };
+}
+
+function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schema): ForeignKey {
+  const { column } = relation;
+  const target = targetOf(schema, relation);
+  const onDelete = ON_DELETE[relation.onDelete];
+  const [own] = tenantOf(collection);
+  const [references] = tenantOf(target);
+  if (own === undefined || references === undefined) return { column, table: target.table, onDelete };
+  // SET NULL would clear the tenant too. The store clears a reference itself before it deletes the record.
+  const isCleared = onDelete === 'SET NULL';
+  const tenant = { column: own, references };
+  return { column, table: target.table, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
 }
 
 function belongsTosOf(collection: Collection): readonly BelongsTo[] {
@@ -149,27 +182,34 @@ function fillOf(value: Default): string | undefined {
   }
 }
 
+const targetOf = ({ collections }: Schema, { collection }: Relation): Collection =>
+  present(collections.get(collection), `collection ${collection}`);
 /** The table that the relation leads to. */
-const tableNameOf = ({ collections }: Schema, { collection }: Relation): string =>
-  present(collections.get(collection), `collection ${collection}`).table;
+const tableNameOf = (schema: Schema, relation: Relation): string => targetOf(schema, relation).table;
 
 const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  const target = tableNameOf(schema, relation);
+  const target = targetOf(schema, relation);
+  const { division } = divisionOf(collection, schema);
+  const tenant = division?.kind === 'by' ? [LINK_TENANT_COLUMN] : [];
+  const linked = (column: string, to: Collection): ForeignKey => {
+    const [references] = tenantOf(to);
+    const isOfTenant = references === undefined ? {} : { tenant: { column: LINK_TENANT_COLUMN, references } };
+    return { column, table: to.table, onDelete: 'CASCADE', ...isOfTenant };
+  };
   return {
     name: linkTable,
     was: formerLinkTables(collection, relation),
-    columns: [sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
-    primaryKey: [sourceColumn, targetColumn],
+    columns: [...tenant, sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
+    primaryKey: [...tenant, sourceColumn, targetColumn],
     uniques: [],
-    foreignKeys: [
-      { column: sourceColumn, table: collection.table, onDelete: 'CASCADE' },
-      { column: targetColumn, table: target, onDelete: 'CASCADE' },
-    ],
-    indexes: [[targetColumn, sourceColumn]],
+    foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
+    indexes: [[...tenant, targetColumn, sourceColumn]],
     searched: [],
+    ...(division?.kind === 'by' && { division: { ...division, column: LINK_TENANT_COLUMN } }),
+    ...(division?.kind === 'reference' && { division }),
   };
 }
 

@@ -57,7 +57,7 @@ export class PagePlanner {
   indexedOf(collection: Collection): ReadonlySet<string> {
     const known = this.#indexed.get(collection.name);
     if (known !== undefined) return known;
-    const made = new Set(['id', ...indexesOf(collection, this.#schema).map(({ columns }) => columns[0]!)]);
+    const made = new Set(['id', ...indexesOf(collection, this.#schema).flatMap(({ serves }) => serves ?? [])]);
     this.#indexed.set(collection.name, made);
     return made;
   }
