@@ -48,7 +48,7 @@ export interface CatalogCollection {
   readonly distribution?: CatalogDistribution | null;
 }
 /** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
-export type CatalogDistribution = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+type CatalogDistribution = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 export interface CatalogField {
   readonly name: string;
   readonly type: ScalarType;

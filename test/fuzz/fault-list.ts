@@ -750,7 +750,7 @@ export const FAULTS: readonly Fault[] = [
     /objections\.check\(\(\) => assertVersion\(version, change\.ifVersion\)\);/,
     '',
   ),
-  fault(CASCADES, 'a cascade ends with its first step', /waiting\.push\(\{/, 'void ({'),
+  fault(CASCADES, 'a cascade ends with its first step', /waiting\.push\(\.\.\.\(await (\w+\(.*?\))\)\);/, 'await $1;'),
   ...QUERY_FAULTS,
   ...LIST_FAULTS,
 ];

@@ -111,6 +111,8 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The schema as the service gets it. */
   readonly change?: (schema: Schema) => Schema;
+  /** The database as the service gets it. */
+  readonly watch?: (db: Database, schema: Schema) => Promise<Database>;
   /** Default: hashed as cheaply as may be. */
   readonly passwords?: PasswordPool;
   readonly arrival?: ArrivalLimits;
@@ -128,6 +130,7 @@ async function openTestService(
     schema = SAMPLE_SCHEMA,
     env = {},
     change = (same) => same,
+    watch = async (same) => same,
     passwords = cheapPasswords(),
     arrival,
     log = openLog('error'),
@@ -135,10 +138,11 @@ async function openTestService(
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
-  const db = await openKind(kind);
+  const model = change(schemaFrom(schema));
+  const db = await watch(await openKind(kind), model);
   const service = await startService({
     config,
-    schema: change(schemaFrom(schema)),
+    schema: model,
     db,
     log,
     passwords,

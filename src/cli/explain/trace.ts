@@ -10,6 +10,7 @@ import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '..
 import type { MemberAction } from '../../schema/model.ts';
 import { raw, type Sql, sql, uuid } from '../../sql.ts';
 import { heldBy, loadRelated } from '../../store/records/relations/related.ts';
+import { tenantOf } from '../../store/records/tenancy.ts';
 import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/writes/planned-write.ts';
 import type { Writing } from '../../store/records/writes/written-row.ts';
 import { accessOf, type Question } from './question.ts';
@@ -124,13 +125,14 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
     return { record: written, isCreated: true };
   }
   if (record === undefined) return undefined;
+  const tenant = tenantOf(collection, record);
   if (action === 'create')
     return {
-      record: { ...record, ...(await heldBy({ store, q: store.db }, collection.name, record)) },
+      record: { ...record, ...(await heldBy({ store, q: store.db, tenant }, collection.name, record)) },
       isCreated: true,
     };
   if (action !== 'update') return { record };
-  const planned = await store.db.transaction((q) => plannedUpdate({ store, q, access }, record, data ?? {}));
+  const planned = await store.db.transaction((q) => plannedUpdate({ store, q, access, tenant }, record, data ?? {}));
   rejectErrors(planned.errors);
   return { record, written: planned.written, writing: planned.writing };
 }
@@ -172,7 +174,8 @@ function relatedOf({ store, collection, request }: Question, rule: Policy, subje
   const rows = isCreated
     ? { written: record, without: String(record.id) }
     : { stored: record, ...(written && { written }) };
-  return loadRelated({ store, q: store.db }, { collection: collection.name, ...rows, needs, requested });
+  const tenant = tenantOf(collection, record);
+  return loadRelated({ store, q: store.db, tenant }, { collection: collection.name, ...rows, needs, requested });
 }
 
 /** The fields and belongs_to with rules of their own for what the action does to them. */
@@ -218,7 +221,8 @@ function updateOf(question: Question, permit: Permit, subject: Subject | undefin
   const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, 'update') ?? []);
   const id = String(subject?.record.id ?? NO_ID);
   const writing = subject?.writing ?? { values: [], members: [], partners: [] };
-  return plannedStatement({ store, access }, { id, writing, permits: [permit, ...members] });
+  const tenant = subject && tenantOf(collection, subject.record);
+  return plannedStatement({ store, access, tenant }, { id, writing, permits: [permit, ...members] });
 }
 
 function selectOf({ store, collection, action, record }: Question, permit: Permit): Sql {

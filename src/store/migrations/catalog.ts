@@ -41,7 +41,7 @@ export interface ActualTable {
   readonly division?: ActualDivision;
 }
 /** See `Division`. Partitions that an operator has made are none. */
-export type ActualDivision = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+type ActualDivision = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 
 const COLUMNS = raw(`
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,

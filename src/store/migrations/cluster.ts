@@ -11,7 +11,7 @@ export async function layoutOf(db: Pick<Queryable, 'rows'>): Promise<Layout> {
 }
 
 /** The cluster cannot keep distributed collections as it is. */
-export class ClusterUnfit extends Error {
+class ClusterUnfit extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'ClusterUnfit';

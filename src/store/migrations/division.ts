@@ -10,7 +10,7 @@ import type { Step } from './step.ts';
 import type { Division, Table } from './tables.ts';
 
 /** Of each distributed table, without Citus. More would cost planning time, fewer would hold more rows each. */
-export const PARTITIONS = 8;
+const PARTITIONS = 8;
 
 const quoted = (name: string): string => ident(name).text;
 /** Of a function that takes a table by its name. */
@@ -53,7 +53,7 @@ export const renamedPartitions = (from: string, to: string): readonly Step[] =>
   });
 
 /** On a cluster. */
-export function distribute(table: string, division: Division, beside: string | undefined): string {
+function distribute(table: string, division: Division, beside: string | undefined): string {
   if (division.kind === 'reference') return `SELECT create_reference_table(${named(table)})`;
   const together = beside === undefined ? `'none'` : named(beside);
   return `SELECT create_distributed_table(${named(table)}, '${division.column.replaceAll("'", "''")}', colocate_with => ${together})`;

@@ -3,7 +3,7 @@ import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
 import { indexesOf } from '../../schema/indexes.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
-import type { Sql } from '../../sql.ts';
+import { ident, type Sql, sql, uuid } from '../../sql.ts';
 import { amongFirstIds, type RowSource } from './ordered-union.ts';
 import { type PageQuestion, shorterBranches } from './page-cost.ts';
 import type { StatisticsOf } from './table-statistics.ts';
@@ -24,6 +24,8 @@ export interface Page extends RowSource {
   readonly filters: readonly ColumnValues[];
   /** The links that another condition asks for. */
   readonly links?: PageQuestion['links'];
+  /** Of the records, where they are divided by tenant. */
+  readonly tenant: string | undefined;
 }
 
 /** Beyond, ranges are as long as what they save. */
@@ -44,20 +46,30 @@ export class PagePlanner {
    * Undefined where these are as good.
    */
   condition(page: Page): Sql | undefined {
-    const { collection, permit, filters, links, most } = page;
+    const { collection, permit, filters, links, most, tenant } = page;
     if (most > MOST_ROWS) return undefined;
     const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
     if (branches === undefined || isOneRange(branches)) return undefined;
     const chosen = this.#choosesBranches({ table: collection.table, branches, filters, links, indexed, most });
-    return chosen === undefined || isOneRange(chosen) ? undefined : amongFirstIds(chosen, page);
+    if (chosen === undefined || isOneRange(chosen)) return undefined;
+    const first = amongFirstIds(chosen, page);
+    const { distribution } = collection;
+    if (distribution?.kind !== 'by') return first;
+    // No index of it finds a page without the tenant.
+    return tenant === undefined ? undefined : sql`t.${ident(distribution.column)} = ${uuid(tenant)} AND ${first}`;
   }
 
   /** Columns that an index begins with. */
   indexedOf(collection: Collection): ReadonlySet<string> {
     const known = this.#indexed.get(collection.name);
     if (known !== undefined) return known;
-    const made = new Set(['id', ...indexesOf(collection, this.#schema).flatMap(({ serves }) => serves ?? [])]);
+    const tenant = collection.distribution?.kind === 'by' ? [collection.distribution.column] : [];
+    const made = new Set([
+      'id',
+      ...tenant,
+      ...indexesOf(collection, this.#schema).flatMap(({ serves }) => serves ?? []),
+    ]);
     this.#indexed.set(collection.name, made);
     return made;
   }

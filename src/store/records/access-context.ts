@@ -8,7 +8,8 @@ import type { Action, Policy, Row } from '../../policy/types.ts';
 import type { Collection, HasOne, MemberAction, Schema } from '../../schema/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
-import { tablesOf } from '../migrations/tables.ts';
+import { type Layout, layoutOf, ONE_SHARD_AFTER_ANOTHER } from '../migrations/cluster.ts';
+import { isDivided, tablesOf } from '../migrations/tables.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from '../planning/page-planner.ts';
 import { BackgroundStatistics } from '../planning/table-statistics.ts';
 import { readVersionKey } from '../version-key.ts';
@@ -107,6 +108,8 @@ export class Store {
   readonly hooks: Hooks;
   readonly pages: PagePlanner;
   readonly #shapes = new Map<string, RecordShape>();
+  readonly #isDivided: boolean;
+  #layout: Layout | undefined;
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
@@ -114,7 +117,9 @@ export class Store {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
-    const statistics = new BackgroundStatistics(db, [...tablesOf(schema).keys()]);
+    const tables = tablesOf(schema);
+    this.#isDivided = isDivided(tables);
+    const statistics = new BackgroundStatistics(db, [...tables.keys()]);
     this.pages = new PagePlanner(schema, hooks.choosesBranches ?? byStatistics((table) => statistics.of(table)));
     for (const collection of schema.collections.values())
       this.#shapes.set(collection.name, new RecordShape(collection));
@@ -135,6 +140,13 @@ export class Store {
   async cursors(): Promise<Cursors> {
     this.#cursors ??= new Cursors(await readVersionKey(this.db));
     return this.#cursors;
+  }
+
+  /** In a transaction, before statements that are about the records of all tenants. */
+  async prepareForEveryTenant(tx: Transaction): Promise<void> {
+    if (!this.#isDivided) return;
+    this.#layout ??= await layoutOf(tx);
+    if (this.#layout === 'citus') await tx.run(ONE_SHARD_AFTER_ANOTHER);
   }
 
   /**
@@ -166,6 +178,8 @@ export interface Reading {
   readonly store: Store;
   readonly q: Queryable;
   readonly access: AccessContext;
+  /** Of the records that are divided by tenant. */
+  readonly tenant?: string | undefined;
 }
 
 /**

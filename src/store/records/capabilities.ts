@@ -8,6 +8,7 @@ import { join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
 import { type AccessContext, type Prospect, readable, type Store } from './access-context.ts';
+import { inTenantOf, isOfTenant } from './tenancy.ts';
 
 type Capability = boolean | 'depends';
 interface RecordCapabilities {
@@ -59,10 +60,11 @@ export async function capabilitiesOf(store: Store, access: AccessContext, id: st
   const own = new CapabilityColumns(access);
   const members = [...collection.memberAccess].map(([name, rules]) => new MemberColumns(access, name, rules));
   const columns = join([own.of('t'), ...members.map((member) => member.of('t'))], ', ');
-  const [cells] = await store.readerFor(access).rows(sql`
+  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
+  const [cells] = await reading.q.rows(sql`
     SELECT ${columns}
       FROM ${store.from(collection.name, raw('t'))}
-     WHERE t.id = ${uuid(id)}
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection.name, 't')}
        AND ${readable(access, collection.name, 't')}`);
   if (cells === undefined) throw notFound();
   const record = own.read(cells, 0);

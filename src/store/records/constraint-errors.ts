@@ -6,6 +6,7 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { nameOf } from '../migrations/tables.ts';
 import { invalid, Refusal } from '../refusal.ts';
 import { type Reading, readable } from './access-context.ts';
+import { isAskable, isOfTenant } from './tenancy.ts';
 import { pointerTo, type ReferencedId } from './writes/input.ts';
 
 const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
@@ -16,17 +17,20 @@ const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
 
 /** A related record must exist and be readable; the error does not say which it is not. */
 export async function unreadableReferences(
-  { store, q, access }: Reading,
+  reading: Reading,
   references: readonly ReferencedId[],
 ): Promise<readonly ErrorDetail[]> {
-  const byCollection = Map.groupBy(references, ({ collection }) => collection);
+  const { store, q, access } = reading;
+  // Without a tenant, which is reported, nothing is known of records that would be of it.
+  const known = references.filter(({ collection }) => isAskable(reading, collection));
+  const byCollection = Map.groupBy(known, ({ collection }) => collection);
   const errors = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
       const rows = await q.rows(sql`
         SELECT x.id
           FROM ${store.from(collection, raw('x'))}
-         WHERE x.id = ANY(${param('uuid[]', ids)})
+         WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
            AND ${readable(access, collection, 'x')}`);
       const found = new Set(rows.map(([id]) => id));
       return group.filter(({ id }) => !found.has(id)).map(missing);
@@ -36,15 +40,13 @@ export async function unreadableReferences(
 }
 
 /** The condition that none of them is missing. */
-export function readableReferences(
-  { store, access }: Omit<Reading, 'q'>,
-  references: readonly ReferencedId[],
-): readonly Sql[] {
+export function readableReferences(reading: Omit<Reading, 'q'>, references: readonly ReferencedId[]): readonly Sql[] {
+  const { store, access } = reading;
   return references.map(
     ({ collection, id }) => sql`EXISTS (
       SELECT 1
         FROM ${store.from(collection, raw('x'))}
-       WHERE x.id = ${uuid(id)}
+       WHERE x.id = ${uuid(id)}${isOfTenant(reading, collection, 'x')}
          AND ${readable(access, collection, 'x')})`,
   );
 }

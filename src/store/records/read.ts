@@ -5,6 +5,7 @@ import { notFound } from '../refusal.ts';
 import type { AccessContext, Reading, Store } from './access-context.ts';
 import { expandsOf, toJson } from './pages/expand.ts';
 import { selectReadable, VERSION_WIDTH } from './select.ts';
+import { inTenantOf } from './tenancy.ts';
 
 export interface ReadRequest {
   readonly id: string;
@@ -21,7 +22,7 @@ export interface Answer {
 export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
-  const reading = { store, q: store.readerFor(access), access };
+  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
   const cells = await selectReadable(reading, id);
   if (cells === undefined) throw notFound();
   return answerOf(reading, cells, relations);

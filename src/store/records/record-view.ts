@@ -9,6 +9,7 @@ import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { Cells } from '../database/contract.ts';
 import { type AccessContext, readableReference, type Store } from './access-context.ts';
 import type { Members, RecordShape } from './record-shape.ts';
+import { areOfOneTenant } from './tenancy.ts';
 
 export interface Viewed {
   readonly collection: string;
@@ -120,6 +121,11 @@ export class RecordView {
     return shown;
   }
 
+  #isOfTenantOf({ collection }: HasOne, alias: string, owner: string): Sql {
+    const own = { collection: this.#shape.collection.name, alias: owner };
+    return areOfOneTenant(this.#store, { collection, alias }, own);
+  }
+
   /** INVARIANT: the reference is unique, so there is at most one row. */
   #hasOneId(relation: HasOne, owner: string): Sql {
     const access = this.#access;
@@ -129,7 +135,7 @@ export class RecordView {
     return sql`(
       SELECT ${row}.id
         FROM ${this.#store.from(relation.collection, row)}
-       WHERE ${row}.${ident(relation.viaColumn)} = ${ident(owner)}.id
+       WHERE ${row}.${ident(relation.viaColumn)} = ${ident(owner)}.id${this.#isOfTenantOf(relation, inner, owner)}
          AND ${readableReference(access, relation, inner)})`;
   }
 }

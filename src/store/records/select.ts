@@ -4,6 +4,7 @@ import type { Cells } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { RecordView, type Viewed } from './record-view.ts';
+import { isOfTenant } from './tenancy.ts';
 
 interface Aliased extends Viewed {
   readonly alias: string;
@@ -19,12 +20,13 @@ export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN
 export const VERSION_WIDTH = 1;
 
 /** The version and the record, if the caller may read it. */
-export async function selectReadable({ store, q, access }: Reading, id: string): Promise<Cells | undefined> {
+export async function selectReadable(reading: Reading, id: string): Promise<Cells | undefined> {
+  const { store, q, access } = reading;
   const { name } = access.collection;
   const [cells] = await q.rows(sql`
     SELECT ${versionColumn('t')}, ${recordColumns(store, access, { collection: name, alias: 't' })}
       FROM ${store.from(name, raw('t'))}
-     WHERE t.id = ${uuid(id)}
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, name, 't')}
        AND ${readable(access, name, 't')}`);
   return cells;
 }

@@ -66,8 +66,8 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     SORT,
     'hidden records are sorted by',
-    /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
-    '[link]',
+    /records\.verdict === 'allow' \? \[isLinked\] : \[isLinked, records\.where\(target\.alias\)\]/,
+    '[isLinked]',
   ),
   fault(
     SORT,
@@ -148,8 +148,8 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     EXPAND,
     'hidden records are shown among the related ones',
-    /\[sql`\$\{key\} = record\.id`, readable\(access, collection, 'x'\)\]/,
-    '[sql`${key} = record.id`]',
+    /\[isRelated, readable\(access, collection, 'x'\)\]/,
+    '[isRelated]',
   ),
   fault(EXPAND, 'a hidden reference shows what it leads to', /if \(link\?\.verdict === 'depends'\)/, 'if (false)'),
   fault(EXPAND, 'a list that is cut does not say so', /isCut: all\.length > limit/, 'isCut: false'),

@@ -5,7 +5,8 @@ import type { Scalar } from '../../../policy/values.ts';
 import { FIELD_KINDS } from '../../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../../schema/model.ts';
 import { ident, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
-import { type AccessContext, readable, readableReference, type Store } from '../access-context.ts';
+import { type AccessContext, type Reading, readable, readableReference } from '../access-context.ts';
+import { areLinksOf, areLinksOfTenant, isOfTenant } from '../tenancy.ts';
 
 /** Each value already has the type of its field. */
 export type Filter =
@@ -53,7 +54,9 @@ function isOpen({ collection, member }: AccessContext, { name }: Field | Belongs
   return own === undefined || own.verdict === 'allow';
 }
 
-export function conditionOf(store: Store, access: AccessContext, filter: Filter): Sql {
+/** `tenant`: of the records that are listed. */
+export function conditionOf(reading: Omit<Reading, 'q'>, filter: Filter): Sql {
+  const { access } = reading;
   switch (filter.kind) {
     case 'field':
       return masked(
@@ -66,11 +69,11 @@ export function conditionOf(store: Store, access: AccessContext, filter: Filter)
     case 'belongs_to':
       return masked(access, filter.relation, sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`);
     case 'has_one':
-      return referencedBy(store, access, filter);
+      return referencedBy(reading, filter);
     case 'any':
       return filter.relation.kind === 'has_many'
-        ? referencedBy(store, access, { relation: filter.relation, id: filter.id })
-        : linkedTo(store, access, { relation: filter.relation, id: filter.id });
+        ? referencedBy(reading, { relation: filter.relation, id: filter.id })
+        : linkedTo(reading, { relation: filter.relation, id: filter.id });
   }
 }
 
@@ -86,33 +89,37 @@ interface ListTarget<R> {
 }
 
 /** One look-up of the target's row, however large the listed table is. */
-function referencedBy(store: Store, access: AccessContext, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+function referencedBy(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+  const { store, access } = reading;
   const { collection, viaColumn } = relation;
   return sql`t.id = (
     SELECT f.${ident(viaColumn)}
       FROM ${store.from(collection, raw('f'))}
-     WHERE f.id = ${uuid(id)}
+     WHERE f.id = ${uuid(id)}${isOfTenant(reading, collection, 'f')}
        AND ${readableReference(access, relation, 'f')})`;
 }
 
-function linkedTo(store: Store, access: AccessContext, target: ListTarget<ManyToMany>): Sql {
+function linkedTo(reading: Omit<Reading, 'q'>, target: ListTarget<ManyToMany>): Sql {
   const { linkTable, sourceColumn, targetColumn } = target.relation;
   return sql`EXISTS (
     SELECT 1
       FROM ${ident(linkTable)} AS l
-     WHERE l.${ident(sourceColumn)} = t.id
+     WHERE l.${ident(sourceColumn)} = t.id${areLinksOf(reading.store, 'l', listed(reading))}
        AND l.${ident(targetColumn)} = ${uuid(target.id)})
-   AND ${isReadable(store, access, target)}`;
+   AND ${isReadable(reading, target)}`;
 }
 
 /** Of no record in particular, so it is asked once. */
-function isReadable(store: Store, access: AccessContext, { relation, id }: ListTarget<ManyToMany>): Sql {
+function isReadable(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<ManyToMany>): Sql {
+  const { store, access } = reading;
   return sql`EXISTS (
     SELECT 1
       FROM ${store.from(relation.collection, raw('f'))}
-     WHERE f.id = ${uuid(id)}
+     WHERE f.id = ${uuid(id)}${isOfTenant(reading, relation.collection, 'f')}
        AND ${readable(access, relation.collection, 'f')})`;
 }
+
+const listed = ({ access }: Omit<Reading, 'q'>) => ({ collection: access.collection.name, alias: 't' });
 
 type LinkFilter = ListTarget<ManyToMany>;
 
@@ -130,16 +137,18 @@ export interface Links {
 }
 
 /** Of the first filter that asks for links. */
-export function linksOf(store: Store, access: AccessContext, filters: readonly Filter[]): Links | undefined {
+export function linksOf(reading: Omit<Reading, 'q'>, filters: readonly Filter[]): Links | undefined {
+  const { store, access } = reading;
   const filter = filters.find(isOfLinks);
   if (filter === undefined) return undefined;
   const { linkTable, sourceColumn, targetColumn } = filter.relation;
   const source = store.from(access.collection.name, raw('t'));
+  const areOwn = areLinksOfTenant(reading, access.collection.name, 'l');
   return {
     filter,
     test: { table: linkTable, column: targetColumn, values: [filter.id] },
     // Each record once: a link table has each pair once.
-    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}`,
-    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)} AND ${isReadable(store, access, filter)}`,
+    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}${areLinksOf(store, 'l', listed(reading))}`,
+    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)}${areOwn} AND ${isReadable(reading, filter)}`,
   };
 }

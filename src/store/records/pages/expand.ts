@@ -11,8 +11,9 @@ import type { Cells } from '../../database/contract.ts';
 import { type Reading, readable } from '../access-context.ts';
 import type { Members } from '../record-shape.ts';
 import { RecordView } from '../record-view.ts';
-import { relatedBy } from '../relations/related-by.ts';
+import { relatedBy, relatedOfTenant } from '../relations/related-by.ts';
 import { recordColumns } from '../select.ts';
+import { isOfTenant } from '../tenancy.ts';
 import { visibilityOf } from '../visibility.ts';
 import type { Keyset } from './keyset.ts';
 import type { RowBudget } from './row-budget.ts';
@@ -122,7 +123,7 @@ async function expandToOne(
   const rows = await q.rows(sql`
     SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) })}
       FROM ${store.from(collection, raw('x'))}
-     WHERE x.id = ANY(${param('uuid[]', ids)})
+     WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
        AND ${readable(access, collection, 'x')}`);
   budget?.take(rows.length);
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
@@ -162,17 +163,18 @@ async function expandToMany(
 function relatedStatement(
   reading: Expansion,
   { relation, members, expands, filter, sort = [], limit = MOST_EXPANDED }: ExpandOf<HasMany | ManyToMany>,
-  { records }: Owners,
+  { collection: owner, records }: Owners,
 ): Sql {
   const { store, access, budget } = reading;
   const { collection } = relation;
   const visibility = visibilityOf(access);
   const link = isLinkReadable(reading, relation);
-  const { source, key } = relatedBy(relation, store.from(collection, raw('x')));
+  const { source, key } = relatedBy(store, relation);
   const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
-  const conditions = [sql`${key} = record.id`, readable(access, collection, 'x')];
+  const isRelated = sql`${key} = record.id${relatedOfTenant(reading, relation, owner)}`;
+  const conditions = [isRelated, readable(access, collection, 'x')];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });

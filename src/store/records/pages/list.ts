@@ -2,8 +2,9 @@
 import type { Permit } from '../../../policy/access.ts';
 import type { Relation } from '../../../schema/model.ts';
 import { join, raw, type Sql, sql } from '../../../sql.ts';
-import type { AccessContext, Store } from '../access-context.ts';
+import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { recordColumns } from '../select.ts';
+import { listedTenant } from '../tenancy.ts';
 import { conditionOf, type Filter, factsOf, type Links, linksOf, testsOf } from './exact-filters.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { fieldsOf, tellUnindexed } from './unindexed-use.ts';
@@ -25,12 +26,14 @@ export interface Page {
 }
 
 export async function list(store: Store, access: AccessContext, request: ListRequest): Promise<Page> {
-  const permit = access.permit(access.collection.name, 'list').given(factsOf(access, request.filters));
+  const facts = factsOf(access, request.filters);
+  const permit = access.permit(access.collection.name, 'list').given(facts);
   // The filters leave nothing that the caller may list.
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...(request.count ? { total: 0 } : {}) };
   tellUnindexed(store, access.collection, { filtered: fieldsOf(request.filters) });
-  const statements = new ListStatements(store, access, request, permit);
-  const q = store.readerFor(access);
+  const reading = { store, q: store.readerFor(access), access, tenant: listedTenant(access, facts) };
+  const { q } = reading;
+  const statements = new ListStatements(reading, request, permit);
   const [rows, total] = await Promise.all([
     request.offset >= DEEP_OFFSET ? q.slowRows(statements.page) : q.rows(statements.page),
     request.count ? q.slowRows(statements.count) : undefined,
@@ -38,16 +41,12 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
   const expands = expandsOf(request.relations);
-  const records = await toJson(
-    { store, q, access },
-    { collection: access.collection.name, rows: shown, from: 0, expands },
-  );
+  const records = await toJson(reading, { collection: access.collection.name, rows: shown, from: 0, expands });
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
 }
 
 class ListStatements {
-  readonly #store: Store;
-  readonly #access: AccessContext;
+  readonly #reading: Reading;
   readonly #request: ListRequest;
   /** What the filters leave of the list rule. */
   readonly #permit: Permit;
@@ -55,21 +54,22 @@ class ListStatements {
   readonly #filters: readonly Sql[];
   readonly #links: Links | undefined;
 
-  constructor(store: Store, access: AccessContext, request: ListRequest, permit: Permit) {
-    this.#store = store;
-    this.#access = access;
+  constructor(reading: Reading, request: ListRequest, permit: Permit) {
+    const { store, access } = reading;
+    this.#reading = reading;
     this.#request = request;
     this.#permit = permit;
     this.#from = store.from(access.collection.name, raw('t'));
-    this.#filters = conditionsOf(store, access, request.filters);
-    this.#links = linksOf(store, access, request.filters);
+    this.#filters = conditionsOf(reading, request.filters);
+    this.#links = linksOf(reading, request.filters);
   }
 
   get page(): Sql {
     const { limit, offset } = this.#request;
+    const { store, access } = this.#reading;
     const first = this.#amongFirst();
     return sql`
-    SELECT ${recordColumns(this.#store, this.#access, { collection: this.#access.collection.name, alias: 't' })}
+    SELECT ${recordColumns(store, access, { collection: access.collection.name, alias: 't' })}
       FROM ${first === undefined ? this.#matching : sql`${this.#from} WHERE ${first}`}
      ORDER BY t.id ${first === undefined ? windowOf(limit + 1, offset) : anyWindowOf(limit + 1, offset)}`;
   }
@@ -84,8 +84,7 @@ class ListStatements {
     const links = this.#links;
     if (links === undefined) return sql`${this.#from}${whereOf([...this.#filters, ...permitted])}`;
     const others = conditionsOf(
-      this.#store,
-      this.#access,
+      this.#reading,
       this.#request.filters.filter((filter) => filter !== links.filter),
     );
     return sql`${links.from}${whereOf([links.condition, ...others, ...permitted])}`;
@@ -94,18 +93,19 @@ class ListStatements {
   /** Where the branches of the list rule are the better way to the page. */
   #amongFirst(): Sql | undefined {
     const { filters, limit, offset } = this.#request;
-    const tests = testsOf(this.#access, filters);
+    const { store, access, tenant } = this.#reading;
+    const tests = testsOf(access, filters);
     if (tests === undefined) return undefined;
     const range = { from: this.#from, conditions: this.#filters, most: limit + 1 + offset, descending: false };
-    const { collection } = this.#access;
+    const { collection } = access;
     const links = this.#links?.test;
-    return this.#store.pages.condition({ collection, permit: this.#permit, filters: tests, links, ...range });
+    return store.pages.condition({ collection, permit: this.#permit, filters: tests, links, tenant, ...range });
   }
 }
 
 /** Sorted, so that equal sets of filters give one statement for any order of the request. */
-const conditionsOf = (store: Store, access: AccessContext, filters: readonly Filter[]): readonly Sql[] =>
-  filters.map((filter) => conditionOf(store, access, filter)).sort(byText);
+const conditionsOf = (reading: Omit<Reading, 'q'>, filters: readonly Filter[]): readonly Sql[] =>
+  filters.map((filter) => conditionOf(reading, filter)).sort(byText);
 
 const whereOf = (conditions: readonly Sql[]): Sql =>
   conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`;

@@ -12,6 +12,7 @@ import { type AccessContext, callerIdOf, type Store } from '../access-context.ts
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Members } from '../record-shape.ts';
 import { recordColumns } from '../select.ts';
+import { listedTenant } from '../tenancy.ts';
 import { ObservedVisibility, visibilityOf } from '../visibility.ts';
 import { type Counted, type CountKind, countOf, nothingCounted } from './count.ts';
 import type { CursorScope } from './cursor.ts';
@@ -60,7 +61,7 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   ]);
   const shown = rows.slice(0, limit);
   const { width } = asked.keyset;
-  const reading = { store, q, access, budget: new RowBudget() };
+  const reading = { store, q, access, tenant: asked.tenant, budget: new RowBudget() };
   const records = await toJson(reading, { collection: collection.name, rows: shown, from: width, members, expands });
   const last = rows.length > limit ? shown.at(-1) : undefined;
   const nextCursor = last && cursors.write(last.slice(0, width), scope);
@@ -85,6 +86,8 @@ class QueryStatement {
   /** `FROM … WHERE …` */
   readonly source: Sql;
   readonly capabilities: CapabilityColumns | undefined;
+  /** Of the records, where they are divided by tenant. */
+  readonly tenant: string | undefined;
   readonly #request: QueryRequest;
   readonly #columns: Sql;
   readonly #from: Sql;
@@ -115,6 +118,7 @@ class QueryStatement {
     this.keyset = keysetOf(request.sort, row);
     this.#from = store.from(name, raw('t'));
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
+    this.tenant = listedTenant(access, asked?.facts ?? {});
     const columns = recordColumns(store, access, { collection: name, alias: 't', members });
     this.#columns = this.capabilities === undefined ? columns : join([columns, this.capabilities.of('t')], ', ');
     this.#conditions = [...this.#filter, ...(left.verdict === 'allow' ? [] : [left.where('t')])];
@@ -161,7 +165,13 @@ class QueryStatement {
     const filters = this.#asked?.tests ?? [];
     const conditions = [...after, ...this.#filter];
     const range = { from: this.#from, conditions, most: limit + 1 + offset, descending: byId.descending };
-    return this.#pages.condition({ collection: this.#collection, permit: this.#permit, filters, ...range });
+    return this.#pages.condition({
+      collection: this.#collection,
+      permit: this.#permit,
+      filters,
+      tenant: this.tenant,
+      ...range,
+    });
   }
 
   #range(keyset: Keyset, { position, where = [], window }: Range): Sql {

@@ -5,6 +5,7 @@ import type { CatalogField, ToOneStep } from '../../../policy/types.ts';
 import type { Readable, Visibility } from '../../../policy/visibility.ts';
 import { ident, join, raw, type Sql, sql } from '../../../sql.ts';
 import type { Store } from '../access-context.ts';
+import { areOfOneTenant } from '../tenancy.ts';
 import { maskedBy } from '../visibility.ts';
 import { type Key, Keyset } from './keyset.ts';
 
@@ -72,7 +73,8 @@ function columnOf({ steps, field, at }: SortPath, row: SortedRow, place: Place):
   const link = linkOf(step, row, place);
   if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${nullTypeOf(field)}`);
   const target = { collection, alias: `${place.alias}_s` };
-  const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
+  const isLinked = sql`${link}${areOfOneTenant(row.store, target, place)}`;
+  const conditions = records.verdict === 'allow' ? [isLinked] : [isLinked, records.where(target.alias)];
   return sql`(
     SELECT ${columnOf({ steps: rest, field, at }, row, target)}
       FROM ${row.store.from(collection, ident(target.alias))}

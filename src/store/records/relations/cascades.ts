@@ -7,6 +7,7 @@
 import type { BelongsTo, Collection, Relation, Schema } from '../../../schema/model.ts';
 import { ident, param, raw, sql } from '../../../sql.ts';
 import type { Reading } from '../access-context.ts';
+import { EVERY_TENANT, isOfTenant, tenancyOf } from '../tenancy.ts';
 
 /** A reference with `on_delete: cascade`. */
 interface CascadingReference {
@@ -17,6 +18,8 @@ interface CascadingReference {
 interface Rows {
   readonly collection: string;
   readonly ids: readonly string[];
+  /** Of rows that are divided by tenant. */
+  readonly tenant: string | undefined;
 }
 
 /** Ids by collection. */
@@ -30,7 +33,7 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
   const { schema } = reading.store;
   const followed = collectionsToFollow(schema);
   const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
-  const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id] }];
+  const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
   for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
     // Rows may reference one another in a ring.
     const known = going.get(rows.collection) ?? new Set();
@@ -40,7 +43,7 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
     for (const found of ids) known.add(found);
     for (const reference of cascadesTo(schema, rows.collection)) {
       if (!followed.has(reference.collection.name)) continue;
-      waiting.push({ collection: reference.collection.name, ids: await lockReferring(reading, reference, ids) });
+      waiting.push(...(await lockReferring(reading, reference, { ...rows, ids })));
     }
   }
   return going;
@@ -91,17 +94,50 @@ function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
   );
 }
 
-/** In the order of their ids, so that two deletes take their locks in one order. */
+/** By tenant, where they are divided by it. */
 async function lockReferring(
+  reading: Reading,
+  reference: CascadingReference,
+  { ids, tenant }: Rows,
+): Promise<readonly Rows[]> {
+  const { collection } = reference;
+  const isDivided = tenancyOf(collection) !== undefined;
+  const tenants = isDivided && tenant === undefined ? await tenantsReferring(reading, reference, ids) : [tenant];
+  const found: Rows[] = [];
+  for (const one of tenants) {
+    const locked = await lockReferringIn({ ...reading, tenant: one }, reference, ids);
+    found.push({ collection: collection.name, ids: locked, tenant: one });
+  }
+  return found;
+}
+
+/** In the order of their ids, so that two deletes take their locks in one order. */
+async function lockReferringIn(
+  reading: Reading,
+  { collection, relation }: CascadingReference,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await reading.q.rows(sql`
+    SELECT x.id
+      FROM ${reading.store.from(collection.name, raw('x'))}
+     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection.name, 'x')}
+     ORDER BY x.id
+       FOR UPDATE`);
+  return rows.map(([id]) => id!);
+}
+
+/** The tenants of the rows that reference a record which every machine has. */
+async function tenantsReferring(
   { store, q }: Reading,
   { collection, relation }: CascadingReference,
   ids: readonly string[],
 ): Promise<readonly string[]> {
+  const { column } = tenancyOf(collection)!;
+  if (relation.column === column) return ids.toSorted();
   const rows = await q.rows(sql`
-    SELECT x.id
+    SELECT ${EVERY_TENANT}DISTINCT x.${ident(column)}
       FROM ${store.from(collection.name, raw('x'))}
      WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})
-     ORDER BY x.id
-       FOR UPDATE`);
-  return rows.map(([id]) => id!);
+     ORDER BY 1`);
+  return rows.map(([tenant]) => tenant!);
 }

@@ -7,6 +7,7 @@ import type { BelongsTo, HasOne } from '../../../schema/model.ts';
 import { ident, raw, sql, uuid } from '../../../sql.ts';
 import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import { type Reading, readableReference } from '../access-context.ts';
+import { isOfTenant } from '../tenancy.ts';
 import { GuardedUpdate } from '../writes/guarded-update.ts';
 import type { HasOneSetting } from '../writes/input.ts';
 import { isTaken, type Objections } from '../writes/objections.ts';
@@ -65,11 +66,12 @@ async function writePartner(reading: Reading, change: PartnerWrite, objections: 
 }
 
 /** The id of the current holder, whose row it locks. */
-async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Promise<string | undefined> {
+async function holderOf(reading: Reading, relation: HasOne, id: string): Promise<string | undefined> {
+  const { store, q } = reading;
   const [row] = await q.rows(sql`
     SELECT x.id
       FROM ${store.from(relation.collection, raw('x'))}
-     WHERE x.${ident(relation.viaColumn)} = ${uuid(id)}
+     WHERE x.${ident(relation.viaColumn)} = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
        FOR UPDATE`);
   return row?.[0] ?? undefined;
 }
@@ -78,11 +80,12 @@ async function holderOf({ store, q }: Reading, relation: HasOne, id: string): Pr
  * A separate statement after the lock: one that waits for a lock sees other rows as they were
  * before the wait.
  */
-async function isReadable({ store, q, access }: Reading, relation: HasOne, id: string): Promise<boolean> {
+async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
+  const { store, q, access } = reading;
   const rows = await q.rows(sql`
     SELECT 1
       FROM ${store.from(relation.collection, raw('x'))}
-     WHERE x.id = ${uuid(id)}
+     WHERE x.id = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
        AND ${readableReference(access, relation, 'x')}`);
   return rows.length > 0;
 }

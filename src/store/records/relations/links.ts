@@ -2,9 +2,12 @@
  * Members of many_to_many relations. The members to add and remove are known before the write: the
  * rules judge the result.
  */
+import { present } from '../../../invariant.ts';
+import { LINK_TENANT_COLUMN } from '../../../policy/condition.ts';
 import type { ManyToMany } from '../../../schema/model.ts';
-import { ident, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
+import { empty, ident, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
+import { areLinksOfTenant, isOfLink, tenancyOf } from '../tenancy.ts';
 import type { LinkChange } from '../writes/input.ts';
 import type { MemberChange } from '../writes/written-row.ts';
 
@@ -34,16 +37,14 @@ interface Leaving {
   readonly isLeaving: Sql;
 }
 
-async function leavingOf(
-  { store, q, access }: Reading,
-  { relation, id, isLeaving }: Leaving,
-): Promise<readonly string[]> {
+async function leavingOf(reading: Reading, { relation, id, isLeaving }: Leaving): Promise<readonly string[]> {
+  const { store, q, access } = reading;
   const { linkTable, sourceColumn, targetColumn, collection } = relation;
   const rows = await q.rows(sql`
     SELECT x.id
       FROM ${ident(linkTable)} AS l
-      JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}
-     WHERE l.${ident(sourceColumn)} = ${uuid(id)}
+      JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}${isOfLink(store, relation, { alias: 'x', link: 'l' })}
+     WHERE l.${ident(sourceColumn)} = ${uuid(id)}${areLinksOfTenant(reading, access.collection.name, 'l')}
        AND x.id ${isLeaving}
        AND ${readable(access, collection, 'x')}`);
   return rows.map(([member]) => member!);
@@ -60,20 +61,28 @@ interface MembersOfRecord {
   readonly members: readonly string[];
 }
 
+/** The tenant of the links of the record that the request is about. */
+function linkTenantOf({ access, tenant }: Reading): string | undefined {
+  if (tenancyOf(access.collection) === undefined) return undefined;
+  return present(tenant, 'the tenant of a record that is written');
+}
+
 /** Sorted, so that two writes take their locks in one order. */
-async function linkMembers({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
+async function linkMembers(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  await q.run(sql`
-    INSERT INTO ${ident(linkTable)} (${ident(sourceColumn)}, ${ident(targetColumn)})
-    SELECT ${uuid(id)}, target
+  const tenant = linkTenantOf(reading);
+  await reading.q.run(sql`
+    INSERT INTO ${ident(linkTable)} (${tenant === undefined ? empty : sql`${ident(LINK_TENANT_COLUMN)}, `}${ident(sourceColumn)}, ${ident(targetColumn)})
+    SELECT ${tenant === undefined ? empty : sql`${uuid(tenant)}, `}${uuid(id)}, target
       FROM unnest(${param('uuid[]', members.toSorted())}) AS target
     ON CONFLICT DO NOTHING`);
 }
 
-async function unlink({ q }: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
+async function unlink(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
   const { linkTable, sourceColumn, targetColumn } = relation;
-  await q.run(sql`
+  const isOfTenant = areLinksOfTenant(reading, reading.access.collection.name, linkTable);
+  await reading.q.run(sql`
     DELETE FROM ${ident(linkTable)}
-     WHERE ${ident(sourceColumn)} = ${uuid(id)}
+     WHERE ${ident(sourceColumn)} = ${uuid(id)}${isOfTenant}
        AND ${ident(targetColumn)} = ANY(${param('uuid[]', members)})`);
 }

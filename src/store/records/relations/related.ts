@@ -3,14 +3,11 @@ import { invariant } from '../../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../../policy/types.ts';
 import type { Relation } from '../../../schema/model.ts';
 import { ident, param, raw, sql } from '../../../sql.ts';
-import type { Queryable } from '../../database/contract.ts';
-import type { Store } from '../access-context.ts';
-import { relatedBy } from './related-by.ts';
+import type { Reading } from '../access-context.ts';
+import { isOfTenant } from '../tenancy.ts';
+import { relatedBy, relatedOfTenant } from './related-by.ts';
 
-interface RelatedSource {
-  readonly store: Store;
-  readonly q: Queryable;
-}
+type RelatedSource = Pick<Reading, 'store' | 'q' | 'tenant'>;
 
 export interface Loading {
   readonly collection: string;
@@ -29,10 +26,10 @@ interface RequestedRecord {
   readonly needs: readonly Need[];
 }
 
-export async function loadRelated({ store, q }: RelatedSource, loading: Loading): Promise<Related> {
+export async function loadRelated(source: RelatedSource, loading: Loading): Promise<Related> {
   const { collection, stored, written, without, needs, requested = [] } = loading;
   if (needs.length + requested.length === 0) return NO_RELATED;
-  const loader = new Loader(store, q, without);
+  const loader = new Loader(source, without);
   if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
   if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
   for (const each of requested) await loader.loadRequested(each);
@@ -43,8 +40,9 @@ export async function loadRelated({ store, q }: RelatedSource, loading: Loading)
  * The partners and members of a stored record by relation. With its row, this is the record as an
  * empty write would produce it.
  */
-export async function heldBy({ store, q }: RelatedSource, collection: string, record: Row): Promise<Row> {
-  const loader = new Loader(store, q, undefined);
+export async function heldBy(source: RelatedSource, collection: string, record: Row): Promise<Row> {
+  const { store } = source;
+  const loader = new Loader(source, undefined);
   const held: Record<string, unknown> = {};
   for (const relation of store.shape(collection).collection.relations.values()) {
     if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') continue;
@@ -66,15 +64,13 @@ interface Level {
 }
 
 class Loader implements Related {
-  readonly #store: Store;
-  readonly #q: Queryable;
+  readonly #source: RelatedSource;
   readonly #without: string | undefined;
   readonly #ones = new Map<string, Row>();
   readonly #manys = new Map<string, Row[]>();
 
-  constructor(store: Store, q: Queryable, without: string | undefined) {
-    this.#store = store;
-    this.#q = q;
+  constructor(source: RelatedSource, without: string | undefined) {
+    this.#source = source;
     this.#without = without;
   }
 
@@ -88,7 +84,7 @@ class Loader implements Related {
 
   async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
     for (const need of needs) {
-      const relation = this.#store.shape(collection).collection.relations.get(need.relation);
+      const relation = this.#source.store.shape(collection).collection.relations.get(need.relation);
       invariant(relation !== undefined, `${collection} has the relation ${need.relation}`);
       if (need.isFollowed) {
         const above = await this.#loadAbove(relation, rows);
@@ -105,7 +101,7 @@ class Loader implements Related {
   async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
     const { collection, column } = relation;
-    const ids = await this.#q.rows(sql`
+    const ids = await this.#source.q.rows(sql`
       WITH RECURSIVE chain (id, place) AS (
         SELECT unnest(${param(
           'uuid[]',
@@ -114,7 +110,7 @@ class Loader implements Related {
          UNION
         SELECT x.${ident(column)}, place + 1
           FROM chain
-          JOIN ${this.#store.from(collection, raw('x'))} ON x.id = chain.id
+          JOIN ${this.#source.store.from(collection, raw('x'))} ON x.id = chain.id${isOfTenant(this.#source, collection, 'x')}
          WHERE x.${ident(column)} IS NOT NULL AND place < ${raw(String(MOST_ANCESTORS))}
       )
       SELECT DISTINCT id::text FROM chain`);
@@ -138,25 +134,25 @@ class Loader implements Related {
   async #loadIds(collection: string, held: readonly string[]): Promise<readonly Row[]> {
     const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
-    const shape = this.#store.shape(collection);
-    const cells = await this.#q.rows(sql`
+    const shape = this.#source.store.shape(collection);
+    const cells = await this.#source.q.rows(sql`
       SELECT ${shape.columns('x')}
-        FROM ${this.#store.from(collection, raw('x'))}
-       WHERE x.id = ANY(${param('uuid[]', [...ids])})`);
+        FROM ${this.#source.store.from(collection, raw('x'))}
+       WHERE x.id = ANY(${param('uuid[]', [...ids])})${isOfTenant(this.#source, collection, 'x')}`);
     const found = cells.map((row) => shape.row(row));
     for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
     return found;
   }
 
   async #loadMany(collection: string, relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
-    const shape = this.#store.shape(relation.collection);
+    const shape = this.#source.store.shape(relation.collection);
     invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
-    const { key, source } = relatedBy(relation, this.#store.from(relation.collection, raw('x')));
+    const { key, source } = relatedBy(this.#source.store, relation);
     const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
-    const cells = await this.#q.rows(sql`
+    const cells = await this.#source.q.rows(sql`
       SELECT ${key}, ${shape.columns('x')}
         FROM ${source}
-       WHERE ${key} = ANY(${param('uuid[]', owners)})`);
+       WHERE ${key} = ANY(${param('uuid[]', owners)})${relatedOfTenant(this.#source, relation, collection)}`);
     const others = cells.filter((row) => row[1] !== this.#without);
     return others.map((row) => {
       const found = shape.row(row, 1);

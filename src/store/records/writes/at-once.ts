@@ -6,6 +6,7 @@ import { param, raw, type Sql, sql, uuid } from '../../../sql.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { versionColumn } from '../select.ts';
+import { isOfTenant } from '../tenancy.ts';
 
 export interface AtOnce extends Reading {
   /** Sends one statement that writes, and resolves with the rows that it returns. */
@@ -30,16 +31,17 @@ export function atOnce(store: Store, access: AccessContext, tx?: Transaction): A
  * beforehand, without a lock.
  */
 export async function stillAccepted(
-  { store, q, access }: Reading,
+  reading: Reading,
   { id, ifVersion }: Target,
   alias: string,
 ): Promise<readonly Sql[] | undefined> {
   if (ifVersion === undefined) return [];
+  const { store, q, access } = reading;
   const { name } = access.collection;
   const [cells] = await q.rows(sql`
     SELECT ${versionColumn('t')}
       FROM ${store.from(name, raw('t'))}
-     WHERE t.id = ${uuid(id)}`);
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, name, 't')}`);
   if (cells === undefined) return undefined;
   const count = cells[0]!;
   const version = (await store.versions(q)).of({ collection: name, id, count });

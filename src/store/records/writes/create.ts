@@ -20,6 +20,7 @@ import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
 import { VERSION_WIDTH, versionColumn } from '../select.ts';
+import { tenantIn } from '../tenancy.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import { type ColumnValue, type Input, readInput, type ServerValues } from './input.ts';
@@ -39,8 +40,7 @@ export interface CreateRequest {
 }
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
   const { tx } = request;
-  const within = atOnce(store, access, tx);
-  const creation = await creationOf(within, request);
+  const { within, creation } = await begun(atOnce(store, access, tx), request);
   try {
     const written = await tryAtOnce(within, creation);
     if (written !== undefined) return written;
@@ -50,6 +50,17 @@ export async function create(store: Store, access: AccessContext, request: Creat
   }
 }
 
+interface Begun {
+  readonly within: AtOnce;
+  readonly creation: Creation;
+}
+
+/** Within the tenant that the record is to be of. Throws as `creationOf`. */
+async function begun(within: AtOnce, request: CreateRequest): Promise<Begun> {
+  const creation = await creationOf(within, request);
+  return { within: { ...within, tenant: creation.tenant }, creation };
+}
+
 /** Throws `forbidden` for members that the caller may never set, and `validation_failed`. */
 async function creationOf(reading: Reading, { data, relations, given = {} }: CreateRequest): Promise<Creation> {
   const { store, access } = reading;
@@ -57,8 +68,9 @@ async function creationOf(reading: Reading, { data, relations, given = {} }: Cre
   const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
   const id = typeof given.id === 'string' ? given.id : newRecordId();
-  const creation = { id, store, access, permit, members, input, relations };
-  if (input.errors.length > 0 || writesMore(creation)) await requireValid(reading, input);
+  const tenant = tenantIn(access.collection, input.values);
+  const creation = { id, store, access, permit, members, input, relations, tenant };
+  if (input.errors.length > 0 || writesMore(creation)) await requireValid({ ...reading, tenant }, input);
   return creation;
 }
 
@@ -76,6 +88,8 @@ interface Creation {
   readonly members: readonly GuardedMember[];
   readonly input: Input;
   readonly relations: readonly Relation[];
+  /** Where the collection is divided by tenant. */
+  readonly tenant: string | undefined;
 }
 
 /** Whether more is written, or read, than the row itself. */
@@ -136,8 +150,8 @@ async function insertAtOnce(within: AtOnce, { id, permit, members, input }: Crea
 }
 
 async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {
-  const { id, store, access, permit, members, input, relations } = creation;
-  const reading: Reading = { store, q: tx, access };
+  const { id, store, access, permit, members, input, relations, tenant } = creation;
+  const reading: Reading = { store, q: tx, access, tenant };
   const { collection } = access;
   const writing: Writing = {
     values: withStamps(id, access.now, input.values),

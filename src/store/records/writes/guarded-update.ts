@@ -97,9 +97,9 @@ export class GuardedUpdate {
    * Writes the row where the rules allow the result; false: nothing was written. Members and
    * partners are left to the caller.
    */
-  write({ store, q, access }: Reading, writing: Writing): Promise<boolean> {
+  write({ store, q, access, tenant }: Reading, writing: Writing): Promise<boolean> {
     const condition = join(this.#conditions, ' AND ');
-    return updateWhere(store, q, { ...this.#target, writing, condition, now: access.now });
+    return updateWhere(store, q, { ...this.#target, writing, condition, now: access.now, tenant });
   }
 
   /** After `write` wrote nothing: the members whose rules refused it; none where the record's own did. */
@@ -114,8 +114,9 @@ export class GuardedUpdate {
     return (await this.#judge(reading, writing)).every(Boolean);
   }
 
-  #judge({ store, q, access }: Reading, writing: Writing): Promise<readonly boolean[]> {
-    return judgeUpdate(store, q, { ...this.#target, writing, conditions: this.#conditions, now: access.now });
+  #judge({ store, q, access, tenant }: Reading, writing: Writing): Promise<readonly boolean[]> {
+    const conditions = this.#conditions;
+    return judgeUpdate(store, q, { ...this.#target, writing, conditions, now: access.now, tenant });
   }
 
   get #conditions(): readonly Sql[] {

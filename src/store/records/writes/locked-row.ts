@@ -8,6 +8,7 @@ import type { Cells } from '../../database/contract.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Reading, readable } from '../access-context.ts';
 import { recordColumns, VERSION_WIDTH, versionColumn } from '../select.ts';
+import { isOfTenant } from '../tenancy.ts';
 
 export interface Locked {
   readonly row: Row;
@@ -53,7 +54,7 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | un
   const found = await q.rows(sql`
     SELECT 1
       FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}${given}
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection, 't')}${given}
        FOR ${raw(strength)}`);
   return found.length === 0 ? refusedRow(reading, lock) : lookAt(reading, lock);
 }
@@ -70,10 +71,11 @@ export async function lookAt(reading: Reading, place: LockedRowQuery): Promise<L
 }
 
 async function look(
-  { store, q, access }: Reading,
+  reading: Reading,
   { collection, id, conditions }: LockedRowQuery,
   rest: Sql,
 ): Promise<Locked | undefined> {
+  const { store, q, access } = reading;
   const versions = await store.versions(q);
   const place = { collection, alias: 't' };
   const questions = [readable(access, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
@@ -81,7 +83,7 @@ async function look(
   const [cells] = await q.rows(sql`
     SELECT ${columns}
       FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}${rest}`);
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection, 't')}${rest}`);
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {

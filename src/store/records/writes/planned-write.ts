@@ -41,11 +41,11 @@ export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, d
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
 export async function plannedUpdate(reading: Reading, stored: Row, data: Data): Promise<PlannedWrite> {
-  const { access, store, q } = reading;
+  const { access, store, q, tenant } = reading;
   const { collection, now } = access;
   const input = readInput(access, { mode: 'update', data });
   const writing = await writingOf(reading, String(stored.id), input);
-  const held = await heldBy({ store, q }, collection.name, stored);
+  const held = await heldBy({ store, q, tenant }, collection.name, stored);
   const written = {
     ...stored,
     ...columnsOf(collection, writing),
@@ -83,7 +83,7 @@ interface PlannedStatement {
 }
 
 /** The statement that decides and writes an update. */
-export function plannedStatement({ store, access }: Omit<Reading, 'q'>, planned: PlannedStatement): Sql {
+export function plannedStatement({ store, access, tenant }: Omit<Reading, 'q'>, planned: PlannedStatement): Sql {
   const { id, writing, permits } = planned;
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
   const condition = join(conditions, ' AND ');
@@ -94,6 +94,7 @@ export function plannedStatement({ store, access }: Omit<Reading, 'q'>, planned:
     writing,
     condition,
     now: access.now,
+    tenant,
     returning,
   });
 }

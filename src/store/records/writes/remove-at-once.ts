@@ -1,6 +1,7 @@
 /** A delete in one statement, where nothing but rows of the database goes with the record. */
 import { join, raw, sql, uuid } from '../../../sql.ts';
 import { isFollowed } from '../relations/cascades.ts';
+import { isOfTenant } from '../tenancy.ts';
 import { type AtOnce, stillAccepted, type Target } from './at-once.ts';
 import { STORED, unmoved } from './written-row.ts';
 
@@ -14,12 +15,12 @@ export async function removeAtOnce(within: AtOnce, request: Target): Promise<boo
   const permit = access.permit(collection.name, 'delete');
   const conditions = [
     permit.where(STORED),
-    ...(permit.consultsOthers ? [unmoved(collection, request.id)] : []),
+    ...(permit.consultsOthers ? [unmoved(within, request.id)] : []),
     ...accepted,
   ];
   const deleted = await write(sql`
     DELETE FROM ${store.from(collection.name, raw(STORED))}
-     WHERE ${raw(STORED)}.id = ${uuid(request.id)}
+     WHERE ${raw(STORED)}.id = ${uuid(request.id)}${isOfTenant(within, collection.name, STORED)}
        AND ${join(conditions, ' AND ')}
     RETURNING id`);
   return deleted.length > 0;

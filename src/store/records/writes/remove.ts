@@ -1,12 +1,14 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
+import { LINK_TENANT_COLUMN } from '../../../policy/condition.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../../schema/model.ts';
-import { ident, type Param, param, type Sql, sql, uuid } from '../../../sql.ts';
+import { empty, ident, type Param, param, raw, type Sql, sql, uuid } from '../../../sql.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { forbidden, notFound } from '../../refusal.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { stillReferenced } from '../constraint-errors.ts';
 import { tableOf } from '../record-shape.ts';
 import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
+import { areLinksOfTenant, EVERY_TENANT, inTenantOf, isOfTenant, tenancyOf } from '../tenancy.ts';
 import { atOnce } from './at-once.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { removeAtOnce } from './remove-at-once.ts';
@@ -20,8 +22,11 @@ export interface RemoveRequest {
 
 export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
   const gone = await referenceErrors(async () => {
-    if (await removeAtOnce(atOnce(store, access), request)) return NOTHING_ELSE;
-    return store.db.transaction((tx) => removeIn({ store, q: tx, access }, tx, request));
+    const { id } = request;
+    const within = await inTenantOf(atOnce(store, access), id, 'delete');
+    if (await removeAtOnce(within, request)) return NOTHING_ELSE;
+    const { tenant } = within;
+    return store.db.transaction((tx) => removeIn({ store, q: tx, access, tenant }, tx, request));
   });
   const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
@@ -38,8 +43,9 @@ export function removeWithin(
   { tx, ...request }: RemoveRequest & { readonly tx: Transaction },
 ): Promise<RecordsByCollection> {
   return referenceErrors(async () => {
-    if (await removeAtOnce(atOnce(store, access, tx), request)) return NOTHING_ELSE;
-    return removeIn({ store, q: tx, access }, tx, request);
+    const within = await inTenantOf(atOnce(store, access, tx), request.id, 'delete');
+    if (await removeAtOnce(within, request)) return NOTHING_ELSE;
+    return removeIn({ store, q: tx, access, tenant: within.tenant }, tx, request);
   });
 }
 
@@ -78,13 +84,15 @@ async function removeIn(
   if (locked === undefined) throw notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   assertVersion(locked.version, ifVersion);
+  if (tenancyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const going = await recordsGoingWith(reading, id);
   const users = idsOf(going, 'users');
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
-  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${uuid(id)}`);
+  const isOwn = isOfTenant(reading, name, access.collection.table);
+  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${uuid(id)}${isOwn}`);
   return going;
 }
 
@@ -92,37 +100,53 @@ async function removeIn(
  * Losing a member or a reference is a change of a record, which the database's own SET NULL and
  * CASCADE would not count.
  */
-function* updatesToReferrers({ store, access }: Reading, going: RecordsByCollection): Iterable<Sql> {
+function* updatesToReferrers({ store, access, tenant }: Reading, going: RecordsByCollection): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       const ids = going.get(relation.collection);
       if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
-      const targets = param('uuid[]', [...ids]);
-      if (relation.kind === 'many_to_many') yield touchOwners(collection, relation, { targets, now: access.now });
-      if (relation.kind === 'belongs_to') yield clearReference(collection, relation, { targets, now: access.now });
+      const referrers = { store, collection, tenant, targets: param('uuid[]', [...ids]), now: access.now };
+      if (relation.kind === 'many_to_many') yield touchOwners(referrers, relation);
+      if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
     }
   }
 }
 
-interface Going {
+interface Referrers {
+  readonly store: Store;
+  readonly collection: Collection;
+  readonly tenant: string | undefined;
   readonly targets: Param;
   readonly now: string;
 }
 
-function touchOwners(collection: Collection, relation: ManyToMany, { targets, now }: Going): Sql {
+function touchOwners(referrers: Referrers, relation: ManyToMany): Sql {
+  const { collection, targets, now } = referrers;
   const { linkTable, sourceColumn, targetColumn } = relation;
+  const tenancy = tenancyOf(collection);
+  // Links are joined within their tenant.
+  const key = tenancy === undefined ? raw('id') : sql`(${ident(tenancy.column)}, id)`;
+  const linked = tenancy === undefined ? empty : sql`l.${ident(LINK_TENANT_COLUMN)}, `;
   return sql`
-    UPDATE ${tableOf(collection)}
+    UPDATE ${scopeOf(referrers)}${tableOf(collection)}
        SET ${touched(now)}
-     WHERE id IN (SELECT l.${ident(sourceColumn)}
+     WHERE ${key} IN (SELECT ${linked}l.${ident(sourceColumn)}
                     FROM ${ident(linkTable)} AS l
-                   WHERE l.${ident(targetColumn)} = ANY(${targets}))`;
+                   WHERE l.${ident(targetColumn)} = ANY(${targets})${areLinksOfTenant(referrers, collection.name, 'l')})${areOwn(referrers)}`;
 }
 
-function clearReference(collection: Collection, relation: BelongsTo, { targets, now }: Going): Sql {
+function clearReference(referrers: Referrers, relation: BelongsTo): Sql {
+  const { collection, targets, now } = referrers;
   const column = ident(relation.column);
   return sql`
-    UPDATE ${tableOf(collection)}
+    UPDATE ${scopeOf(referrers)}${tableOf(collection)}
        SET ${column} = NULL, ${touched(now)}
-     WHERE ${column} = ANY(${targets})`;
+     WHERE ${column} = ANY(${targets})${areOwn(referrers)}`;
 }
+
+const areOwn = (referrers: Referrers): Sql =>
+  isOfTenant(referrers, referrers.collection.name, referrers.collection.table);
+
+/** A record that every machine has can be referenced in every tenant. */
+const scopeOf = ({ collection, tenant }: Referrers): Sql =>
+  tenancyOf(collection) !== undefined && tenant === undefined ? EVERY_TENANT : empty;

@@ -7,7 +7,8 @@ import type { ColumnValue } from './input.ts';
 
 function uniqueMember({ fields, relations }: Collection, column: string): Field | BelongsTo | undefined {
   for (const member of [...fields.values(), ...relations.values()])
-    if ('column' in member && member.column === column) return member.unique ? member : undefined;
+    if ('column' in member && member.column === column)
+      return member.unique || member.uniqueWithin !== undefined ? member : undefined;
   return undefined;
 }
 

@@ -29,14 +29,22 @@ export async function updateAtOnce(within: AtOnce, change: RowChange): Promise<W
   const conditions = [
     ...permits.map(({ update }) => update.allows(STORED, WRITTEN)),
     ...readableReferences(within, input.references),
-    ...(consultsOthers ? [unmoved(collection, id)] : []),
+    ...(consultsOthers ? [unmoved(within, id)] : []),
     ...accepted,
   ];
   const writing = { values: input.values, members: [], partners: [] };
   const condition = join(conditions, ' AND ');
   const returning = view.columns(STORED);
   const [cells] = await write(
-    updateStatement(store, { collection: collection.name, id, writing, condition, now, returning }),
+    updateStatement(store, {
+      collection: collection.name,
+      id,
+      writing,
+      condition,
+      now,
+      tenant: within.tenant,
+      returning,
+    }),
   );
   return cells && view.answer(id, cells);
 }

@@ -15,6 +15,7 @@ import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
+import { inTenantOf } from '../tenancy.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
@@ -41,9 +42,11 @@ export interface UpdateRequest {
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const change = changeOf(access, request);
   try {
+    const within = await inTenantOf(atOnce(store, access), request.id, 'update');
+    const { tenant } = within;
     const written =
-      (await tryAtOnce(atOnce(store, access), change)) ??
-      (await store.db.transaction((tx) => updateIn({ store, q: tx, access }, tx, change)));
+      (await tryAtOnce(within, change)) ??
+      (await store.db.transaction((tx) => updateIn({ store, q: tx, access, tenant }, tx, change)));
     if (access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([written.id]);
     return written;
   } catch (error) {
@@ -59,8 +62,9 @@ export async function updateWithin(
 ): Promise<Written> {
   const change = changeOf(access, request);
   try {
-    const written = await tryAtOnce(atOnce(store, access, tx), change);
-    return written ?? (await updateIn({ store, q: tx, access }, tx, change));
+    const within = await inTenantOf(atOnce(store, access, tx), request.id, 'update');
+    const written = await tryAtOnce(within, change);
+    return written ?? (await updateIn({ store, q: tx, access, tenant: within.tenant }, tx, change));
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
@@ -163,8 +167,9 @@ function writeRow(
 }
 
 /** Where no rule, or not again, decides. */
-function writeUnasked({ store, q, access }: Reading, id: string, writing: Writing): Promise<boolean> {
-  return updateWhere(store, q, { collection: access.collection.name, id, writing, condition: ALWAYS, now: access.now });
+function writeUnasked({ store, q, access, tenant }: Reading, id: string, writing: Writing): Promise<boolean> {
+  const { collection, now } = access;
+  return updateWhere(store, q, { collection: collection.name, id, writing, condition: ALWAYS, now, tenant });
 }
 
 /** Works out the whole write before anything is written. */

@@ -10,8 +10,9 @@ import type { Collection, HasOne, ManyToMany } from '../../../schema/model.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../../sql.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { VERSION_COLUMN } from '../../migrations/tables.ts';
-import type { Store } from '../access-context.ts';
+import type { Reading, Store } from '../access-context.ts';
 import { tableOf } from '../record-shape.ts';
+import { areLinksOf, areOfOneTenant, isOfTenant } from '../tenancy.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
 import { nextVersion, touchedAt } from './touched.ts';
@@ -93,6 +94,7 @@ interface RowUpdate {
   readonly condition: Sql;
   /** The time of the request. */
   readonly now: string;
+  readonly tenant?: string | undefined;
 }
 
 interface ReturningUpdate extends RowUpdate {
@@ -115,7 +117,7 @@ export function updateStatement(store: Store, { condition, returning, ...update 
   return sql`
     UPDATE ${tableOf(collection)} AS ${stored}
        SET ${join([...assignments, sql`${ident(UPDATED_AT)} = ${time}`, version], ', ')}
-     WHERE ${stored}.id = ${uuid(update.id)}
+     WHERE ${stored}.id = ${uuid(update.id)}${isOfTenant({ store, tenant: update.tenant }, update.collection, STORED)}
        AND EXISTS (
            SELECT 1
              FROM (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
@@ -134,11 +136,12 @@ export async function updateWhere(store: Store, q: Queryable, update: RowUpdate)
  * condition that reads other rows is asked of one state of the database, although the statement may
  * wait for the row.
  */
-export function unmoved(collection: Collection, id: string): Sql {
+export function unmoved(reading: Omit<Reading, 'q'>, id: string): Sql {
+  const { collection } = reading.access;
   return sql`${ident(STORED, VERSION_COLUMN)} = (
     SELECT s.${ident(VERSION_COLUMN)}
       FROM ${tableOf(collection)} AS s
-     WHERE s.id = ${uuid(id)})`;
+     WHERE s.id = ${uuid(id)}${isOfTenant(reading, collection.name, 's')})`;
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
@@ -153,7 +156,7 @@ export async function judgeUpdate(
     SELECT ${columnsOf(update.conditions)}
       FROM ${tableOf(collection)} AS ${stored}
      CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
-     WHERE ${stored}.id = ${uuid(update.id)}`);
+     WHERE ${stored}.id = ${uuid(update.id)}${isOfTenant({ store, tenant: update.tenant }, update.collection, STORED)}`);
   return cells!.map((cell) => cell === 't');
 }
 
@@ -178,13 +181,14 @@ const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collecti
 
 function changedRow(store: Store, collection: Collection, { writing, now }: Omit<RowUpdate, 'condition'>): Sql {
   const stored = ident(STORED);
+  const owner = { collection: collection.name, alias: STORED };
   return rowOf(collection, writing, {
     column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
         FROM ${store.from(target, raw('x'))}
-       WHERE x.${ident(viaColumn)} = ${stored}.id)`,
-    members: (relation) => sql`ARRAY(${storedMembers(relation, sql`${stored}.id`)})`,
+       WHERE x.${ident(viaColumn)} = ${stored}.id${areOfOneTenant(store, { collection: target, alias: 'x' }, owner)})`,
+    members: (relation) => sql`ARRAY(${storedMembers(relation, sql`${stored}.id${areLinksOf(store, 'l', owner)}`)})`,
   });
 }
 
@@ -206,6 +210,7 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
   return sql`SELECT ${join(cells, ', ')}`;
 }
 
+/** @param id of the record, and what else the links have of it */
 function storedMembers({ linkTable, sourceColumn, targetColumn }: ManyToMany, id: Sql): Sql {
   return sql`
     SELECT l.${ident(targetColumn)}

@@ -1,0 +1,225 @@
+/** The tables of distributed collections: hash partitions here, and the statements that a Citus cluster is sent. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Schema } from '../../src/schema/model.ts';
+import { raw } from '../../src/sql.ts';
+import type { Database } from '../../src/store/database/contract.ts';
+import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { readCatalog } from '../../src/store/migrations/catalog.ts';
+import { planSteps } from '../../src/store/migrations/diff.ts';
+import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
+import { tablesOf } from '../../src/store/migrations/tables.ts';
+import { KINDS, openKind, schemaOf } from './world.ts';
+
+const SAMPLE = schemaOf(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
+
+/** `distribute` of both collections can be given and taken. */
+const notes = (distribute: string, unique = 'within_team'): Schema =>
+  schemaOf(`
+roles: { admin: { assigns: [member] }, member: {} }
+register: { roles: [member] }
+collections:
+  users: { access: { list: true, read: true }, relations: { team: { kind: belongs_to, collection: teams } } }
+  teams: { fields: { name: string }, access: { view: true, create: true }${distribute === '' ? '' : ', distribute: reference'} }
+  notes:
+    ${distribute}
+    fields: { slug: { type: string, required: true, unique: ${unique} }, body: { type: string, max: 2000, search: true } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, default: '@request.auth.team' }
+      above: { kind: belongs_to, collection: notes }
+      alike: { kind: many_to_many, collection: notes }
+    access: { view: '@record.team = @request.auth.team', create: '@record.team = @request.auth.team' }
+`);
+const BY_TEAM = 'distribute: { by: team }';
+
+describe.each(KINDS)('hash partitions on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    await applyMigration(db, SAMPLE);
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  it('leave nothing to do for a second start', async () => {
+    expect((await planMigration(db, SAMPLE)).statements).toEqual([]);
+  });
+
+  it('begin every key and index with the tenant, and refer within it', async () => {
+    const { division, constraints, indexes } = (await readCatalog(db)).get('comments')!;
+    expect(division).toEqual({ kind: 'by', column: 'team_id' });
+    expect(
+      constraints.map(({ kind: of, columns, onDelete = '' }) => [of, ...columns, onDelete].join(' ')).toSorted(),
+    ).toEqual([
+      'f author_id RESTRICT',
+      'f team_id CASCADE',
+      'f team_id answer_to_id NO ACTION',
+      'f team_id document_id CASCADE',
+      'p team_id id ',
+    ]);
+    expect(new Set(indexes.map(({ columns }) => columns[0]))).toEqual(new Set(['team_id']));
+    const links = (await readCatalog(db)).get('documents__tags')!;
+    expect(links.division).toEqual({ kind: 'by', column: '_tenant' });
+    expect(links.constraints.map(({ kind: of, columns }) => [of, ...columns].join(' ')).toSorted()).toEqual([
+      'f _tenant record_id',
+      'f member_id',
+      'p _tenant record_id member_id',
+    ]);
+  });
+
+  it('are eight of each table', async () => {
+    const [row] = await db.rows(raw(`SELECT count(*) FROM pg_inherits WHERE inhparent = 'documents'::regclass`));
+    expect(row).toEqual(['8']);
+  });
+});
+
+describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
+  const [red, blue] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
+  const id = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
+  let db: Database;
+  const open = async (schema: Schema): Promise<void> => {
+    db = await openKind(kind);
+    await applyMigration(db, schema);
+    await db.run(raw(`INSERT INTO teams (id, name) VALUES ('${red}', 'red'), ('${blue}', 'blue')`));
+    await db.run(
+      raw(
+        `INSERT INTO notes (id, slug, body, _body_folded, team_id, above_id) VALUES
+        ('${id(1)}', 'a', 'One', 'one', '${red}', NULL), ('${id(2)}', 'b', 'Two', 'two', '${red}', '${id(1)}'),
+        ('${id(3)}', 'c', NULL, NULL, '${blue}', NULL)`.replaceAll('_body_folded', folded),
+      ),
+    );
+  };
+  let folded = '';
+  const rows = async () => db.rows(raw('SELECT id, slug, body, team_id, above_id, _version FROM notes ORDER BY id'));
+  beforeAll(() => {
+    const columns = tablesOf(notes('')).get('notes')!.columns;
+    folded = columns.find(({ copies }) => copies === 'body')!.name;
+    folded = `"${folded}"`;
+  });
+
+  it('moves the rows at a quiet time, and back', async () => {
+    await open(notes(''));
+    await db.run(raw(`INSERT INTO notes__alike (record_id, member_id) VALUES ('${id(2)}', '${id(1)}')`));
+    const before = await rows();
+    const refused = await applyMigration(db, notes(BY_TEAM), { mayRewrite: false }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(MigrationRefused);
+    expect((refused as Error).message).toMatch(
+      /"notes" would be divided by "team_id".*stop the service first.*bylaw migrate apply/s,
+    );
+    await applyMigration(db, notes(BY_TEAM));
+    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect(await rows()).toEqual(before);
+    expect(await db.rows(raw('SELECT _tenant, record_id, member_id FROM notes__alike'))).toEqual([[red, id(2), id(1)]]);
+    expect((await planMigration(db, notes(BY_TEAM))).statements).toEqual([]);
+    await applyMigration(db, notes(''));
+    expect((await readCatalog(db)).get('notes')!.division).toBeUndefined();
+    expect(await rows()).toEqual(before);
+    expect((await planMigration(db, notes(''))).statements).toEqual([]);
+    await db.close();
+  }, 60_000);
+
+  it('says which rows refer to another tenant, and which values would not be unique any more', async () => {
+    await open(notes(''));
+    await db.run(raw(`UPDATE notes SET above_id = '${id(3)}' WHERE id = '${id(1)}'`));
+    const before = await rows();
+    const plan = await planMigration(db, notes(BY_TEAM));
+    expect(plan.destructive.filter(({ kind: of }) => of === 'impossible').map(({ why }) => why)).toEqual([
+      expect.stringContaining('"notes"."above_id" would reference "notes", but already holds ids of other records'),
+    ]);
+    const [, query] = /; (SELECT .*) finds them/.exec(
+      plan.destructive.find(({ kind: of }) => of === 'impossible')!.why,
+    )!;
+    expect(await db.rows(raw(query!))).toEqual([[id(1)]]);
+    await expect(applyMigration(db, notes(BY_TEAM), { allowDestructive: true })).rejects.toThrow(MigrationRefused);
+    expect(await rows()).toEqual(before);
+    await db.run(raw(`UPDATE notes SET above_id = NULL`));
+    await applyMigration(db, notes(BY_TEAM));
+    await db.run(raw(`UPDATE notes SET slug = 'a' WHERE id = '${id(3)}'`));
+    const back = await planMigration(db, notes('', 'true'));
+    expect(back.destructive.filter(({ kind: of }) => of === 'impossible')).toMatchObject([
+      { why: expect.stringContaining('"notes"."slug" becomes unique') },
+    ]);
+    await db.close();
+  }, 60_000);
+
+  it('needs no quiet time without rows', async () => {
+    db = await openKind(kind);
+    await applyMigration(db, notes(''));
+    await applyMigration(db, notes(BY_TEAM), { mayRewrite: false });
+    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    await db.close();
+  }, 60_000);
+});
+
+describe('a cluster', () => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind('embedded');
+  });
+  afterAll(() => db?.close());
+  const planned = async (schema: Schema, actual: Awaited<ReturnType<typeof readCatalog>> = new Map()) =>
+    (await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], layout: 'citus', canRunApart: false })).map(
+      (step) => step.sql,
+    );
+
+  it('gets its tables by these statements', async () => {
+    const statements = await planned(SAMPLE);
+    expect(statements.filter((statement) => statement.startsWith('SELECT'))).toEqual([
+      `SELECT create_reference_table('"users"')`,
+      `SELECT create_reference_table('"teams"')`,
+      `SELECT create_reference_table('"memberships"')`,
+      `SELECT create_reference_table('"tags"')`,
+      `SELECT create_distributed_table('"documents"', 'team_id', colocate_with => 'none')`,
+      `SELECT create_distributed_table('"covers"', 'team_id', colocate_with => '"documents"')`,
+      `SELECT create_distributed_table('"comments"', 'team_id', colocate_with => '"documents"')`,
+      `SELECT create_distributed_table('"events"', 'team_id', colocate_with => '"documents"')`,
+      `SELECT create_reference_table('"files"')`,
+      `SELECT create_distributed_table('"documents__related"', '_tenant', colocate_with => '"documents"')`,
+      `SELECT create_distributed_table('"documents__tags"', '_tenant', colocate_with => '"documents"')`,
+    ]);
+    expect(statements.filter((statement) => /"comments"/.test(statement))).toEqual([
+      expect.stringMatching(
+        /^create table "comments" \(.*constraint "comments_pkey" primary key \("team_id", "id"\)\)$/,
+      ),
+      `SELECT create_distributed_table('"comments"', 'team_id', colocate_with => '"documents"')`,
+      'alter table "comments" add constraint "comments_team_id_fkey" foreign key ("team_id") references "teams" ("id") on delete CASCADE',
+      'alter table "comments" add constraint "comments_document_id_fkey" foreign key ("team_id", "document_id") references ' +
+        '"documents" ("team_id", "id") on delete CASCADE',
+      'alter table "comments" add constraint "comments_answer_to_id_fkey" foreign key ("team_id", "answer_to_id") references ' +
+        '"comments" ("team_id", "id") on delete NO ACTION',
+      'alter table "comments" add constraint "comments_author_id_fkey" foreign key ("author_id") references "users" ("id") on delete RESTRICT',
+      'create index "comments_team_id_created_at_id_idx" on "comments" ("team_id", "created_at", "id")',
+      'create index "comments_team_id_document_id_id_idx" on "comments" ("team_id", "document_id", "id")',
+      'create index "comments_team_id_answer_to_id_id_idx" on "comments" ("team_id", "answer_to_id", "id")',
+      'create index "comments_team_id_author_id_id_idx" on "comments" ("team_id", "author_id", "id")',
+    ]);
+    expect(statements.join('\n')).not.toMatch(/partition|PARTITION|deferrable/);
+  });
+
+  it('moves the rows of tables that it has', async () => {
+    await applyMigration(db, notes(''));
+    const statements = await planned(notes(BY_TEAM), await readCatalog(db));
+    expect(
+      statements.filter((statement) => /"_?notes(?:_former)?"/.test(statement) && !/index|foreign key/.test(statement)),
+    ).toEqual([
+      'ALTER TABLE "notes" DROP CONSTRAINT "notes_above_id_fkey"',
+      'ALTER TABLE "notes" DROP CONSTRAINT "notes_team_id_fkey"',
+      'ALTER TABLE "notes" RENAME TO "_notes_former"',
+      'ALTER TABLE "_notes_former" DROP CONSTRAINT "notes_pkey"',
+      'ALTER TABLE "_notes_former" DROP CONSTRAINT "notes_slug_key"',
+      expect.stringMatching(/^create table "notes" \(.* primary key \("team_id", "id"\)\)$/),
+      `SELECT create_distributed_table('"notes"', 'team_id', colocate_with => 'none')`,
+      expect.stringMatching(/^INSERT INTO "notes" \((.*)\) SELECT \1 FROM "_notes_former"$/),
+      expect.stringMatching(/^DO .* RAISE EXCEPTION 'not every row of notes was copied'/),
+      'DROP TABLE "_notes_former"',
+      `SELECT create_distributed_table('"notes__alike"', '_tenant', colocate_with => '"notes"')`,
+      expect.stringMatching(/^INSERT INTO "notes__alike" .* JOIN "notes" AS s ON s.id = f."record_id"$/),
+      'alter table "notes" add constraint "notes_slug_key" unique ("team_id", "slug")',
+    ]);
+    expect(statements.filter((statement) => /reference_table/.test(statement))).toEqual([
+      `SELECT create_reference_table('"users"')`,
+      `SELECT create_reference_table('"teams"')`,
+      `SELECT create_reference_table('"files"')`,
+    ]);
+  });
+});

@@ -1,0 +1,108 @@
+/** A database of which every statement is judged before it is sent. */
+import type { Schema } from '../../../src/schema/model.ts';
+import { raw, type Sql } from '../../../src/sql.ts';
+import type { Database, Queryable, Reader, Session, Transaction } from '../../../src/store/database/contract.ts';
+import { Judge, type Offence } from './judge.ts';
+
+/** Throws where a statement would not do on a cluster. `sent` gets the texts of all. */
+export async function judged(
+  db: Database,
+  schema: Schema,
+  sent: (statement: Sql) => void = () => undefined,
+): Promise<Database> {
+  const names = await db.rows(raw(`SELECT DISTINCT proname FROM pg_proc WHERE provolatile <> 'i'`));
+  const judge = new Judge(schema, new Set(names.map(([name]) => name!)));
+  const fail = (statement: Sql, offences: readonly Offence[]): Sql => {
+    if (offences.length > 0) throw new Error(`a cluster would refuse this (${offences.join(', ')}): ${statement.text}`);
+    return statement;
+  };
+  const assert = (statement: Sql): Sql => {
+    sent(statement);
+    return fail(statement, judge.offences(statement));
+  };
+  const assertDefinition = (statement: Sql): Sql =>
+    fail(
+      statement,
+      judge.offences(statement).filter((offence) => offence === 'deferrable'),
+    );
+  return new JudgedDatabase(db, assert, assertDefinition);
+}
+
+type Assert = (statement: Sql) => Sql;
+
+function queryable<Q extends Queryable>(q: Q, assert: Assert): Q {
+  return {
+    ...q,
+    rows: async (statement: Sql) => q.rows(assert(statement)),
+    run: async (statement: Sql) => q.run(assert(statement)),
+  };
+}
+
+const reader = (q: Reader, assert: Assert): Reader => ({
+  ...queryable<Queryable>(q, assert),
+  slowRows: async (statement, limitMs) => q.slowRows(assert(statement), limitMs),
+});
+
+class JudgedDatabase implements Database {
+  readonly kind: Database['kind'];
+  readonly urgent: Queryable;
+  readonly openSession?: Database['openSession'];
+  readonly copyFolder?: NonNullable<Database['copyFolder']>;
+  readonly statementInTime?: NonNullable<Database['statementInTime']>;
+  readonly #db: Database;
+  readonly #assert: Assert;
+  readonly #assertDefinition: Assert;
+
+  constructor(db: Database, assert: Assert, assertDefinition: Assert) {
+    this.#db = db;
+    this.#assertDefinition = assertDefinition;
+    this.#assert = assert;
+    this.kind = db.kind;
+    this.urgent = queryable(db.urgent, assert);
+    const { openSession, copyFolder, statementInTime } = db;
+    if (openSession !== undefined) this.openSession = async () => session(await openSession(), assert);
+    if (copyFolder !== undefined) this.copyFolder = (copy) => copyFolder.call(db, copy);
+    if (statementInTime !== undefined) this.statementInTime = (ms) => statementInTime.call(db, ms);
+  }
+
+  async rows(statement: Sql) {
+    return this.#db.rows(this.#assert(statement));
+  }
+  async run(statement: Sql) {
+    return this.#db.run(this.#assert(statement));
+  }
+  async slowRows(statement: Sql, limitMs?: number) {
+    return this.#db.slowRows(this.#assert(statement), limitMs);
+  }
+  async write(statement: Sql) {
+    return this.#db.write(this.#assert(statement));
+  }
+  replicaFor(callerId: string): Reader {
+    return reader(this.#db.replicaFor(callerId), this.#assert);
+  }
+  noteWrite(callerId: string) {
+    return this.#db.noteWrite(callerId);
+  }
+  /** Migrations look at all rows; what they define is judged. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: Parameters<Database['transaction']>[1]): Promise<T> {
+    const assert = options?.unlimited === true ? this.#assertDefinition : this.#assert;
+    return this.#db.transaction((tx) => work({ ...queryable<Queryable>(tx, assert), inTransaction: true }), options);
+  }
+  listen(...args: Parameters<Database['listen']>) {
+    return this.#db.listen(...args);
+  }
+  notify(channel: string, payload: string) {
+    return this.#db.notify(channel, payload);
+  }
+  ping() {
+    return this.#db.ping();
+  }
+  close() {
+    return this.#db.close();
+  }
+}
+
+const session = (own: Session, assert: Assert): Session => ({
+  ...queryable<Queryable>(own, assert),
+  close: () => own.close(),
+});
