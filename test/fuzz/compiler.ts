@@ -6,6 +6,7 @@ type CheckModule = typeof import('../../src/policy/check/checker.ts');
 type ExplainModule = typeof import('../../src/policy/analyse/explanation.ts');
 type CallsModule = typeof import('../../src/policy/check/condition-calls.ts');
 type CompileModule = typeof import('../../src/policy/compile.ts');
+type RoutingModule = typeof import('../../src/policy/analyse/routing.ts');
 type SqlModule = typeof import('../../src/sql.ts');
 
 export interface Compiler {
@@ -15,6 +16,7 @@ export interface Compiler {
   readonly namedCondition: CallsModule['namedCondition'];
   readonly compileChecked: CompileModule['compileChecked'];
   readonly explain: ExplainModule['explain'];
+  readonly provenPins: RoutingModule['provenPins'];
   readonly sql: SqlModule;
 }
 
@@ -33,7 +35,9 @@ export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const { compileChecked } = await load<CompileModule>('src/policy/compile.ts');
   const { explain } = await load<ExplainModule>('src/policy/analyse/explanation.ts');
   const { readHead, namedCondition } = await load<CallsModule>('src/policy/check/condition-calls.ts');
-  return { parse, check, readHead, namedCondition, compileChecked, explain, sql: await load<SqlModule>('src/sql.ts') };
+  const { provenPins } = await load<RoutingModule>('src/policy/analyse/routing.ts');
+  const sql = await load<SqlModule>('src/sql.ts');
+  return { parse, check, readHead, namedCondition, compileChecked, explain, provenPins, sql };
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);

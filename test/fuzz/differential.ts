@@ -17,6 +17,7 @@ import { interpret, type Truth } from '../oracle/interpret.ts';
 import { Misfit, meaningOf } from '../oracle/meaning.ts';
 import type { Compiler } from './compiler.ts';
 import { type DisguisedCondition, disguise } from './disguise.ts';
+import { type PinCounts, testPins } from './pins.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
 import { differenceOfMeanings, differenceOfTrees } from './same-tree.ts';
@@ -58,6 +59,8 @@ export interface Compiled {
   readonly meant: Checked;
   readonly generated: Policy;
   readonly closures: Policy;
+  /** The belongs_tos of which the policy is proven to require one value. */
+  readonly proven: ReadonlySet<string>;
 }
 /** The rows that a policy is asked of: what a request reads, or what a write makes of them. */
 export interface View {
@@ -75,7 +78,17 @@ export interface Arena {
   readonly setting: Setting;
   readonly related: Related;
 }
-type Backend = 'front end' | 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
+type Backend =
+  | 'front end'
+  | 'generated'
+  | 'closures'
+  | 'PostgreSQL'
+  | 'PGlite'
+  | 'verdict'
+  | 'needs'
+  | 'explain'
+  | 'pinned'
+  | 'proof';
 export interface Finding {
   readonly backend: Backend;
   readonly form: Form;
@@ -160,7 +173,14 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
     meant,
     generated: compiler.compileChecked(parts),
     closures: compiler.compileChecked(parts, { codegen: false }),
+    proven: provenIn(checked, { setting, compiler }),
   };
+}
+
+function provenIn(checked: Checked, { setting, compiler }: Omit<Making, 'random'>): ReadonlySet<string> {
+  const { relations } = setting.catalog.collections.get(setting.collection)!;
+  const names = [...relations.values()].flatMap(({ kind, name }) => (kind === 'belongs_to' ? [name] : []));
+  return new Set(names.filter((name) => compiler.provenPins(checked, name).length > 0));
 }
 
 export class FrontEndFault extends Error {
@@ -236,12 +256,13 @@ interface Asking {
   readonly arena: Arena;
   readonly view: View;
   readonly random: Random;
+  readonly counts: PinCounts;
 }
 
 /** Compares both forms of the predicate with what is expected; undefined when they agree. */
 export function testInProcess(compiled: Compiled, request: PolicyRequest, asking: Asking): Finding | undefined {
   const { form, text } = compiled;
-  const { expected, arena, view, random } = asking;
+  const { expected, arena, view, random, counts } = asking;
   const { rows, next } = view;
   const { related } = arena;
   const finding = (backend: Backend, row: number, error?: unknown): Finding => ({
@@ -289,6 +310,9 @@ export function testInProcess(compiled: Compiled, request: PolicyRequest, asking
         requested.filter(({ isRead }) => isRead).map(({ collection, id }) => `${collection} ${id}`),
       );
       if (residual.test(rows[row]!, declared, next?.[row]) !== expected[row]) return finding('needs', row);
+      const { proven } = compiled;
+      const pinned = testPins({ setting: arena.setting, proven, residual, rows, expected, counts });
+      if (pinned) return finding(pinned.backend, pinned.row);
     } catch (error) {
       return finding(backend, row, error);
     }

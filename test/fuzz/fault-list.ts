@@ -34,6 +34,10 @@ const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
+const PINNED = 'src/policy/pinned.ts';
+const ROUTING = 'src/policy/analyse/routing.ts';
+const CANONICAL = 'src/policy/analyse/canonical.ts';
+const SUBSUMES = 'src/policy/analyse/subsumes.ts';
 
 const BETWEEN_STATEMENTS = 'only a write between its two statements shows it: see test/store/writes-that-wait.test.ts';
 
@@ -753,4 +757,26 @@ export const FAULTS: readonly Fault[] = [
   fault(CASCADES, 'a cascade ends with its first step', /waiting\.push\(\.\.\.\(await (\w+\(.*?\))\)\);/, 'await $1;'),
   ...QUERY_FAULTS,
   ...LIST_FAULTS,
+  fault(PINNED, 'one branch of an or is enough', /return first\.filter\(.*\);/, 'return first;'),
+  fault(PINNED, '@next counts for the stored record', /left\.source\.id !== RECORD\.id \|\| /, ''),
+  fault(PINNED, 'an id that is excluded counts as required', / \|\| !isMember\(operator\)/, ''),
+  fault(PINNED, 'the value of another place is taken', /values\[pin\.slot\]/, 'values[0]'),
+  fault(PINNED, 'another relation counts', / \|\| left\.column !== column/, ''),
+  fault(
+    ROUTING,
+    '@next is proven for the stored record',
+    /operand\.scope\.kind === 'record'/,
+    "operand.scope.kind !== 'variable'",
+  ),
+  fault(ROUTING, 'a relation of a related record is proven', /operand\.steps\.length === 0 &&/, ''),
+  fault(ROUTING, 'every equality is proven', /implies\(spelt, equality\.checked\)/, 'true'),
+  fault(CANONICAL, 'De Morgan is forgotten', /\(checked\.kind === 'and'\) === polarity/, "checked.kind === 'and'"),
+  fault(CANONICAL, 'a negated comparison is itself', /polarity \? checked\.op : complement!/, 'checked.op'),
+  fault(CANONICAL, 'not of not is not', /this\.spell\(checked\.item, !polarity\)/, 'this.spell(checked.item, false)'),
+  fault(
+    SUBSUMES,
+    'one branch of an or is enough',
+    /if \(b\.kind === 'or'\) return b\.items\.every/,
+    "if (b.kind === 'or') return b.items.some",
+  ),
 ];

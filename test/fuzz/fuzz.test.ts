@@ -31,11 +31,12 @@ it('finds no policy on which the interpreter, both predicates and PostgreSQL dis
     await client.end();
     await server.stop();
   }
-  const { decisions, inPostgres, writes, policies, rejected, unknown } = run.counts;
+  const { decisions, inPostgres, writes, policies, rejected, unknown, pinned } = run.counts;
   // A fuzz whose policies are refused, or never unknown, compares nothing.
   expect(decisions).toBeGreaterThan(20_000);
   expect(inPostgres).toBe(decisions);
   expect(writes).toBeGreaterThan(decisions / 6);
+  expect(pinned).toBeGreaterThan(100);
   expect(rejected).toBeLessThan(policies / 20);
   expect(unknown / decisions).toBeGreaterThan(0.1);
   expect(unknown / decisions).toBeLessThan(0.7);

@@ -22,6 +22,7 @@ import {
   viewsOf,
   writtenTable,
 } from './differential.ts';
+import { withPin } from './pinned-policies.ts';
 import { PolicyMaker, type Setting } from './policies.ts';
 import { Random } from './random.ts';
 import { randomRequests } from './requests.ts';
@@ -47,6 +48,8 @@ export interface Counts {
   /** Of the decisions, those about the record that a write makes. */
   writes: number;
   unknown: number;
+  /** Allowed rows, by relations of which their policy requires one id. */
+  pinned: number;
   readonly rejections: Map<string, number>;
 }
 export const noCounts = (): Counts => ({
@@ -58,6 +61,7 @@ export const noCounts = (): Counts => ({
   inEmbedded: 0,
   writes: 0,
   unknown: 0,
+  pinned: 0,
   rejections: new Map(),
 });
 export interface Run {
@@ -167,9 +171,11 @@ class Session {
 
   async #policies(): Promise<Disagreement | undefined> {
     const { random, run, world, setting } = this.#parts;
-    const isLarge = world.data.rows.get(setting.collection)!.length > FEW_ROWS;
+    const rows = world.data.rows.get(setting.collection)!;
+    const isLarge = rows.length > FEW_ROWS;
     for (let i = 0; i < (isLarge ? POLICIES_OF_MANY_ROWS : POLICIES); i++) {
-      const expr = this.#maker.make();
+      const made = this.#maker.make();
+      const expr = (random.chance(0.12) && withPin(made, { setting, rows, random })) || made;
       const forms = this.#compile(expr);
       if (forms === undefined) continue;
       if (!('length' in forms)) return this.#shrunk(expr, forms);
@@ -244,7 +250,13 @@ class Session {
     if (explained) return explained;
     for (const compiled of forms) {
       const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-      const finding = testInProcess(compiled, request, { expected, arena: this.#arena, view, random });
+      const finding = testInProcess(compiled, request, {
+        expected,
+        arena: this.#arena,
+        view,
+        random,
+        counts: run.counts,
+      });
       if (finding) return finding;
       const question = this.#questionOf(compiled, { request, view, expected });
       if (typeof question === 'function') return question();
@@ -327,7 +339,13 @@ class Session {
         if (explained) return explained;
         for (const compiled of forms) {
           const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-          const finding = testInProcess(compiled, request, { expected, arena: this.#arena, view, random });
+          const finding = testInProcess(compiled, request, {
+            expected,
+            arena: this.#arena,
+            view,
+            random,
+            counts: run.counts,
+          });
           if (finding) return finding;
           const question = this.#questionOf(compiled, { request, view, expected });
           if (typeof question === 'function') return question();
