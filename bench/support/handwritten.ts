@@ -111,9 +111,9 @@ export const PAIRS: readonly Pair[] = [
   ),
   // One walk counts, and sees whether there is more than counts.
   pair(
-    `count(ancestors(@record.team by parent)) < 3 and ${MINE}`,
+    `count(ancestors(@record.team by parent)) > 2 and ${MINE}`,
     `r.team_id IS NOT NULL AND (${CHAIN} SELECT count(*) FROM c HAVING NOT EXISTS (
-         SELECT 1 FROM c WHERE cardinality(c.path) = 32 AND c.next <> ALL(c.path))) < 3 AND ${MINE_SQL}`,
+         SELECT 1 FROM c WHERE cardinality(c.path) = 32 AND c.next <> ALL(c.path))) > 2 AND ${MINE_SQL}`,
   ),
   pair('@record.title matches "MENT 99999"', `r."title~folded" LIKE '%ment 99999%'`),
 ];

@@ -155,7 +155,9 @@ class Disguiser {
     const taken = new Set(this.conditions.map((condition) => condition.name));
     const extraction = new Extraction({
       cut: (path) => this.#parameterOf(path, variables),
-      given: (operand, other) => (this.#random.chance(0.4) ? this.#givenAs(operand, other, variables) : undefined),
+      // `@now` is in few policies.
+      given: (operand, other) =>
+        this.#random.chance(operand.kind === 'now' ? 0.9 : 0.4) ? this.#givenAs(operand, other, variables) : undefined,
     });
     const body = extraction.expr(expr, new Set());
     if (body === undefined) return undefined;

@@ -131,12 +131,17 @@ const ODD_NUMBERS: readonly string[] = [
   '5.',
 ];
 const BOOLS: readonly string[] = ['true', 'false', 'true', 'false', 'TRUE', 't', 'yes', '1'];
+/** Well formed, and rejected for one reason alone. */
+const NO_DATETIMES: readonly string[] = [
+  '2024-02-30T00:00:00Z',
+  '2023-02-29T00:00:00Z',
+  '9999-12-31T23:59:59.999999-00:01',
+];
 const ODD_DATETIMES: readonly string[] = [
   'now',
   'today',
   'infinity',
-  '2024-02-30T00:00:00Z',
-  '2023-02-29T00:00:00Z',
+  ...NO_DATETIMES,
   '2024-03-01T24:00:00Z',
   '2024-03-01T23:59:60Z',
   '2024-03-01 12:00:00Z',
@@ -145,7 +150,6 @@ const ODD_DATETIMES: readonly string[] = [
   '2024-03-01T12:00:00',
   '2024-03-01',
   '0000-12-31T23:59:59Z',
-  '9999-12-31T23:59:59.999999-00:01',
   '0001-01-01T00:00:00+00:01',
   '2024-03-01T12:00:00+24:00',
 ];
@@ -156,6 +160,6 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k1: [...TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS],
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
-  k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES],
+  k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
 };
 export const QUERY_TEXTS: readonly string[] = [...Object.values(THEMES).flat(), ...ODD_IDS];
