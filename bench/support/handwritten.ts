@@ -106,8 +106,8 @@ export const PAIRS: readonly Pair[] = [
   ),
   // Upwards from each team, where no index finds what is asked.
   pair(
-    `any(ancestors(@record.team by parent) as t, t.open) and ${MINE}`,
-    `EXISTS (${CHAIN} SELECT 1 FROM c JOIN teams t ON t.id = c.id WHERE t.open) AND ${MINE_SQL}`,
+    `any(ancestors(@record.team by parent) as t, t.name contains "11") and ${MINE}`,
+    `EXISTS (${CHAIN} SELECT 1 FROM c JOIN teams t ON t.id = c.id WHERE strpos(t.name, '11') > 0) AND ${MINE_SQL}`,
   ),
   // One walk counts, and sees whether there is more than counts.
   pair(

@@ -2,7 +2,7 @@
  * The store's own doors: random creates, updates and deletes under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
  * comes to: whether it is allowed, and what the database holds afterwards.
  */
-import type { Expr, Operand } from '../../grammar/syntax.ts';
+import type { Expr, Operand, Path } from '../../grammar/syntax.ts';
 import type { Permit } from '../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
 import type { Collection, MemberAction } from '../../src/schema/model.ts';
@@ -272,6 +272,8 @@ class Session {
     const random = this.#random;
     const values: Record<string, unknown> = {};
     const share = random.pick([0, 0.2, 0.5]);
+    // A create without references may be one plain statement.
+    const absence = action === 'create' && this.#isSimple ? 0.8 : 0.25;
     for (const { name, type, required, readOnly } of fields.values()) {
       if (readOnly) continue;
       if (action === 'create' || random.chance(share))
@@ -281,7 +283,7 @@ class Session {
       if (relation.kind !== 'belongs_to') continue;
       if (action === 'create' || random.chance(share))
         values[relation.name] =
-          !relation.required && random.chance(0.25) ? null : this.#idOf(relation.collection, data, relation.unique);
+          !relation.required && random.chance(absence) ? null : this.#idOf(relation.collection, data, relation.unique);
     }
     return values;
   }
@@ -369,6 +371,8 @@ class Session {
     if (this.#random.chance(0.1)) return [];
     // Where one statement is enough for the write, the members show most by rules that read other records.
     const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
+    const ofCaller = this.#isSimple && action === 'read' && this.#random.chance(0.5) ? this.#ofCaller() : undefined;
+    if (ofCaller !== undefined) return [this.#compiled(collection, action, ofCaller)!];
     const simple = this.#random.chance(0.4) || !PLAIN.includes(collection) ? TRUE : IS_OPEN;
     if (this.#random.chance(share)) return [this.#compiled(collection, action, simple)!];
     return action === 'read' ? [this.#rule(collection, action, about)] : this.#rules(collection, action, about);
@@ -389,8 +393,32 @@ class Session {
     }
   }
 
-  /** Whether the written record has a partner, or has a member: mostly one that the write speaks of. */
-  #aboutHeld({ collection, partners, members }: Write, data: Data): Expr | undefined {
+  /** Whether the caller has anything, which no record says. */
+  #ofCaller(): Expr | undefined {
+    const { relations } = this.#stocked.schema.collections.get('users')!;
+    const many = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');
+    if (many.length === 0) return undefined;
+    const steps = [{ name: this.#random.pick(many).name, span: SPAN }];
+    const path = { kind: 'path', root: 'auth', steps, span: SPAN } as const;
+    const variable = { name: 'm', span: SPAN };
+    return { kind: 'quantified', quantifier: 'any', path, variable, condition: TRUE, span: SPAN };
+  }
+
+  /** What the record has as it is stored, or as the write makes it, or both. */
+  #aboutHeld(write: Write, data: Data): Expr | undefined {
+    const after = this.#held(write, data, 'next');
+    const before =
+      write.action === 'update' && this.#random.chance(0.6) ? this.#held(write, data, 'record') : undefined;
+    if (after === undefined || before === undefined) return after;
+    return { kind: this.#random.pick(['and', 'and', 'or']), items: [before, after], span: SPAN };
+  }
+
+  /** Whether it has a partner, or has a member: mostly one that the write speaks of. */
+  #held(
+    { collection, partners, members }: Write,
+    data: Data,
+    root: Extract<Path['root'], 'record' | 'next'>,
+  ): Expr | undefined {
     const random = this.#random;
     const held = [...this.#stocked.schema.collections.get(collection)!.relations.values()].filter(
       ({ kind }) => kind === 'has_one' || kind === 'many_to_many',
@@ -402,7 +430,7 @@ class Session {
       ...members.filter(({ relation }) => relation.name === name).flatMap(({ set, add, remove }) => [set, add, remove]),
     ].flat(2);
     const ids = [...spoken.filter((id) => typeof id === 'string'), ...idsOf(data.rows.get(target)!).slice(0, 2)];
-    const path = { kind: 'path', root: 'next', steps: [{ name, span: SPAN }], span: SPAN } as const;
+    const path = { kind: 'path', root, steps: [{ name, span: SPAN }], span: SPAN } as const;
     const right = { kind: 'text', value: random.pick(ids), span: SPAN } as const;
     const op = kind === 'has_one' ? '=' : 'contains';
     const expr: Expr =

@@ -17,20 +17,21 @@ const field = (name: string): CatalogField => ({
   unique: false,
   index: false,
 });
-const CATALOG: Catalog = {
+const catalogOf = (names: readonly string[]): Catalog => ({
   collections: new Map([
     [
       'things',
       {
         name: 'things',
         table: 'things',
-        fields: new Map(NAMES.map((name) => [name, field(name)])),
+        fields: new Map(names.map((name) => [name, field(name)])),
         relations: new Map(),
       },
     ],
   ]),
   roles: new Map(),
-};
+});
+const CATALOG = catalogOf(NAMES);
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -79,4 +80,12 @@ it('suggests what was meant first for nine typing errors in ten', () => {
 it('suggests nothing for what is near to nothing', () => {
   const { issues } = examine('@record.zzzzqqqq = "x"', { catalog: CATALOG, collection: 'things', action: 'list' });
   expect(issues.map(({ suggestion, fix }) => [suggestion, fix])).toEqual([[undefined, undefined]]);
+});
+
+it.each(['x', 'm', 'no', 'ten'])('suggests no name of one letter for %s', (typed) => {
+  const place = { catalog: catalogOf(['n', 't']), collection: 'things', action: 'list' } as const;
+  const { issues } = examine(`@record.${typed} = "x"`, place);
+  expect(issues.map(({ code, suggestion, fix }) => [code, suggestion, fix])).toEqual([
+    ['name_unknown', undefined, undefined],
+  ]);
 });

@@ -57,6 +57,10 @@ export class OptionMaker {
     return names.map((name) => this.#expand(name, relations.get(name)!, level));
   }
 
+  #sort(collection: Collection): readonly string[] {
+    return sortOf(collection, { schema: this.#schema, random: this.#random, masked: this.#caller.rules.members });
+  }
+
   #expand(name: string, { kind, collection: target }: { kind: string; collection: string }, level: number): Drawn {
     const random = this.#random;
     if (random.chance(0.25)) return { name, body: true, wanted: { name, expands: [], ...EVERYTHING } };
@@ -70,7 +74,7 @@ export class OptionMaker {
     const wanted = { name, fields, expands: inner.map((each) => each.wanted) };
     if (kind === 'belongs_to' || kind === 'has_one') return { name, body: own, wanted: { ...wanted, ...EVERYTHING } };
     const filter = random.chance(0.5) ? this.#caller.filter(target) : undefined;
-    const sort = random.chance(0.6) ? sortOf(collection, { schema: this.#schema, random }) : undefined;
+    const sort = random.chance(0.6) ? this.#sort(collection) : undefined;
     const limit = random.chance(0.6) ? 1 + random.below(4) : undefined;
     const { visible } = this.#standing;
     return {
@@ -103,19 +107,28 @@ const EVERYTHING = { sort: [], limit: 100, finds: () => true };
 interface Drawing {
   readonly schema: Schema;
   readonly random: Random;
+  /** Members with rules, by collection: an order often goes through a reference that may be hidden. */
+  readonly masked?: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 }
 
 /** Up to four different paths through belongs_to and has_one. */
-export function sortOf(collection: Collection, { schema, random }: Drawing): readonly string[] {
-  const paths = Array.from({ length: random.below(5) }, () => pathFrom(collection, 2, { schema, random }));
+export function sortOf(collection: Collection, drawing: Drawing): readonly string[] {
+  const { random } = drawing;
+  const paths = Array.from({ length: random.below(5) }, () => pathFrom(collection, 2, drawing));
   return [...new Set(paths)].map((path) => (random.chance(0.5) ? `-${path}` : path));
 }
 
-function pathFrom({ fields, relations }: Collection, most: number, { schema, random }: Drawing): string {
+function pathFrom({ name: own, fields, relations }: Collection, most: number, drawing: Drawing): string {
+  const { schema, random, masked } = drawing;
   const steps = [...relations.values()].filter(({ kind }) => kind === 'belongs_to' || kind === 'has_one');
-  if (most === 0 || steps.length === 0 || random.chance(0.6)) return random.pick([...fields.keys(), 'id']);
-  const { name, collection } = random.pick(steps);
-  return `${name}.${pathFrom(schema.collections.get(collection)!, most - 1, { schema, random })}`;
+  const hidden = steps.filter((step) =>
+    step.kind === 'has_one' ? masked?.get(step.collection)?.has(step.via) : masked?.get(own)?.has(step.name),
+  );
+  const isThrough = most > 0 && hidden.length > 0 && random.chance(0.5);
+  if (most === 0 || steps.length === 0 || (!isThrough && random.chance(0.6)))
+    return random.pick([...fields.keys(), 'id']);
+  const { name, collection } = random.pick(isThrough ? hidden : steps);
+  return `${name}.${pathFrom(schema.collections.get(collection)!, most - 1, drawing)}`;
 }
 
 export function aggregationOf({ fields, relations }: Collection, random: Random): Aggregation {
@@ -126,13 +139,16 @@ export function aggregationOf({ fields, relations }: Collection, random: Random)
     ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
     ...dates.flatMap((name) => ['year', 'month', 'day'].map((part) => `${part}(${name})`)),
   ];
-  const group_by = random.shuffled(groups).slice(0, random.below(4));
+  const group_by = random.shuffled(groups).slice(0, random.pick([0, 0, 1, 2, 3]));
   const measured = all.flatMap(({ name, type }) => {
     if (type === 'bool') return [];
     const kinds = type === 'int' || type === 'float' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
     return kinds.map((kind) => `${kind}(${name})`);
   });
-  const some = ['count', ...random.shuffled(measured).slice(0, random.below(5))];
+  // The order in which floats are added must not show, nor the records without a value.
+  const numbers = all.filter(({ type }) => (type === 'int' || type === 'float') && random.chance(0.5));
+  const sums = numbers.map(({ name }) => `${random.pick(['sum', 'avg'])}(${name})`);
+  const some = [...new Set(['count', ...sums, ...random.shuffled(measured).slice(0, random.below(5))])];
   const measures = Object.fromEntries(some.map((measure, i) => [`m${i}`, measure]));
   const names = random.shuffled([...group_by, ...Object.keys(measures)]).slice(0, random.below(4));
   return { group_by, measures, sort: names.map((name) => (random.chance(0.5) ? `-${name}` : name)) };

@@ -191,7 +191,7 @@ class PageSession {
     const random = this.#random;
     const { collection } = this.#caller;
     const { schema } = this.#world.stocked;
-    const sort = sortOf(collection, { schema, random });
+    const sort = sortOf(collection, { schema, random, masked: this.#caller.rules.members });
     const offset = random.chance(0.2) ? random.below(8) : undefined;
     const ordering = { catalog: schema, collection: collection.name, related: this.#standing.visible };
     const expected = inOrder(found, sort, ordering).map(({ id }) => id as Id);
