@@ -2,15 +2,43 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import type { Sql } from '../../src/sql.ts';
+import { raw, type Sql, sql, uuid } from '../../src/sql.ts';
+import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import type { Answer } from '../support/client.ts';
 import { judged } from '../support/judge/judged-database.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeDistributed, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8');
-const sent: Sql[] = [];
+/** By text: one shape of a statement reaches as many partitions whatever its values are. */
+const sent = new Map<string, Sql>();
+let unjudged: Database;
 
-describeOnBoth(
+/** The numbers of the partitions (on a cluster, the tasks) that were read or written: those of all tables go by the tenant alone. */
+async function partitionsReached(statement: Sql): Promise<ReadonlySet<string>> {
+  const plans: string[] = [];
+  const undone = new Error('undone');
+  const explained = unjudged.transaction(async (tx) => {
+    const rows = await tx.rows(sql`${raw('EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ')}${statement}`);
+    plans.push(...rows.map(([plan]) => plan!));
+    throw undone;
+  });
+  await explained.catch((error: unknown) => {
+    // What is taken by now cannot be written twice; other tests send the same statement.
+    if (error !== undone && !(error instanceof StoreError)) throw error;
+  });
+  if (plans.length === 0) return new Set();
+  const reached = new Set<string>();
+  JSON.parse(plans.join(''), (_, node: Readonly<Record<string, unknown>> | null) => {
+    // A cluster says how many shards it asks.
+    for (let task = 1; task < Number(node?.['Task Count'] ?? 1); task++) reached.add(`task ${task}`).add('task 0');
+    const number = /^_.*_(\d)$/.exec(String(node?.['Relation Name']))?.[1];
+    if (number !== undefined && node?.['Actual Loops'] !== 0) reached.add(number);
+    return node;
+  });
+  return reached;
+}
+
+describeDistributed(
   'distributed collections',
   (service) => {
     let ann: User;
@@ -54,7 +82,23 @@ describeOnBoth(
       ] as const)
         await choose(user, team);
     }, 60_000);
-    afterEach(() => sent.splice(0));
+    afterEach(async () => {
+      const found: string[] = [];
+      for (const [text, statement] of sent) {
+        if (!/^\s*(?:SELECT|UPDATE|DELETE)\b/.test(text) || text.includes('/* every tenant */')) continue;
+        if ((await partitionsReached(statement)).size > 1) found.push(text);
+      }
+      sent.clear();
+      expect(found).toEqual([]);
+    });
+
+    test('without its team, a record is looked for in every partition', async () => {
+      const all = await partitionsReached(sql`SELECT 1 FROM documents AS t WHERE t.id = ${uuid(red)}`);
+      const own = await partitionsReached(
+        sql`SELECT 1 FROM documents AS t WHERE t.id = ${uuid(red)} AND t.team_id = ${uuid(red)}`,
+      );
+      expect([all.size > 1, own.size > 1]).toEqual([true, false]);
+    });
 
     test('create takes the team of the caller, and no other', async () => {
       const document = await write(ann);
@@ -245,6 +289,9 @@ describeOnBoth(
   },
   {
     schema: SCHEMA,
-    watch: (db, schema) => judged(db, schema, (statement) => void sent.push(statement)),
+    watch: (db, schema) => {
+      unjudged = db;
+      return judged(db, schema, (statement) => void sent.set(statement.text, statement));
+    },
   },
 );

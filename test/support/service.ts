@@ -19,7 +19,8 @@ import { documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { isolatedUrl } from './postgres.ts';
 
-export type Kind = 'embedded' | 'postgres';
+/** `cluster`: the coordinator of a Citus cluster, at `TEST_CITUS_URL`. */
+export type Kind = 'embedded' | 'postgres' | 'cluster';
 
 export interface User {
   readonly id: string;
@@ -155,8 +156,12 @@ async function openTestService(
   return { ...service, stop };
 }
 
-export const openKind = async (kind: Kind): Promise<Database> =>
-  kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(inject('postgresUrl')) });
+export async function openKind(kind: Kind): Promise<Database> {
+  if (kind === 'embedded') return openEmbeddedDatabase();
+  return openDatabase({ url: await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl')) });
+}
+
+const clusterUrl = process.env.TEST_CITUS_URL ?? '';
 
 /** The suite once for each database. Without a PostgreSQL (reported at the start) only on the embedded one. */
 export function describeOnBoth(
@@ -169,6 +174,16 @@ export function describeOnBoth(
       withService(kind, suite, options),
     );
   }
+}
+
+/** Of distributed collections: once more on a cluster, where there is one. */
+export function describeDistributed(
+  name: string,
+  suite: (service: TestService) => void,
+  options: ServiceOptions,
+): void {
+  describeOnBoth(name, suite, options);
+  describe.skipIf(clusterUrl === '')(`${name} (cluster)`, () => withService('cluster', suite, options));
 }
 
 /** Where the two databases make no difference: the suite once, on PostgreSQL where there is one. */
