@@ -89,8 +89,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const stop = async (farewellMs = 0): Promise<void> => {
     clearInterval(forgetting);
     apps.isStopping = true;
-    app.files.close();
+    const swept = app.files.close();
     await http.drain(farewellMs, DRAIN_MS);
+    await swept;
     await app.auth.close();
     await news?.close();
     await db.close();

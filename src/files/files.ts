@@ -39,7 +39,7 @@ export interface Files {
   keepBytes(): () => void;
   /** The same storage, with the image sizes of another schema. */
   withSizes(images: Uploads['images']): Files;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface FilesParts {

@@ -51,8 +51,10 @@ export class Sweeper {
     }
   }
 
-  stop(): void {
+  /** Resolves when nothing is swept any more. */
+  async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort(new Error('the service is stopping'));
+    await this.#running?.catch(() => undefined);
   }
 }
