@@ -31,8 +31,8 @@ interface PlacedPolicy {
   readonly path: Path;
 }
 
-/** The rules of the records, then those of their members. */
-function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
+/** The rules of the records, then those of their members. Those of a `view` once. */
+export function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
   for (const action of ACTIONS) {
     // A `view` is one list of rules for both.
     if (action === 'read' && access.read === access.list) continue;

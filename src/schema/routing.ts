@@ -2,10 +2,11 @@
  * The rules of distributed collections: every request must be known to meet one tenant, so that it
  * is asked of one machine. A collection whose lists are filtered says its tenant in the request.
  */
-import { type Pin, provenPins, sharedPins } from '../policy/analyse/routing.ts';
+import { type Pin, provenPins, requestedBy, sharedPins } from '../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../policy/types.ts';
 import type { Path } from './issue.ts';
 import type { Collection, TenantDistribution } from './model.ts';
+import { placedPolicies } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';
 import type { SchemaSource } from './source.ts';
 
@@ -15,11 +16,29 @@ interface RoutingContext extends AccessShapes {
 
 export function checkRouting(collections: ReadonlyMap<string, Collection>, context: RoutingContext): void {
   for (const collection of collections.values()) {
+    checkRequested(collection, collections, context);
     const { distribution } = collection;
     if (distribution?.kind !== 'by') continue;
     const check = new RoutingCheck({ collection, distribution, users: collections.get('users')! }, context);
     check.checkDefault();
     if (distribution.lists === 'routed') for (const action of ACTIONS) check.checkAction(action);
+  }
+}
+
+/** A record that is found by its id alone could be on any machine, also where the record of the rule is on a known one. */
+function checkRequested(
+  collection: Collection,
+  collections: ReadonlyMap<string, Collection>,
+  context: RoutingContext,
+): void {
+  for (const { policy, path } of placedPolicies(collection, context)) {
+    const found = requestedBy(policy.checked).find((name) => collections.get(name)?.distribution?.kind === 'by');
+    if (found === undefined) continue;
+    const message =
+      `this rule reads a record of \`${found}\` whose id is in the request, and its tenant is not known; ` +
+      'go through a relation of `@record` or `@next`';
+    const { source } = context;
+    source.report({ code: 'not_routed', message, path: source.has([...path, 'when']) ? [...path, 'when'] : path });
   }
 }
 

@@ -17,7 +17,7 @@ import { interpret, type Truth } from '../oracle/interpret.ts';
 import { Misfit, meaningOf } from '../oracle/meaning.ts';
 import type { Compiler } from './compiler.ts';
 import { type DisguisedCondition, disguise } from './disguise.ts';
-import { type PinCounts, testPins } from './pins.ts';
+import { type PinBackend, type PinCounts, provenIn, testPins } from './pins.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
 import { differenceOfMeanings, differenceOfTrees } from './same-tree.ts';
@@ -78,19 +78,9 @@ export interface Arena {
   readonly setting: Setting;
   readonly related: Related;
 }
-type Backend =
-  | 'front end'
-  | 'generated'
-  | 'closures'
-  | 'PostgreSQL'
-  | 'PGlite'
-  | 'verdict'
-  | 'needs'
-  | 'explain'
-  | 'pinned'
-  | 'proof';
+type Backend = 'front end' | 'generated' | 'closures' | 'PostgreSQL' | 'PGlite' | 'verdict' | 'needs' | 'explain';
 export interface Finding {
-  readonly backend: Backend;
+  readonly backend: Backend | PinBackend;
   readonly form: Form;
   readonly text: string;
   readonly request: PolicyRequest;
@@ -173,14 +163,8 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
     meant,
     generated: compiler.compileChecked(parts),
     closures: compiler.compileChecked(parts, { codegen: false }),
-    proven: provenIn(checked, { setting, compiler }),
+    proven: provenIn(checked, setting, compiler),
   };
-}
-
-function provenIn(checked: Checked, { setting, compiler }: Omit<Making, 'random'>): ReadonlySet<string> {
-  const { relations } = setting.catalog.collections.get(setting.collection)!;
-  const names = [...relations.values()].flatMap(({ kind, name }) => (kind === 'belongs_to' ? [name] : []));
-  return new Set(names.filter((name) => compiler.provenPins(checked, name).length > 0));
 }
 
 export class FrontEndFault extends Error {
@@ -265,7 +249,7 @@ export function testInProcess(compiled: Compiled, request: PolicyRequest, asking
   const { expected, arena, view, random, counts } = asking;
   const { rows, next } = view;
   const { related } = arena;
-  const finding = (backend: Backend, row: number, error?: unknown): Finding => ({
+  const finding = (backend: Finding['backend'], row: number, error?: unknown): Finding => ({
     backend,
     form,
     text,

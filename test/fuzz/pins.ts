@@ -1,5 +1,6 @@
 /** What a policy requires of a relation, against the rows that it allows: what is allowed has that id, and what is proven is found. */
-import type { Residual, Row } from '../../src/policy/types.ts';
+import type { Checked, Residual, Row } from '../../src/policy/types.ts';
+import type { Compiler } from './compiler.ts';
 import type { Setting } from './policies.ts';
 
 interface Pinning {
@@ -16,9 +17,16 @@ interface Pinning {
 export interface PinCounts {
   pinned: number;
 }
+export type PinBackend = 'pinned' | 'proof';
 interface PinFinding {
-  readonly backend: 'pinned' | 'proof';
+  readonly backend: PinBackend;
   readonly row: number;
+}
+
+export function provenIn(checked: Checked, setting: Setting, { provenPins }: Compiler): Pinning['proven'] {
+  const { relations } = setting.catalog.collections.get(setting.collection)!;
+  const names = [...relations.values()].flatMap(({ kind, name }) => (kind === 'belongs_to' ? [name] : []));
+  return new Set(names.filter((name) => provenPins(checked, name).length > 0));
 }
 
 export function testPins({ setting, proven, residual, rows, expected, counts }: Pinning): PinFinding | undefined {

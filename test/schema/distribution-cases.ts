@@ -342,4 +342,20 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
     ),
     codes: [],
   },
+  {
+    about: 'a record of some tenant whose id the request holds',
+    text:
+      'conditions: { "is_one(d: documents)": d.n = 1 }\n' +
+      guarded('update: ⟦"@record.team = @request.auth.team and is_one(@request.query.d)"'),
+    codes: ['not_routed'],
+    says: 'a record of `documents` whose id is in the request',
+  },
+  {
+    about: 'a value of the request that is compared with a reference',
+    text: guarded('update: "@record.team = @request.auth.team and @record.next = @request.data.next"').replace(
+      '    access:\n      update: "@record',
+      '      next: { kind: belongs_to, collection: documents }\n    access:\n      update: "@record',
+    ),
+    codes: [],
+  },
 ];

@@ -48,6 +48,7 @@ describe('a faulty schema file', () => {
       'rules of any tenant where lists are filtered',
       'a tenant that users choose and the rules check',
       'a tenant that no one can set, with a default',
+      'a value of the request that is compared with a reference',
     ]);
   });
 });

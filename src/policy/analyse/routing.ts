@@ -1,6 +1,8 @@
 /** Whether each request meets the records of one tenant only: what every rule requires of a belongs_to of the record. */
+
+import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedOperand, LiteralOperand, RequestOperand } from '../types.ts';
-import { isList } from '../visit.ts';
+import { isList, partsOf, scopesOf } from '../visit.ts';
 import { canonical } from './canonical.ts';
 import { implies } from './subsumes.ts';
 
@@ -24,6 +26,15 @@ export function sharedPins(rules: readonly (readonly Pin[])[]): readonly Pin[] {
   return first.filter((pin) => others.every((pins) => pins.some((each) => keyOf(each) === keyOf(pin))));
 }
 
+/** The collections of records that the rule finds by an id of the request: nothing else is known of them. */
+export function requestedBy(rule: Checked): readonly string[] {
+  const own = scopesOf(rule).flatMap((scope) => {
+    const type = scope.kind === 'request' ? scope.operand.type : undefined;
+    return typeof type === 'object' ? [type.id] : [];
+  });
+  return [...own, ...partsOf(rule).flatMap(requestedBy)];
+}
+
 const keyOf = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
 
 interface Equality {
@@ -38,7 +49,9 @@ function equalitiesIn(checked: Checked, relation: string): readonly Equality[] {
       return checked.items.flatMap((item) => equalitiesIn(item, relation));
     case 'compare': {
       const { op, left, right } = checked;
-      return op === '=' && isTenant(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
+      const { family } = OPERATORS[op];
+      const isEquality = family === 'equality' && isMember(OPERATORS[op]);
+      return isEquality && isTenant(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
     }
     case 'const':
     case 'not':
