@@ -420,6 +420,11 @@ describeOnBoth(
         expect(performance.now() - start).toBeLessThan(4_000);
       });
 
+      test('unique values that no database takes are rejected like others', async () => {
+        const answer = await send(['a\u0000', 'b\u0000'].map((code) => create('boards', { name: 'x', code })));
+        expect([answer.status, answer.body.errors[0].pointer]).toEqual([422, '/operations/0/data/code']);
+      });
+
       test('batches that change the same records in opposite orders: each is whole', async () => {
         const { data } = (await send([create('boards', { name: 'a' }), create('boards', { name: 'b' })])).body;
         const ids = data.map((result: Answer['body']) => result.data.id) as string[];
