@@ -89,7 +89,7 @@ const integer = (least: number, most: number) =>
  */
 const postgresUrl = z
   .string()
-  .transform((text) => text.replace(/^(postgres(?:ql)?:\/\/(?:[^/@?]*@)?)(?=\/)/, '$1localhost'))
+  .transform((text) => text.replace(/^(postgres(?:ql)?:\/\/[^/@?]*@)(?=\/)/, '$1localhost'))
   .refine(
     (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
     'expected a URL such as postgres://user@host:5432/name',

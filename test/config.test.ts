@@ -31,7 +31,7 @@ test('a database URL may name a socket folder instead of a host', () => {
   expect(readConfig({ 'database-url': 'postgresql://me@/name?host=%2Frun%2Fpg' }, {}).databaseUrl).toBe(
     'postgresql://me@localhost/name?host=%2Frun%2Fpg',
   );
-  expect(readConfig({ 'database-url': 'postgres:///name' }, {}).databaseUrl).toBe('postgres://localhost/name');
+  expect(readConfig({ 'database-url': 'postgres:///name' }, {}).databaseUrl).toBe('postgres:///name');
 });
 
 test('flags win over the environment, which wins over defaults', () => {

@@ -1,5 +1,6 @@
 /** The keys of a database URL that are ours, and what a pooler's role must be given. */
-import { describe, expect, it } from 'vitest';
+import { rmSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
 import { missingSettings, readServerUrl, withSetting } from '../../src/store/database/server-url.ts';
 
 describe('the URL of a server', () => {
@@ -8,6 +9,25 @@ describe('the URL of a server', () => {
       'postgres://me@h/d?sslmode=require&max_lag=2.5&pooler=transaction',
     );
     expect([config.connectionString, isPooled, maxLag]).toEqual(['postgres://me@h/d?sslmode=require', true, 2_500]);
+  });
+
+  it('finds a server without a host where `createdb` does', () => {
+    const socket = '/tmp/.s.PGSQL.59999';
+    writeFileSync(socket, '');
+    vi.stubEnv('PGPORT', '59999');
+    try {
+      const addressOf = (url: string) => readServerUrl(url).config.connectionString;
+      expect([addressOf('postgres:///d'), addressOf('postgres:///d?host=%2Felsewhere')]).toEqual([
+        'postgres:///d?host=%2Ftmp',
+        'postgres:///d?host=%2Felsewhere',
+      ]);
+      expect(addressOf('postgres://me@localhost/d')).toBe('postgres://me@localhost/d');
+      vi.stubEnv('PGHOST', 'db.example');
+      expect(addressOf('postgres:///d')).toBe('postgres:///d');
+    } finally {
+      vi.unstubAllEnvs();
+      rmSync(socket);
+    }
   });
 
   it('sets what cells are printed by, and lets the operator overrule it', () => {

@@ -2,6 +2,8 @@
  * How the connections to a server are made, from its URL; beside libpq's keys it has `pooler` and
  * `max_lag`.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type pg from 'pg';
 
 /** Milliseconds. */
@@ -57,6 +59,8 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
     throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
   }
   const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };
+  const folder = NO_HOST.test(address) && !keys.has('host') ? socketFolder() : undefined;
+  if (folder !== undefined) keys.set('host', folder);
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const rest = keys.size > 0 ? `?${keys}` : '';
   return {
@@ -72,6 +76,15 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
       application_name: 'bylaw',
     },
   };
+}
+
+const NO_HOST = /^postgres(?:ql)?:\/\/(?:\/|$)/;
+
+/** Where libpq, and so `createdb`, finds a server that no host is given for. Undefined: PGHOST, or this machine. */
+function socketFolder(): string | undefined {
+  if (process.env.PGHOST) return undefined;
+  const socket = `.s.PGSQL.${process.env.PGPORT || 5432}`;
+  return ['/var/run/postgresql', '/tmp'].find((folder) => existsSync(join(folder, socket)));
 }
 
 /** With further settings, where connections can have their own. */
