@@ -10,12 +10,11 @@ import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test } from './condition.ts';
+import { type ColumnRef, type Condition, isTo, RECORD, type Test } from './condition.ts';
 import type { Facts } from './decidable-leaves.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
 import { isMember, OPERATORS, type Operator } from './operators.ts';
-import { pinnedIds, pinsOf } from './pinned.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
@@ -141,11 +140,6 @@ export class AskedFilter {
     return inTime === undefined ? where : sql`${where} AND ${inTime}`;
   }
 
-  /** Ids, of which every record that it finds has each in this column of a belongs_to. */
-  pinned(column: string): readonly string[] {
-    return pinnedIds(pinsOf(this.#lowered.cond, column), this.#values);
-  }
-
   /** Those of its conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
     return this.#equalities().map(({ column, value }) => ({ column: column.column, values: [value] }));
@@ -164,11 +158,15 @@ export class AskedFilter {
 
   /** What is true of every record that it finds. A member that is hidden in some records gives none. */
   get facts(): Facts {
-    const absent = this.#items().filter((item) => item.kind === 'null' && !item.negated && isKnown(item.column));
-    return Object.fromEntries([
-      ...absent.map((item) => [(item as NullTest).column.name, null]),
-      ...this.#equalities().map(({ column, value }) => [column.name, value]),
-    ]);
+    return this.#factsOf(this.#lowered.cond);
+  }
+
+  #factsOf(cond: Condition): Facts {
+    if (cond.kind === 'and') return Object.assign({}, ...cond.items.map((item) => this.#factsOf(item)));
+    if (cond.kind === 'or') return sharedFacts(cond.items.map((item) => this.#factsOf(item)));
+    if (cond.kind === 'null') return !cond.negated && isKnown(cond.column) ? { [cond.column.name]: null } : {};
+    const equality = this.#equalityOf(cond);
+    return equality === undefined ? {} : { [equality.column.name]: equality.value };
   }
 
   #items(): readonly Condition[] {
@@ -177,16 +175,18 @@ export class AskedFilter {
   }
 
   #equalities(): readonly Equality[] {
-    return this.#items().flatMap((item) => {
-      if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return [];
-      const { left, right } = item;
-      if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return [];
-      // An id beside a string is compared as text.
-      if (isTo(left.type) !== isTo(right.type)) return [];
-      const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
-      // No int is a number with a fraction, so the filter finds nothing.
-      return left.type === 'int' && !Number.isSafeInteger(value) ? [] : [{ column: left, value }];
-    });
+    return this.#items().flatMap((item) => this.#equalityOf(item) ?? []);
+  }
+
+  #equalityOf(item: Condition): Equality | undefined {
+    if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return undefined;
+    const { left, right } = item;
+    if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return undefined;
+    // An id beside a string is compared as text.
+    if (isTo(left.type) !== isTo(right.type)) return undefined;
+    const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
+    // No int is a number with a fraction, so the filter finds nothing.
+    return left.type === 'int' && !Number.isSafeInteger(value) ? undefined : { column: left, value };
   }
 }
 
@@ -194,7 +194,14 @@ export type ComparedColumn = Pick<ColumnRef, 'name' | 'column'>;
 
 /** `matches` has an index of its own. */
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
-  op === 'matches' ? undefined : [left, right].find((side) => side.kind === 'column');
+  OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
+
+/** Of all branches. */
+function sharedFacts([first = {}, ...others]: readonly Facts[]): Facts {
+  const isShared = ([name, value]: readonly [string, unknown]): boolean =>
+    others.every((other) => Object.hasOwn(other, name) && other[name] === value);
+  return Object.fromEntries(Object.entries(first).filter(isShared));
+}
 
 /** Of a column of the record. */
 interface Equality {

@@ -17,6 +17,7 @@ import { interpret, type Truth } from '../oracle/interpret.ts';
 import { Misfit, meaningOf } from '../oracle/meaning.ts';
 import type { Compiler } from './compiler.ts';
 import { type DisguisedCondition, disguise } from './disguise.ts';
+import { FrontEndFault } from './front-end-fault.ts';
 import { type PinBackend, type PinCounts, provenIn, testPins } from './pins.ts';
 import { type Setting, SPAN } from './policies.ts';
 import type { Random } from './random.ts';
@@ -165,15 +166,6 @@ export function compileForm(form: Form, expr: Expr, { setting, compiler, random 
     closures: compiler.compileChecked(parts, { codegen: false }),
     proven: provenIn(checked, setting, compiler),
   };
-}
-
-export class FrontEndFault extends Error {
-  readonly text: string;
-
-  constructor(message: string, texts: readonly string[]) {
-    super(message);
-    this.text = texts.join('\n              ');
-  }
 }
 
 function meaningOrMisfit(expr: Expr, setting: Setting): Checked | Misfit {

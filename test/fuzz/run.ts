@@ -13,7 +13,6 @@ import {
   expectedOf,
   type Finding,
   FORMS,
-  FrontEndFault,
   Rejected,
   testExplanation,
   testInProcess,
@@ -22,6 +21,7 @@ import {
   viewsOf,
   writtenTable,
 } from './differential.ts';
+import { FrontEndFault } from './front-end-fault.ts';
 import { withPin } from './pinned-policies.ts';
 import { PolicyMaker, type Setting } from './policies.ts';
 import { Random } from './random.ts';

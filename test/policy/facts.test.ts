@@ -141,6 +141,10 @@ const FACTS: readonly (readonly [filter: string, params: Row, facts: Row])[] = [
   ['status != "draft"', {}, {}],
   ['team.name = "a"', {}, {}],
   ['rating = score', {}, {}],
+  ['(team = $t and score = 1) or (pinned and $t = team)', { t: OTHER }, { team: OTHER }],
+  ['score > 3 and ((team is null and pinned) or (team is null and score = 4))', {}, { team: null }],
+  ['(team = $t and pinned) or team = $u', { t: ME, u: OTHER }, {}],
+  ['(team = $t and pinned) or score = 1', { t: ME }, {}],
 ];
 
 describe('what a filter says', () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer, Client } from '../support/client.ts';
-import { describeOnBoth, type TestService, type User } from '../support/service.ts';
+import { describeDistributed, type TestService, type User } from '../support/service.ts';
 
 const schema = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8');
 
@@ -51,7 +51,7 @@ async function makeTeams(service: TestService): Promise<Teams> {
   return { ann, bob, root, acme, bolt };
 }
 
-describeOnBoth(
+describeDistributed(
   'teams',
   (service) => {
     let teams: Teams;
@@ -151,6 +151,7 @@ describeOnBoth(
         { filter: 'team = $team', params },
         { filter: `"${acme}" = team and what = "opened"` },
         { filter: 'not (team != $team or what != "opened")', params },
+        { filter: '(team = $team and what = "a") or (what = "opened" and $team = team)', params },
       ];
       for (const [route, rest] of [
         ['query', {}],

@@ -1,0 +1,9 @@
+/** What is wrong with the parser or the checker, and the texts that show it. */
+export class FrontEndFault extends Error {
+  readonly text: string;
+
+  constructor(message: string, texts: readonly string[]) {
+    super(message);
+    this.text = texts.join('\n              ');
+  }
+}
