@@ -24,7 +24,6 @@ export const LIST_FAULTS: readonly Fault[] = [
     '[...this.#remainders.values()][0]',
   ),
   fault(FILTER, 'a filter for a value says null', /!cond\.negated && (isKnown\(cond\.column\))/, '$1'),
-  fault(FILTER, 'a filter says what one of its branches says', /\.filter\(isShared\)/, ''),
   fault(
     FILTER,
     'a filter says what it excludes',
