@@ -1,6 +1,6 @@
 /**
  * The first page of every list that a policy or an indexed filter narrows, in a million records: the statements that the service sends, prepared,
- * by one client. The caller owns one document of a thousand and is in five teams of a thousand; an eighth of the documents of those are drafts.
+ * by one client. However large the tables are, the caller owns 200 documents of each and is in five teams, which have 100 each; an eighth are drafts.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -46,7 +46,7 @@ const QUESTIONS: readonly Question[] = [
   { title: '… `status=draft`: few are readable', collection: 'documents', filters: { status: 'draft' } },
   { title: '… `owner=` the caller', collection: 'documents', filters: { owner: CALLER } },
   { title: '… `owner=` another', collection: 'documents', filters: { owner: idOf(KIND.user, 7) } },
-  { title: '… `team=` one of the caller', collection: 'documents', filters: { team: idOf(KIND.team, 200) } },
+  { title: '… `team=` one of the caller', collection: 'documents', filters: { team: idOf(KIND.team, 0) } },
   { title: '… `code=`, unique', collection: 'documents', filters: { code: 'code 77' } },
   { title: '… `ranked=`, indexed', collection: 'documents', filters: { ranked: '500' } },
   { title: '… `ranked=`, of no record', collection: 'documents', filters: { ranked: '-1' } },
@@ -61,7 +61,7 @@ const QUESTIONS: readonly Question[] = [
   { title: '… `status=draft`', collection: 'private_documents', filters: { status: 'draft' } },
   { title: '… `score=`, not indexed', collection: 'private_documents', filters: { score: '500' } },
   {
-    title: '… `tags_any=` of half of the records',
+    title: '… `tags_any=` of half of all, none of them readable',
     collection: 'private_documents',
     filters: { tags_any: idOf(KIND.tag, 1) },
   },
@@ -75,11 +75,13 @@ const QUESTIONS: readonly Question[] = [
 /** So many records of each collection; the others in proportion. */
 function fillings(rows: number): readonly string[] {
   const users = Math.max(1_000, rows / 20);
+  const teams = rows / 100;
   const stamps = `now() - (${rows} - n) * interval '1 second', now()`;
   const documents = (table: string, columns: string, values: string): string => `
     INSERT INTO ${table} (id, created_at, updated_at, title, status, score, owner_id, team_id${columns})
     SELECT ${made(KIND.document, 'n')}, ${stamps}, 'document ' || n, CASE WHEN n % 8 = 0 THEN 'draft' ELSE 'published' END, n % 1000,
-           CASE WHEN n % 1000 = 0 THEN '${CALLER}' ELSE ${made(KIND.user, `1 + n % ${users - 1}`)} END, ${made(KIND.team, 'n * 7919::int8 % 1000')}${values}
+           CASE WHEN n % ${rows / 200} = 0 THEN '${CALLER}' ELSE ${made(KIND.user, `1 + n % ${users - 1}`)} END,
+           ${made(KIND.team, `n * 7919::int8 % ${teams}`)}${values}
       FROM generate_series(1, ${rows}) AS n`;
   const links = (table: string): string => `
     INSERT INTO ${table}__tags (record_id, member_id)
@@ -89,11 +91,11 @@ function fillings(rows: number): readonly string[] {
   return [
     `INSERT INTO users (id, email, email_verified, name)
      SELECT ${made(KIND.user, 'n')}, 'user' || n || '@example.com', true, 'name ' || n FROM generate_series(0, ${users - 1}) AS n`,
-    `INSERT INTO teams (id, name) SELECT ${made(KIND.team, 'n')}, 'team ' || n FROM generate_series(0, 999) AS n`,
+    `INSERT INTO teams (id, name) SELECT ${made(KIND.team, 'n')}, 'team ' || n FROM generate_series(0, ${teams - 1}) AS n`,
     `INSERT INTO memberships (id, team_id, user_id)
-     SELECT ${made(KIND.team, 'n')}, ${made(KIND.team, 'n % 1000')},
-            CASE WHEN n % 200 = 0 AND n < 1000 THEN '${CALLER}' ELSE ${made(KIND.user, '1 + n % 997')} END
-       FROM generate_series(0, 4999) AS n`,
+     SELECT ${made(KIND.team, 'n')}, ${made(KIND.team, `n % ${teams}`)},
+            CASE WHEN n % ${teams / 5} = 0 AND n < ${teams} THEN '${CALLER}' ELSE ${made(KIND.user, '1 + n % 997')} END
+       FROM generate_series(0, ${5 * teams - 1}) AS n`,
     `INSERT INTO tags (id, name) SELECT ${made(KIND.tag, 'n')}, 'tag ' || n FROM generate_series(0, 999) AS n`,
     documents('documents', ', code, ranked, pinned', `, 'code ' || n, n * 104729::int8 % 1000, n % 10 = 0`),
     documents('private_documents', '', ''),

@@ -101,8 +101,9 @@ function referencedBy(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<
 
 function linkedTo(reading: Omit<Reading, 'q'>, target: ListTarget<ManyToMany>): Sql {
   const { linkTable, sourceColumn, targetColumn } = target.relation;
-  return sql`EXISTS (
-    SELECT 1
+  // Not EXISTS, which would be joined with all links of the target, however few records are asked.
+  return sql`(
+    SELECT TRUE
       FROM ${ident(linkTable)} AS l
      WHERE l.${ident(sourceColumn)} = t.id${areLinksOf(reading.store, 'l', listed(reading))}
        AND l.${ident(targetColumn)} = ${uuid(target.id)})
