@@ -82,7 +82,7 @@ describeOnBoth(
         const { app } = service;
         expect(idsOf((await ann.client.get(`/api/posts/${id}?expand=tags`)).body.data.expand.tags)).toEqual([]);
         const { sql, param } = await import('../../src/sql.ts');
-        await app.db.run(sql`UPDATE tags SET hidden = false WHERE id = ${param('uuid', unseen)}`);
+        await app.db.run(sql`UPDATE /* every tenant */ tags SET hidden = false WHERE id = ${param('uuid', unseen)}`);
         expect(idsOf((await ann.client.get(`/api/posts/${id}?expand=tags`)).body.data.expand.tags)).toEqual([unseen]);
       });
 

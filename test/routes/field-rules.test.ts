@@ -255,7 +255,7 @@ describeOnBoth(
 
       test('a default still fills it', async () => {
         const { id } = await person();
-        const stored = sql`SELECT token, score, level FROM people WHERE id = ${uuid(id)}`;
+        const stored = sql`SELECT /* every tenant */ token, score, level FROM people WHERE id = ${uuid(id)}`;
         expect(await service.app.db.rows(stored)).toEqual([['t', '0', '1']]);
       });
 

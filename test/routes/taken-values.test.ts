@@ -267,7 +267,7 @@ function suite(service: TestService): void {
       const { own } = places;
       const held = await post(ann, 'covers', { page: own });
       const { db } = service.app;
-      await db.run(raw(`UPDATE covers SET hidden = true, locked = true WHERE id = '${held}'`));
+      await db.run(raw(`UPDATE /* every tenant */ covers SET hidden = true, locked = true WHERE id = '${held}'`));
       const { slug, ...body } = data(places) as { readonly slug?: string };
       const got = await ways({ id: own, data: { ...body, ...(slug && { slug: taken }) }, isStale });
       expect(got).toEqual(all(expected, got));

@@ -1,4 +1,6 @@
 /** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
+import { isDistributed, withoutTenant } from './distributed-schema.ts';
+
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -56,7 +58,8 @@ export class Client {
       headers: { ...type, ...this.headers, ...headers },
       ...(body === undefined ? {} : { body }),
     });
-    const text = await response.text();
+    const sent = await response.text();
+    const text = isDistributed ? withoutTenant(sent) : sent;
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
     const answer = {
       status: response.status,
@@ -64,7 +67,12 @@ export class Client {
       text,
       body: isJson && text !== '' ? JSON.parse(text) : undefined,
     };
-    this.#check?.(method, path, answer);
+    // What was sent is what the document describes.
+    this.#check?.(
+      method,
+      path,
+      isDistributed && isJson && sent !== '' ? { ...answer, text: sent, body: JSON.parse(sent) } : answer,
+    );
     return answer;
   }
 }

@@ -15,8 +15,10 @@ import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { type Check, Client } from './client.ts';
+import { distributed, isDistributed, placeEverybody } from './distributed-schema.ts';
 import { documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
+import { judged } from './judge/judged-database.ts';
 import { isolatedUrl } from './postgres.ts';
 
 /** `cluster`: the coordinator of a Citus cluster, at `TEST_CITUS_URL`. */
@@ -139,8 +141,10 @@ async function openTestService(
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
-  const model = change(schemaFrom(schema));
-  const db = await watch(await openKind(kind), model);
+  const isMoved = isDistributed && !schema.includes('distribute:');
+  const model = change(schemaFrom(isMoved ? distributed(schema) : schema));
+  const opened = await openKind(kind);
+  const db = await watch(isMoved ? await judged(opened, model) : opened, model);
   const service = await startService({
     config,
     schema: model,
@@ -149,6 +153,7 @@ async function openTestService(
     passwords,
     ...(arrival === undefined ? {} : { arrival }),
   });
+  if (isMoved) await placeEverybody(opened);
   const stop = async (): Promise<void> => {
     await service.stop();
     await rm(data, { recursive: true, force: true });

@@ -86,7 +86,8 @@ export class Scope {
     const row = this.#rows.get(alias);
     if (row === undefined)
       return this.#outer?.valueOf({ ColumnRef: { fields: path.map((sval) => ({ String: { sval } })) } });
-    if (row.query === undefined) return this.#known.get(`${alias}.${column}`);
+    const known = this.#known.get(`${alias}.${column}`);
+    if (known !== undefined || row.query === undefined) return known;
     const target = list(row.query.select.targetList)
       .map((item) => as(item, 'ResTarget'))
       .find((item) => item !== undefined && (item.name ?? columnOf(item.val)) === column);
@@ -104,7 +105,7 @@ export class Scope {
     const column = as(bare(operand), 'ColumnRef');
     if (column === undefined) return undefined;
     const [alias, name] = this.#resolved(names(column.fields));
-    return this.#rows.get(alias)?.table === undefined ? undefined : `${alias}.${name}`;
+    return this.#rows.has(alias) ? `${alias}.${name}` : undefined;
   }
 }
 

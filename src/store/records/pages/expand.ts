@@ -6,7 +6,7 @@
 import type { Filter } from '../../../policy/filter.ts';
 import type { Readable } from '../../../policy/visibility.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../../../schema/model.ts';
-import { join, param, raw, type Sql, sql } from '../../../sql.ts';
+import { empty, join, param, raw, type Sql, sql } from '../../../sql.ts';
 import type { Cells } from '../../database/contract.ts';
 import { type Reading, readable } from '../access-context.ts';
 import type { Members } from '../record-shape.ts';
@@ -178,6 +178,9 @@ function relatedStatement(
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
+  // Once more: what the columns look up outside of the subquery goes by this.
+  const own = isOfTenant(reading, collection, 'x');
+  const isFound = own === empty ? empty : sql` WHERE TRUE${own}`;
   return sql`
     SELECT record.id, ${columns}
       FROM unnest(${param('uuid[]', ids)}) AS record (id)
@@ -186,6 +189,6 @@ function relatedStatement(
              FROM ${source}
             WHERE ${join(conditions, ' AND ')}
             ORDER BY ${keyset.order}
-            LIMIT ${mostOf(limit + 1)}) AS x
+            LIMIT ${mostOf(limit + 1)}) AS x${isFound}
      ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
 }
