@@ -11,6 +11,7 @@ import { openDatabase } from '../../src/store/database/open-database.ts';
 import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/store/records/records.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { asWanted } from '../support/partitioned.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { findRecords, insertRecord } from '../support/system-records.ts';
 
@@ -54,7 +55,7 @@ export class World {
 
   static async open(db: Database, text: string, hooks: Hooks = {}): Promise<World> {
     const schema = schemaOf(text);
-    await applyMigration(db, schema);
+    await applyMigration(asWanted(db, schema), schema);
     return new World(db, schema, hooks);
   }
 

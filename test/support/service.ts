@@ -19,6 +19,7 @@ import { distributed, isDistributed, placeEverybody } from './distributed-schema
 import { documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { judged } from './judge/judged-database.ts';
+import { asWanted } from './partitioned.ts';
 import { isolatedUrl } from './postgres.ts';
 
 /** `cluster`: the coordinator of a Citus cluster, at `TEST_CITUS_URL`. */
@@ -143,7 +144,7 @@ async function openTestService(
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
   const isMoved = isDistributed && !schema.includes('distribute:');
   const model = change(schemaFrom(isMoved ? distributed(schema) : schema));
-  const opened = await openKind(kind);
+  const opened = asWanted(await openKind(kind), model);
   const db = await watch(isMoved ? await judged(opened, model) : opened, model);
   const service = await startService({
     config,
