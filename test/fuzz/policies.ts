@@ -520,7 +520,8 @@ export class PolicyMaker {
     const { fields, relations } = this.#setting.catalog.collections.get(this.#setting.collection)!;
     const written = [...fields.keys()].filter((field) => field !== 'created_at' && field !== 'updated_at');
     const held = [...relations.values()].filter(({ kind }) => kind !== 'has_many').map((relation) => relation.name);
-    const names = random.shuffled([...written, ...held, ...held]);
+    const members = held.filter((each) => relations.get(each)!.kind === 'many_to_many');
+    const names = random.shuffled([...written, ...held, ...held, ...members, ...members]);
     const isOnly = random.chance(0.5);
     const some = [...new Set(names.slice(0, isOnly ? 1 + random.below(names.length) : 1 + random.below(2)))];
     const args = some.map((each) => this.#path('record', undefined, [each]));
@@ -699,7 +700,7 @@ export class PolicyMaker {
   #request(type: Type): Operand | undefined {
     const random = this.#random;
     const { catalog, collection, action } = this.#setting;
-    if (type === 'datetime' && random.chance(0.3)) return this.#now();
+    if (type === 'datetime' && random.chance(0.5)) return this.#now();
     const roll = random.next();
     if (roll < 0.45) return this.#query(type);
     const isData = roll > 0.75 && (action === 'update' || action === 'create');
@@ -712,7 +713,7 @@ export class PolicyMaker {
 
   #now(): Now {
     const random = this.#random;
-    if (random.chance(0.4)) return { kind: 'now', seconds: 0, span: SPAN };
+    if (random.chance(0.25)) return { kind: 'now', seconds: 0, span: SPAN };
     const sign = random.chance(0.5) ? '+' : '-';
     const unit = random.pick(Object.keys(UNITS) as (keyof typeof UNITS)[]);
     const amount = random.pick([1, 24, 3600, unit === 'w' ? 50000 : 300000]);

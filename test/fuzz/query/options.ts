@@ -1,6 +1,6 @@
 /** What a query may ask for beside its records: chosen members, and related records within each other. */
 import type { Row } from '../../../src/policy/types.ts';
-import type { Collection, Schema } from '../../../src/schema/model.ts';
+import type { Collection, Relation, Schema } from '../../../src/schema/model.ts';
 import type { Aggregation } from '../../oracle/aggregate.ts';
 import type { Wanted, WantedRelation } from '../../oracle/shown.ts';
 import type { Random } from '../random.ts';
@@ -46,13 +46,14 @@ export class OptionMaker {
     return this.#random.shuffled(names).slice(0, this.#random.below(names.length + 1));
   }
 
-  #expands({ relations }: Collection, level: number): readonly Drawn[] {
+  #expands({ name: own, relations }: Collection, level: number): readonly Drawn[] {
     const random = this.#random;
     const left = MOST_RELATIONS - this.#relations;
     if (level > MOST_LEVELS || left <= 0) return [];
-    const names = random
-      .shuffled([...relations.keys()])
-      .slice(0, Math.min(left, random.below(3) + (level === 1 ? 1 : 0)));
+    const hidden = [...relations.values()].filter((each) => mayHide(each, own, this.#caller.rules.members));
+    const first = hidden.length > 0 && random.chance(0.5) ? [random.pick(hidden).name] : [];
+    const shuffled = [...new Set([...first, ...random.shuffled([...relations.keys()])])];
+    const names = shuffled.slice(0, Math.min(left, random.below(3) + (level === 1 ? 1 : 0)));
     this.#relations += names.length;
     return names.map((name) => this.#expand(name, relations.get(name)!, level));
   }
@@ -107,8 +108,16 @@ const EVERYTHING = { sort: [], limit: 100, finds: () => true };
 interface Drawing {
   readonly schema: Schema;
   readonly random: Random;
-  /** Members with rules, by collection: an order often goes through a reference that may be hidden. */
-  readonly masked?: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+  /** An order often goes through a reference that may be hidden. */
+  readonly masked?: Masked;
+}
+/** Members with rules, by collection. */
+type Masked = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+
+/** Whether a relation of `own` rests on a reference with rules. */
+function mayHide(relation: Relation, own: string, masked: Masked): boolean {
+  const isHeld = relation.kind === 'has_one' || relation.kind === 'has_many';
+  return (isHeld ? masked.get(relation.collection)?.has(relation.via) : masked.get(own)?.has(relation.name)) === true;
 }
 
 /** Up to four different paths through belongs_to and has_one. */
@@ -121,9 +130,7 @@ export function sortOf(collection: Collection, drawing: Drawing): readonly strin
 function pathFrom({ name: own, fields, relations }: Collection, most: number, drawing: Drawing): string {
   const { schema, random, masked } = drawing;
   const steps = [...relations.values()].filter(({ kind }) => kind === 'belongs_to' || kind === 'has_one');
-  const hidden = steps.filter((step) =>
-    step.kind === 'has_one' ? masked?.get(step.collection)?.has(step.via) : masked?.get(own)?.has(step.name),
-  );
+  const hidden = masked === undefined ? [] : steps.filter((step) => mayHide(step, own, masked));
   const isThrough = most > 0 && hidden.length > 0 && random.chance(0.5);
   if (most === 0 || steps.length === 0 || (!isThrough && random.chance(0.6)))
     return random.pick([...fields.keys(), 'id']);
