@@ -77,7 +77,7 @@ class Session {
 
   async next(counts: DoorCounts): Promise<string | undefined> {
     const before = this.#data ?? (await readAll(this.#stocked));
-    this.#isSimple = this.#random.chance(0.2);
+    this.#isSimple = this.#random.chance(0.3);
     this.#hasMemberRules = this.#random.chance(0.55);
     const write = this.#write(before);
     const request = this.#request(write, before);
@@ -371,8 +371,8 @@ class Session {
     if (this.#random.chance(0.1)) return [];
     // Where one statement is enough for the write, the members show most by rules that read other records.
     const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
-    const ofCaller = this.#isSimple && action === 'read' && this.#random.chance(0.5) ? this.#ofCaller() : undefined;
-    if (ofCaller !== undefined) return [this.#compiled(collection, action, ofCaller)!];
+    const plain = this.#isSimple && action === 'read' ? this.#plainMask(collection) : undefined;
+    if (plain !== undefined) return [this.#compiled(collection, action, plain)!];
     const simple = this.#random.chance(0.4) || !PLAIN.includes(collection) ? TRUE : IS_OPEN;
     if (this.#random.chance(share)) return [this.#compiled(collection, action, simple)!];
     return action === 'read' ? [this.#rule(collection, action, about)] : this.#rules(collection, action, about);
@@ -391,6 +391,14 @@ class Session {
       const made = this.#compiled(collection, action, maker.make());
       if (made !== undefined) return made;
     }
+  }
+
+  /** Of the record alone, or of the caller alone. */
+  #plainMask(collection: string): Expr | undefined {
+    const roll = this.#random.next();
+    if (roll < 0.35) return this.#ofCaller();
+    if (roll > 0.8 || !PLAIN.includes(collection)) return undefined;
+    return this.#random.chance(0.5) ? IS_OPEN : { kind: 'not', item: IS_OPEN, span: SPAN };
   }
 
   /** Whether the caller has anything, which no record says. */
