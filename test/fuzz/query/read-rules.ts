@@ -44,7 +44,9 @@ export class RuleMaker {
     const records = new Map(names.map((name) => [name, this.#rule(name)] as const));
     const members = new Map(
       names.map((name) => {
-        const some = masked(name).filter(() => random.chance(0.25));
+        // What hides a reference hides it from orders, related records and the way back.
+        const { relations } = catalog.collections.get(name)!;
+        const some = masked(name).filter((member) => random.chance(relations.has(member) ? 0.6 : 0.25));
         return [name, new Map(some.map((member) => [member, this.#rule(name)]))] as const;
       }),
     );
