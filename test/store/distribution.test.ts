@@ -10,6 +10,7 @@ import { readCatalog } from '../../src/store/migrations/catalog.ts';
 import { planSteps } from '../../src/store/migrations/diff.ts';
 import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { tablesOf } from '../../src/store/migrations/tables.ts';
+import { importRecords } from '../../src/store/transfer/import-records.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
 const SAMPLE = schemaOf(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
@@ -64,6 +65,24 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
       'f _tenant record_id',
       'f member_id',
       'p _tenant record_id member_id',
+    ]);
+  });
+
+  it('take imported records with their links', async () => {
+    const [team, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
+    await db.run(raw(`INSERT INTO users (id, email, email_verified) VALUES ('${user}', 'a@example.org', true)`));
+    await db.run(raw(`INSERT INTO teams (id, name, created_by_id) VALUES ('${team}', 'imported', '${user}')`));
+    const values = (id: string, more = {}) => ({ id, slug: id, title: 't', team, owner: user, ...more });
+    async function* records() {
+      for (const [line, value] of [values(one!), values(two!, { related: [one], previous: one })].entries())
+        yield { line, members: new Map(Object.entries(value)), isText: false };
+    }
+    const collection = SAMPLE.collections.get('documents')!;
+    const now = '2026-01-01T00:00:00.000000Z';
+    const done = await importRecords(db, { schema: SAMPLE, collection, records, now });
+    expect(done).toMatchObject({ created: 2, updated: 0 });
+    expect(await db.rows(raw('SELECT _tenant, record_id, member_id FROM documents__related'))).toEqual([
+      [team, two, one],
     ]);
   });
 

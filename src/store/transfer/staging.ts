@@ -2,6 +2,7 @@
  * The records of an import in temporary tables of its transaction: checked there as a whole, and
  * then written by a few statements.
  */
+import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
@@ -9,6 +10,7 @@ import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../.
 import type { Transaction } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { tableOf } from '../records/record-shape.ts';
+import { tenancyOf } from '../records/tenancy.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
 import { canPark, contested, isGiven, Parking, STAGE } from './parking.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
@@ -322,9 +324,21 @@ export class Staging {
       DELETE FROM ${table} AS l
        USING ${STAGE} AS s
        WHERE s._is_stored AND l.${source} = s.id AND ${relation} = ANY(string_to_array(s._given, ','))`);
-    await this.#tx.run(sql`
+    const tenancy = tenancyOf(this.#collection);
+    if (tenancy === undefined) {
+      await this.#tx.run(sql`
       INSERT INTO ${table} (${source}, ${target})
       SELECT l.source, l.target FROM ${LINKS} AS l WHERE l.relation = ${relation}
+      ON CONFLICT DO NOTHING`);
+      return;
+    }
+    // Links are of the tenant of their record, which is written by now.
+    await this.#tx.run(sql`
+      INSERT INTO ${table} (${ident(LINK_TENANT_COLUMN)}, ${source}, ${target})
+      SELECT t.${ident(tenancy.column)}, l.source, l.target
+        FROM ${LINKS} AS l
+        JOIN ${tableOf(this.#collection)} AS t ON t.id = l.source
+       WHERE l.relation = ${relation}
       ON CONFLICT DO NOTHING`);
   }
 

@@ -5,10 +5,13 @@ import { newRecordId } from '../../../record-id.ts';
 import type { BelongsTo, Collection, Field } from '../../../schema/model.ts';
 import type { ColumnValue } from './input.ts';
 
+/** In the whole collection, or within a relation. */
+export const isUnique = ({ unique, uniqueWithin }: Pick<Field, 'unique' | 'uniqueWithin'>): boolean =>
+  unique || uniqueWithin !== undefined;
+
 function uniqueMember({ fields, relations }: Collection, column: string): Field | BelongsTo | undefined {
   for (const member of [...fields.values(), ...relations.values()])
-    if ('column' in member && member.column === column)
-      return member.unique || member.uniqueWithin !== undefined ? member : undefined;
+    if ('column' in member && member.column === column) return isUnique(member) ? member : undefined;
   return undefined;
 }
 

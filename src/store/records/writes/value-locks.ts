@@ -8,6 +8,7 @@ import type { Collection } from '../../../schema/model.ts';
 import { param, sql } from '../../../sql.ts';
 import type { Transaction } from '../../database/contract.ts';
 import type { Data } from '../data.ts';
+import { isUnique } from './unique-values.ts';
 
 /** Values that a write sets, as its body has them. */
 export interface WantedValues {
@@ -33,7 +34,7 @@ const hashOf = (value: string): number => createHash('sha256').update(value).dig
 /** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
 function uniqueValuesOf({ collection: { table, fields, relations }, data }: WantedValues): readonly string[] {
   return [...fields.values(), ...relations.values()].flatMap((member) => {
-    if (!('unique' in member && member.unique && Object.hasOwn(data, member.name))) return [];
+    if (!('unique' in member && isUnique(member) && Object.hasOwn(data, member.name))) return [];
     const value = data[member.name];
     return value === null || typeof value === 'object' ? [] : [`${table}.${member.column}=${String(value)}`];
   });
