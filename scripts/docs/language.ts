@@ -1,19 +1,19 @@
 /** The tables of grammar/README.md, from the table of operators and from the words of the language. */
 import { OPERATORS } from '../../src/policy/operators.ts';
-import { CONNECTIVES, FUNCTIONS, ROOT_DOCS, VARIABLE, type Word } from '../../src/policy/words.ts';
+import { CONNECTIVES, FUNCTIONS, type LanguageWord, ROOT_DOCS, VARIABLE } from '../../src/policy/words.ts';
 import { markdownTable } from './markdown.ts';
 
 const code = (text: string): string => `\`${text}\``;
 const codes = (texts: readonly string[], between: string): string => texts.map(code).join(between);
 
-const rowOf = (form: string, { doc, nullMeaning, examples }: Omit<Word, 'form'>): readonly string[] => [
+const rowOf = (form: string, { doc, nullMeaning, examples }: Omit<LanguageWord, 'form'>): readonly string[] => [
   code(form),
   doc,
   nullMeaning,
   codes(examples, ' · '),
 ];
 
-const wordsTable = (head: string, words: readonly Word[]): string =>
+const wordsTable = (head: string, words: readonly LanguageWord[]): string =>
   markdownTable(
     [head, 'means', 'where something is absent', 'for example'],
     words.map((word) => rowOf(word.form, word)),

@@ -18,7 +18,7 @@ import { remoteRunner } from './remote-command.ts';
 import { type Service, startService } from './start-service.ts';
 import { stopSignal } from './stop-signal.ts';
 import { openDatabaseWhenUp } from './wait-for-database.ts';
-import { notifyReady, readMetricsOfAll, stopMessage } from './worker.ts';
+import { notifyReady, readMetricsOfAll, stopMessage } from './workers/worker.ts';
 import { requireSchema } from './workspace.ts';
 
 interface StartPlace {

@@ -13,7 +13,7 @@ export const command: Command = {
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
     if (config.workers > 1 && cluster.isPrimary) {
-      const { serveWithWorkers } = await import('./workers.ts');
+      const { serveWithWorkers } = await import('./workers/workers.ts');
       return serveWithWorkers(config, io);
     }
     const { serveHere } = await import('./serve-here.ts');

@@ -34,7 +34,7 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
     checkHeaders(ctx);
     const most = Math.min(less, limit);
     const bytes = arrivedBody(ctx.req) ?? (await arriving(ctx, most));
-    if (bytes.length > most) throw tooLarge(most);
+    if (bytes.length > most) throw bodyTooLarge(most);
     ctx.state.bodyBytes = bytes;
     return readJsonBody(bytes);
   };
@@ -90,11 +90,12 @@ const GONE = new Set(['request.aborted', 'stream.not.readable']);
 
 function readingFailed(error: unknown, limit: number): unknown {
   const { status, type } = error as { status?: number; type?: string };
-  if (status === 413) return tooLarge(limit);
+  if (status === 413) return bodyTooLarge(limit);
   if (status === 400 || GONE.has(type ?? '')) {
     return new Problem('malformed_json', 'the body ended before its announced length', { cause: error });
   }
   return error;
 }
 
-const tooLarge = (limit: number): Problem => new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
+const bodyTooLarge = (limit: number): Problem =>
+  new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);

@@ -32,13 +32,13 @@ export class RouteTable {
 
   constructor(routes: readonly Route[]) {
     const named = routes.filter(({ isFallback }) => !isFallback);
-    this.#entries = Map.groupBy(named.map(entryOf), ({ route }) => segmentsOf(route.path));
+    this.#entries = Map.groupBy(named.map(entryOf), ({ route }) => segmentCount(route.path));
     this.#fallback = routes.filter(({ isFallback }) => isFallback).map(entryOf);
     this.#taken = new Set(named.map(({ path }) => firstSegment(path)));
   }
 
   match(method: string, path: string): Match {
-    const matching = (this.#entries.get(segmentsOf(path)) ?? []).filter((entry) => entry.matches(path));
+    const matching = (this.#entries.get(segmentCount(path)) ?? []).filter((entry) => entry.matches(path));
     // `query` in `/api/posts/query` is not the id of a record, whatever the method.
     const isWord = matching.some((entry) => entry.endsInWord);
     const found = isWord ? matching.filter((entry) => entry.endsInWord) : matching;
@@ -65,7 +65,7 @@ export class RouteTable {
 const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
 
 /** INVARIANT: no route but the fallback has a part of a path that matches several segments. */
-function segmentsOf(path: string): number {
+function segmentCount(path: string): number {
   let count = 0;
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) count++;
   return count;

@@ -149,7 +149,8 @@ export class AskedFilter {
   get compared(): readonly ComparedColumn[] | undefined {
     const columns: ComparedColumn[] = [];
     for (const item of this.#items()) {
-      const column = item.kind === 'null' ? item.column : item.kind === 'test' ? ownColumnOf(item) : undefined;
+      const tested = item.kind === 'test' ? ownColumnOf(item) : undefined;
+      const column = item.kind === 'null' ? item.column : tested;
       if (column === undefined || column.source.id !== RECORD.id) return undefined;
       columns.push(column);
     }

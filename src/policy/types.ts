@@ -304,10 +304,7 @@ export type Row = Readonly<Record<string, unknown>>;
 export const own = (row: Row | null | undefined, name: string): unknown =>
   row != null && Object.hasOwn(row, name) ? row[name] : undefined;
 
-/**
- * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
- * that no route lets in.
- */
+/** The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers that no route lets in. */
 export interface PolicyRequest {
   readonly auth: Row | null;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -317,9 +314,7 @@ export interface PolicyRequest {
   readonly now: string;
 }
 
-/**
- * Rows that a predicate walks to, as they are before the write. Returns only what `needs` declared.
- */
+/** Rows that a predicate walks to, as they are before the write. Returns only what `needs` declared. */
 export interface Related {
   one(collection: string, id: string): Row | undefined;
   /**

@@ -5,7 +5,7 @@
 import type { QUANTIFIERS } from '../../grammar/tokens.ts';
 import { OPERATORS } from './operators.ts';
 
-export interface Word {
+export interface LanguageWord {
   /** How it is written. */
   readonly form: string;
   readonly doc: string;
@@ -22,7 +22,7 @@ type FunctionName = (typeof QUANTIFIERS)[number] | 'count' | 'ancestors' | 'chan
 const OF_ABSENT_STEP = 'unknown when a step before the relation is absent';
 const NEVER_UNKNOWN = 'true or false, never unknown; null to null is not a change';
 
-export const CONNECTIVES: Readonly<Record<Connective, Word>> = {
+export const CONNECTIVES: Readonly<Record<Connective, LanguageWord>> = {
   'is null': {
     form: '… is null',
     doc: 'a value or a to-one relation is absent',
@@ -55,7 +55,7 @@ export const CONNECTIVES: Readonly<Record<Connective, Word>> = {
   },
 };
 
-export const FUNCTIONS: Readonly<Record<FunctionName, Word>> = {
+export const FUNCTIONS: Readonly<Record<FunctionName, LanguageWord>> = {
   any: {
     form: 'any(path as x, …)',
     doc: 'true for a record of a to-many relation',

@@ -3,6 +3,7 @@ import { nearest } from '../../grammar/suggest.ts';
 import type { ValueType } from '../policy/scalar-types.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from './field-rules.ts';
+import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import type { Finding, Path, Report } from './issue.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
@@ -51,8 +52,8 @@ export function declareCollections(
   for (const draft of drafts.values()) addReverse(draft, context);
   const auth = authTypes(drafts.get('users')!);
   for (const draft of drafts.values()) addDefaults(draft, { ...context, auth });
-  for (const draft of drafts.values()) checkFormerNames(draft, context);
-  checkFormerCollections(context);
+  for (const draft of drafts.values()) checkFormerNames(draft, report);
+  checkFormerCollections(drafts, report);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
@@ -345,42 +346,6 @@ function addDefaults(draft: CollectionDraft, { report, auth }: DeclaringDefaults
       continue;
     const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
     if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
-  }
-}
-
-function checkFormerNames({ fields, relations, path }: CollectionDraft, { report }: Declaring): void {
-  const seen = new Set<string>();
-  for (const [part, members] of [
-    ['fields', fields],
-    ['relations', relations],
-  ] as const) {
-    for (const member of members.values()) {
-      const was = 'was' in member ? member.was : undefined;
-      if (was === undefined) continue;
-      const at = [...path, part, member.name, 'was'];
-      if (fields.has(was) || relations.has(was))
-        report({
-          code: 'invalid_was',
-          message: `\`${was}\` is still the name of a member; \`was\` is a name that is gone`,
-          path: at,
-        });
-      else if (seen.has(was))
-        report({ code: 'invalid_was', message: `\`${was}\` is the former name of another member already`, path: at });
-      seen.add(was);
-    }
-  }
-}
-
-function checkFormerCollections({ drafts, report }: Declaring): void {
-  const seen = new Set<string>();
-  for (const { shape, kind, path } of drafts.values()) {
-    const { was } = shape;
-    if (was === undefined) continue;
-    const invalid = (message: string): void => report({ code: 'invalid_was', message, path: [...path, 'was'] });
-    if (kind !== 'plain') invalid(`\`${kind}\` cannot be renamed, so it has no former name`);
-    else if (drafts.has(was)) invalid(`\`${was}\` is still the name of a collection; \`was\` is a name that is gone`);
-    else if (seen.has(was)) invalid(`\`${was}\` is the former name of another collection already`);
-    seen.add(was);
   }
 }
 

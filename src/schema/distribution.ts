@@ -47,7 +47,7 @@ class DistributionReader {
     const shape = this.#shapeOf(name);
     if (kind !== 'plain' && typeof shape === 'object') {
       const message = `\`${name}\` are on every machine once a collection is distributed; remove \`distribute\``;
-      this.#context.report({ code: 'distribute_built_in', message, path: pathOf(name), at: 'key' });
+      this.#context.report({ code: 'distribute_built_in', message, path: distributePath(name), at: 'key' });
     }
     if (this.#isReference(name)) return { kind: 'reference' };
     return typeof shape === 'object' ? this.#tenancyOf(collection, shape) : null;
@@ -69,7 +69,7 @@ class DistributionReader {
       this.unplaced.add(collection.name);
       return null;
     }
-    const path = [...pathOf(collection.name), 'by'];
+    const path = [...distributePath(collection.name), 'by'];
     if (!relation.required) {
       const message =
         `a record of \`${collection.name}\` without \`${by}\` would have no machine; ` +
@@ -91,41 +91,41 @@ class DistributionReader {
     const found = relations.get(by);
     if (found?.kind === 'belongs_to') return found;
     if (broken.has(by)) return undefined;
-    const near = nearest(by, belongsTosOf(collection).keys());
+    const near = nearest(by, referencesByName(collection).keys());
     const hint = near === undefined ? 'expected a required belongs_to' : `did you mean \`${near}\`?`;
     const isOther = found !== undefined || fields.has(by);
     const message = isOther
       ? `\`${name}.${by}\` is not a belongs_to; ${hint}`
       : `\`${name}\` has no relation \`${by}\`; ${hint}`;
-    report({ code: 'unknown_key_relation', message, path: [...pathOf(name), 'by'], replacement: near });
+    report({ code: 'unknown_key_relation', message, path: [...distributePath(name), 'by'], replacement: near });
     return undefined;
   }
 }
 
-const pathOf = (collection: string): Path => ['collections', collection, 'distribute'];
+const distributePath = (collection: string): Path => ['collections', collection, 'distribute'];
 
-function belongsTosOf({ relations }: Undistributed): ReadonlyMap<string, BelongsTo> {
+function referencesByName({ relations }: Undistributed): ReadonlyMap<string, BelongsTo> {
   const found = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
   return new Map(found.map((relation) => [relation.name, relation]));
 }
 
-interface CheckContext extends DistributionContext {
+interface PlacementContext extends DistributionContext {
   readonly unplaced: ReadonlySet<string>;
 }
 
 /** What the relations and unique values of a collection need of the places of other records. */
 class DistributionCheck {
   readonly #collections: ReadonlyMap<string, Bare>;
-  readonly #context: CheckContext;
+  readonly #context: PlacementContext;
 
-  constructor(collections: ReadonlyMap<string, Bare>, context: CheckContext) {
+  constructor(collections: ReadonlyMap<string, Bare>, context: PlacementContext) {
     this.#collections = collections;
     this.#context = context;
   }
 
   check(collection: Bare): void {
     for (const relation of collection.relations.values()) this.#checkRelation(collection, relation);
-    for (const member of [...collection.fields.values(), ...belongsTosOf(collection).values()])
+    for (const member of [...collection.fields.values(), ...referencesByName(collection).values()])
       this.#checkUnique(collection, member);
   }
 
@@ -185,7 +185,7 @@ class DistributionCheck {
     const found = collection.relations.get(within);
     if (found?.kind === 'belongs_to' && found.required && within !== member.name) return found;
     if (found === undefined && broken.has(within)) return undefined;
-    const near = found === undefined ? nearest(within, belongsTosOf(collection).keys()) : undefined;
+    const near = found === undefined ? nearest(within, referencesByName(collection).keys()) : undefined;
     const hint = near === undefined ? '' : `; did you mean \`within_${near}\`?`;
     const message = `${notWithin(collection, { member: member.name, within })}${hint}`;
     report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });

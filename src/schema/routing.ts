@@ -100,7 +100,7 @@ class RoutingCheck {
     const all = rules.map(({ pins }) => pins);
     const other = rules.find((_, i) => sharedPins(all.slice(0, i + 1)).length === 0);
     if (other === undefined) return;
-    const [here, there] = [other.pins, all[0]!].map(([pin]) => textOf(pin!));
+    const [here, there] = [other.pins, all[0]!].map(([pin]) => pinText(pin!));
     const message =
       `this rule is for the \`${this.#by}\` that is \`${here}\`, and the one before it for \`${there}\`; ` +
       `let all rules of the action take one of them, ${this.#alternative()}`;
@@ -142,5 +142,5 @@ class RoutingCheck {
 
 const isNever = ({ checked }: Policy): boolean => checked.kind === 'const' && !checked.value;
 
-const textOf = (pin: Pin): string =>
+const pinText = (pin: Pin): string =>
   pin.kind === 'literal' ? JSON.stringify(pin.value) : `@request.${pin.source}.${pin.name}`;

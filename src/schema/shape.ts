@@ -163,7 +163,7 @@ const tenancy = z.strictObject({
     { default: 'routed', examples: ['filtered'] },
   ),
 });
-const distribute = z.union([z.literal('reference'), tenancy]);
+const distributeShape = z.union([z.literal('reference'), tenancy]);
 
 const collection = z.strictObject({
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
@@ -173,7 +173,7 @@ const collection = z.strictObject({
   }),
   access: key(access, 'who may do what; an action without a rule is denied to everyone'),
   distribute: key(
-    distribute,
+    distributeShape,
     'spreads the records over machines: `reference` has all of them on each, a mapping those of one tenant together',
     { examples: ['reference', { by: 'team' }] },
   ),

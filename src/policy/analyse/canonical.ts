@@ -9,10 +9,10 @@ import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../
  */
 export function canonical(checked: Checked): Checked {
   const spelt = new Canonical(new Map()).spell(checked, true);
-  return JSON.parse(printed(spelt)) as Checked;
+  return JSON.parse(printedTree(spelt)) as Checked;
 }
 
-const printed = (node: object): string =>
+const printedTree = (node: object): string =>
   JSON.stringify(node, (key, value: unknown) => (LEFT_OUT.has(key) ? undefined : value));
 
 /** A path has one `nullable`, which follows from the rest of it. */
@@ -88,7 +88,7 @@ class Canonical {
 
 function comesFirst(a: CheckedOperand, b: CheckedOperand): boolean {
   const [x, y] = [SIDES.indexOf(a.kind), SIDES.indexOf(b.kind)];
-  return x === y ? printed(a) < printed(b) : x < y;
+  return x === y ? printedTree(a) < printedTree(b) : x < y;
 }
 
 /** `@record.team.id` is `@record.team`: a foreign key leads to a record. */

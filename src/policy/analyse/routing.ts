@@ -37,12 +37,12 @@ export function requestedBy(rule: Checked): readonly string[] {
 
 const keyOf = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
 
-interface Equality {
+interface TenantEquality {
   readonly checked: Checked;
   readonly pin: Pin;
 }
 
-function equalitiesIn(checked: Checked, relation: string): readonly Equality[] {
+function equalitiesIn(checked: Checked, relation: string): readonly TenantEquality[] {
   switch (checked.kind) {
     case 'and':
     case 'or':
@@ -51,19 +51,19 @@ function equalitiesIn(checked: Checked, relation: string): readonly Equality[] {
       const { op, left, right } = checked;
       const { family } = OPERATORS[op];
       const isEquality = family === 'equality' && isMember(OPERATORS[op]);
-      return isEquality && isTenant(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
+      return isEquality && isTenantColumn(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
     }
-    case 'const':
-    case 'not':
     case 'is null':
-    case 'quantified':
     case 'changed':
+    case 'quantified':
+    case 'not':
+    case 'const':
       return [];
   }
 }
 
 /** Of the stored record: that of `@next` is what a write would make of it. */
-const isTenant = (operand: CheckedOperand, relation: string): boolean =>
+const isTenantColumn = (operand: CheckedOperand, relation: string): boolean =>
   operand.kind === 'column' &&
   operand.scope.kind === 'record' &&
   operand.steps.length === 0 &&

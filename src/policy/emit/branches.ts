@@ -150,11 +150,8 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const keys = isOneRange
-    ? undefined
-    : access.kind === 'test'
-      ? listOf(access)
-      : fillable(keysOf(access, cond, alias).keys);
+  const listed = () => (access.kind === 'test' ? listOf(access) : fillable(keysOf(access, cond, alias).keys));
+  const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
 }

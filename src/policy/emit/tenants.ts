@@ -2,11 +2,11 @@
 import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 
-type Values = ReadonlyMap<string, Value>;
+type RequiredValues = ReadonlyMap<string, Value>;
 
 export class Tenants {
   /** By the column of the record: what it equals wherever the condition that is being printed counts. */
-  #required: Values = new Map();
+  #required: RequiredValues = new Map();
   /** Of rows that are bound: the tenant of the row outside. */
   readonly #outer = new Map<number, ColumnRef>();
 
@@ -39,7 +39,7 @@ export class Tenants {
 }
 
 /** What the condition requires of columns of the record that are ids. */
-function valuesIn(cond: Condition): Values {
+function valuesIn(cond: Condition): RequiredValues {
   const found = new Map<string, Value>();
   for (const item of cond.kind === 'and' ? cond.items : [cond]) {
     if (item.kind !== 'test' || !isOneValue(item)) continue;

@@ -44,21 +44,21 @@ export function placeholder(value: Value, list: boolean): Sql {
 }
 
 /** The checker has seen that it is a string. */
-const textOf = (value: unknown): string => value as string;
+const patternText = (value: unknown): string => value as string;
 const readingText = (slot: number, change: (text: string) => string | undefined): Hole =>
-  new Hole((values) => change(textOf(values[slot])));
+  new Hole((values) => change(patternText(values[slot])));
 
 export function patternPlace(operand: ConditionOperand): Sql {
   invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
   return operand.kind === 'literal'
-    ? typedLiteral('text', likePattern(textOf(operand.value)))
+    ? typedLiteral('text', likePattern(patternText(operand.value)))
     : sql`${param('text', readingText(operand.slot, likePattern))}`;
 }
 
 export function successorPlace(operand: ConditionOperand): Sql | undefined {
   if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
-    const successor = successorOf(textOf(operand.value));
+    const successor = successorOf(patternText(operand.value));
     return successor === undefined ? undefined : typedLiteral('text', successor);
   }
   const { slot, hasNoSuccessor } = operand;

@@ -30,12 +30,12 @@ export const and = (items: readonly Condition[]): Condition => junction('and', i
 export const or = (items: readonly Condition[]): Condition => junction('or', items);
 
 export function isPresent(column: ColumnRef | CountRef | SlotValue): Condition {
-  if (column.kind === 'count') return isWhole(column.exists);
+  if (column.kind === 'count') return isWholeChain(column.exists);
   return column.kind === 'column' && column.nullable ? { kind: 'null', negated: true, column } : TRUE;
 }
 
 /** No ancestor is beyond the last that counts. */
-function isWhole(exists: Exists): Condition {
+function isWholeChain(exists: Exists): Condition {
   if (exists.relation.kind !== 'ancestors') return TRUE;
   return { ...exists, condition: FALSE, negated: true, beyond: true };
 }

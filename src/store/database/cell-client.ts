@@ -1,20 +1,12 @@
 /** A client of the driver whose rows are read by `RowReader`. */
 import pg from 'pg';
-import type { Cells } from './contract.ts';
-import { RowReader } from './row-reader.ts';
-
-type TakeBytes = (bytes: Buffer) => void;
-
-/** Of a connection of the driver; its types leave this out. */
-interface Connection {
-  attachListeners(stream: NodeJS.EventEmitter): void;
-  emit(event: 'dataRow', message: { readonly fields: Cells }): void;
-}
+import { driverOf } from './line.ts';
+import { RowReader, type TakeBytes } from './row-reader.ts';
 
 export class CellClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    const { connection } = this as unknown as { readonly connection: Connection };
+    const { connection } = driverOf(this);
     const attach = connection.attachListeners;
     // Called once it is known whether the connection is encrypted, before the first byte of an answer.
     connection.attachListeners = (stream) => {

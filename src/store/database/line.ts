@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
+import type { Cells } from './contract.ts';
 import type { Outcome, Statements } from './statements.ts';
 
 /** A SELECT on its way. It may be sent again, on another line; the first answer counts. */
@@ -149,7 +150,12 @@ interface Socket {
 interface DriverClient {
   readonly readyForQuery?: boolean;
   readonly processID: number | null;
-  readonly connection: { readonly stream: Socket };
+  readonly connection: DriverConnection;
+}
+interface DriverConnection {
+  readonly stream: Socket;
+  attachListeners(stream: NodeJS.EventEmitter): void;
+  emit(event: 'dataRow', message: { readonly fields: Cells }): void;
 }
 
 type AnyClient = Pick<pg.ClientBase, 'query'>;

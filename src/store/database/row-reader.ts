@@ -15,7 +15,7 @@ const SMALL_ROW = 4_096;
 /** Bytes above are parts of characters of several bytes. */
 const LAST_ASCII = 0x7f;
 
-type TakeBytes = (bytes: Buffer) => void;
+export type TakeBytes = (bytes: Buffer) => void;
 type TakeRow = (cells: Cells) => void;
 
 export class RowReader {
@@ -50,7 +50,7 @@ export class RowReader {
     let others = 0;
     this.#missing = 0;
     while (at < bytes.length) {
-      const end = endOf(bytes, at);
+      const end = messageEnd(bytes, at);
       if (end > bytes.length) {
         this.#missing = end - bytes.length;
         break;
@@ -68,7 +68,7 @@ export class RowReader {
 }
 
 /** Of the message that begins there, or of its head where that is not whole. */
-const endOf = (bytes: Buffer, at: number): number =>
+const messageEnd = (bytes: Buffer, at: number): number =>
   bytes.length - at < HEAD_BYTES ? at + HEAD_BYTES : at + 1 + bytes.readUInt32BE(at + 1);
 
 /** The text of each cell; -1 bytes are NULL. */

@@ -63,7 +63,7 @@ class TableInUse extends Error {
 }
 
 /** What the first transaction did, and what is left to do. */
-interface Begun {
+interface BegunMigration {
   readonly migration: Migration;
   readonly left: readonly Step[];
   /** Of the history. */
@@ -135,7 +135,7 @@ class MigrationRun {
     }
   }
 
-  #begin(): Promise<Begun> {
+  #begin(): Promise<BegunMigration> {
     return this.#inTurns((tx) => this.#beginIn(tx));
   }
 
@@ -171,7 +171,7 @@ class MigrationRun {
     return work(tx);
   }
 
-  async #beginIn(tx: Transaction): Promise<Begun> {
+  async #beginIn(tx: Transaction): Promise<BegunMigration> {
     const canRunApart = this.#session !== undefined;
     const steps = await stepsOf(tx, { schema: this.#schema, canRunApart, ...this.#options });
     const missing = await missingSystemTables(tx, this.#options.systemTables ?? []);

@@ -186,7 +186,7 @@ export class ConstraintChanges {
 
   async #addUnique(columns: readonly string[]): Promise<readonly Step[]> {
     const statement = addUnique(this.#name, columns);
-    const [column] = columns.slice(-1) as [string];
+    const column = columns.at(-1)!;
     if (!this.#t.hasColumns(columns)) return [await this.#addUniqueToNew(statement, columns)];
     const within = columns.length === 1 ? '' : ` within ${columns.slice(0, -1).map(quotedName).join(', ')}`;
     const why =

@@ -14,7 +14,7 @@ const PARTITIONS = 8;
 
 const quoted = (name: string): string => ident(name).text;
 /** Of a function that takes a table by its name. */
-const named = (table: string): string => `'${quoted(table).replaceAll("'", "''")}'`;
+const tableLiteral = (table: string): string => `'${quoted(table).replaceAll("'", "''")}'`;
 
 /** Of a partition, or of a table that is being replaced. No collection has such a name: those begin with a letter. At most 63 bytes. */
 export function partitionName(table: string, which: number | 'former'): string {
@@ -54,14 +54,14 @@ export const renamedPartitions = (from: string, to: string): readonly Step[] =>
 
 /** On a cluster. */
 function distribute(table: string, division: Division, beside: string | undefined): string {
-  if (division.kind === 'reference') return `SELECT create_reference_table(${named(table)})`;
-  const together = beside === undefined ? `'none'` : named(beside);
-  return `SELECT create_distributed_table(${named(table)}, '${division.column.replaceAll("'", "''")}', colocate_with => ${together})`;
+  if (division.kind === 'reference') return `SELECT create_reference_table(${tableLiteral(table)})`;
+  const together = beside === undefined ? `'none'` : tableLiteral(beside);
+  return `SELECT create_distributed_table(${tableLiteral(table)}, '${division.column.replaceAll("'", "''")}', colocate_with => ${together})`;
 }
 
 /** On a cluster: every node gets a copy of a table that has none, or no longer. */
 export function replicate({ name, division: wanted }: Table, { division: actual }: ActualTable): readonly Step[] {
   if (wanted?.kind === actual?.kind) return [];
   if (wanted?.kind === 'reference') return [{ sql: distribute(name, wanted, undefined) }];
-  return [{ sql: `SELECT undistribute_table(${named(name)}, cascade_via_foreign_keys => true)` }];
+  return [{ sql: `SELECT undistribute_table(${tableLiteral(name)}, cascade_via_foreign_keys => true)` }];
 }

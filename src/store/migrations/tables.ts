@@ -90,7 +90,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
       // large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
     ],
-    primaryKey: [...tenantOf(collection), 'id'],
+    primaryKey: [...tenantColumnsOf(collection), 'id'],
     uniques: uniqueColumns(collection),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
@@ -100,7 +100,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
 }
 
 /** What the keys of a distributed collection begin with. */
-const tenantOf = ({ distribution }: Collection): readonly string[] =>
+const tenantColumnsOf = ({ distribution }: Collection): readonly string[] =>
   distribution?.kind === 'by' ? [distribution.column] : [];
 
 function divisionOf(collection: Collection, schema: Schema): Pick<Table, 'division'> {
@@ -115,8 +115,8 @@ function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schem
   const { column } = relation;
   const target = targetOf(schema, relation);
   const onDelete = ON_DELETE[relation.onDelete];
-  const [own] = tenantOf(collection);
-  const [references] = tenantOf(target);
+  const [own] = tenantColumnsOf(collection);
+  const [references] = tenantColumnsOf(target);
   if (own === undefined || references === undefined) return { column, table: target.table, onDelete };
   // SET NULL would clear the tenant too. The store clears a reference itself before it deletes the record.
   const isCleared = onDelete === 'SET NULL';
@@ -195,7 +195,7 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
   const { division } = divisionOf(collection, schema);
   const tenant = division?.kind === 'by' ? [LINK_TENANT_COLUMN] : [];
   const linked = (column: string, to: Collection): ForeignKey => {
-    const [references] = tenantOf(to);
+    const [references] = tenantColumnsOf(to);
     const isOfTenant = references === undefined ? {} : { tenant: { column: LINK_TENANT_COLUMN, references } };
     return { column, table: to.table, onDelete: 'CASCADE', ...isOfTenant };
   };

@@ -74,10 +74,10 @@ export function listedTenant(access: AccessContext, facts: Row): string | undefi
   return requiredTenant(access, 'list') ?? (typeof filtered === 'string' ? filtered : undefined);
 }
 
-type Known = Pick<Reading, 'store' | 'tenant'>;
+type TenantReading = Pick<Reading, 'store' | 'tenant'>;
 
 /** ` AND x.team_id = $1`: the rows of the collection that are named `alias` are of the tenant. */
-export function isOfTenant({ store, tenant }: Known, collection: string, alias: string): Sql {
+export function isOfTenant({ store, tenant }: TenantReading, collection: string, alias: string): Sql {
   const tenancy = tenancyOf(store.shape(collection).collection);
   return tenancy === undefined || tenant === undefined
     ? empty
@@ -85,7 +85,7 @@ export function isOfTenant({ store, tenant }: Known, collection: string, alias: 
 }
 
 /** Whether it is known where the records of the collection are. */
-export const isAskable = ({ store, tenant }: Known, collection: string): boolean =>
+export const isAskable = ({ store, tenant }: TenantReading, collection: string): boolean =>
   tenant !== undefined || tenancyOf(store.shape(collection).collection) === undefined;
 
 interface NamedRow {
@@ -109,18 +109,20 @@ export function areLinksOf(store: Store, link: string, owner: NamedRow): Sql {
   return sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${ident(owner.alias, tenancy.column)}`;
 }
 
+/** Names in a statement. */
+interface LinkedRow {
+  readonly alias: string;
+  readonly link: string;
+}
+
 /** ` AND x.team_id = l._tenant`: the linked row is of the tenant of the link. */
-export function isOfLink(
-  store: Store,
-  { collection }: ManyToMany,
-  { alias, link }: { alias: string; link: string },
-): Sql {
+export function isOfLink(store: Store, { collection }: ManyToMany, { alias, link }: LinkedRow): Sql {
   const tenancy = tenancyOf(store.shape(collection).collection);
   return tenancy === undefined ? empty : sql` AND ${ident(alias, tenancy.column)} = ${ident(link, LINK_TENANT_COLUMN)}`;
 }
 
 /** ` AND l._tenant = $1`, of the links of a record of the collection. */
-export function areLinksOfTenant({ store, tenant }: Known, owner: string, link: string): Sql {
+export function areLinksOfTenant({ store, tenant }: TenantReading, owner: string, link: string): Sql {
   const isDivided = tenancyOf(store.shape(owner).collection) !== undefined;
   return isDivided && tenant !== undefined ? sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${uuid(tenant)}` : empty;
 }

@@ -19,14 +19,14 @@ export const isGiven = (name: string, alias = 's'): Sql =>
 /** A value that no record has, made of an id. */
 const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
   ['text', (id: Sql) => sql`${id}::text || md5(${id}::text)`],
-  ['bigint', (id: Sql) => hashOf(id)],
-  ['double precision', (id: Sql) => sql`${hashOf(id)}::float8`],
+  ['bigint', (id: Sql) => numberOf(id)],
+  ['double precision', (id: Sql) => sql`${numberOf(id)}::float8`],
   [
     'timestamp with time zone',
-    (id: Sql) => sql`timestamptz 'epoch' + (${hashOf(id)} / 1000) * interval '1 microsecond'`,
+    (id: Sql) => sql`timestamptz 'epoch' + (${numberOf(id)} / 1000) * interval '1 microsecond'`,
   ],
 ]);
-const hashOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
+const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
 
 /**
  * Whether records can exchange values of the member: not where it must have one and there is none to
@@ -87,7 +87,7 @@ export class Parking {
   async #parkValues(member: StoredMember): Promise<void> {
     await this.#tx.run(sql`
       UPDATE ${tableOf(this.#collection)} AS t
-         SET ${ident(member.column)} = ${freeValue(member, raw('t.id'))}
+         SET ${ident(member.column)} = ${parkedValue(member, raw('t.id'))}
         FROM ${STAGE} AS s
        WHERE ${contested(member)}`);
   }
@@ -117,7 +117,7 @@ export class Parking {
       const target = this.#collectionOf(member);
       if (member.name === 'id') cells.push([column, raw('n.id')]);
       else if (!member.isUnique) cells.push([column, sql`x.${column}`]);
-      else if (!member.required || target === undefined) cells.push([column, freeValue(member, raw('n.id'))]);
+      else if (!member.required || target === undefined) cells.push([column, parkedValue(member, raw('n.id'))]);
       else if (target === collection) cells.push([column, raw('n.id')]);
       else {
         names.push(column);
@@ -137,7 +137,7 @@ export class Parking {
 
 const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 
-function freeValue({ required, columnType }: StoredMember, id: Sql): Sql {
+function parkedValue({ required, columnType }: StoredMember, id: Sql): Sql {
   const value = required ? FREE_VALUES.get(columnType) : undefined;
   return value === undefined ? raw('NULL') : value(id);
 }

@@ -105,13 +105,13 @@ function linkedTo(reading: Omit<Reading, 'q'>, target: ListTarget<ManyToMany>): 
   return sql`(
     SELECT TRUE
       FROM ${ident(linkTable)} AS l
-     WHERE l.${ident(sourceColumn)} = t.id${areLinksOf(reading.store, 'l', listed(reading))}
+     WHERE l.${ident(sourceColumn)} = t.id${areLinksOf(reading.store, 'l', listedRecord(reading))}
        AND l.${ident(targetColumn)} = ${uuid(target.id)})
-   AND ${isReadable(reading, target)}`;
+   AND ${isTargetReadable(reading, target)}`;
 }
 
 /** Of no record in particular, so it is asked once. */
-function isReadable(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<ManyToMany>): Sql {
+function isTargetReadable(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<ManyToMany>): Sql {
   const { store, access } = reading;
   return sql`EXISTS (
     SELECT 1
@@ -120,7 +120,7 @@ function isReadable(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<Ma
        AND ${readable(access, relation.collection, 'f')})`;
 }
 
-const listed = ({ access }: Omit<Reading, 'q'>) => ({ collection: access.collection.name, alias: 't' });
+const listedRecord = ({ access }: Omit<Reading, 'q'>) => ({ collection: access.collection.name, alias: 't' });
 
 type LinkFilter = ListTarget<ManyToMany>;
 
@@ -149,7 +149,7 @@ export function linksOf(reading: Omit<Reading, 'q'>, filters: readonly Filter[])
     filter,
     test: { table: linkTable, column: targetColumn, values: [filter.id] },
     // Each record once: a link table has each pair once.
-    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}${areLinksOf(store, 'l', listed(reading))}`,
-    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)}${areOwn} AND ${isReadable(reading, filter)}`,
+    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}${areLinksOf(store, 'l', listedRecord(reading))}`,
+    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)}${areOwn} AND ${isTargetReadable(reading, filter)}`,
   };
 }

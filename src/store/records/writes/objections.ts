@@ -7,7 +7,7 @@ import { raw } from '../../../sql.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { Refusal, type RefusalCode } from '../../refusal.ts';
 
-const ORDER: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation'];
+const BY_GRAVITY: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation'];
 
 export class Objections {
   readonly #noted: Refusal[] = [];
@@ -28,7 +28,7 @@ export class Objections {
 
   /** Throws the gravest. */
   raise(): void {
-    const [gravest] = this.#noted.toSorted((a, b) => ORDER.indexOf(a.code) - ORDER.indexOf(b.code));
+    const [gravest] = this.#noted.toSorted((a, b) => BY_GRAVITY.indexOf(a.code) - BY_GRAVITY.indexOf(b.code));
     if (gravest !== undefined) throw gravest;
   }
 }

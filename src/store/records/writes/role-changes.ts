@@ -59,7 +59,7 @@ export function mayAssignSome(schema: Schema, auth: Row): boolean {
   return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }
 
-const rolesOf = (auth: Row): readonly string[] => (Array.isArray(auth.roles) ? auth.roles : []);
+export const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
 
 function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {
   return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));

@@ -21,7 +21,7 @@ import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
 import { assertVersion, lookAt } from './locked-row.ts';
 import { Objections, unlessTaken } from './objections.ts';
-import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
+import { asksForRolesAlone, rolesAfter, rolesOf, unknownRoles, writeRoles } from './role-changes.ts';
 import { setsUnique, withoutUniques } from './unique-values.ts';
 import { updateAtOnce } from './update-at-once.ts';
 import { type MemberChange, type PartnerChange, updateWhere, type Writing } from './written-row.ts';
@@ -110,7 +110,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   const guarded = await GuardedUpdate.lock(reading, { collection: name, id, members: change.members });
   if (guarded === undefined) throw notFound();
   const { isReadable, version, row } = guarded.before;
-  const rolesBefore = row.roles as string[];
+  const rolesBefore = rolesOf(row);
   const refused = (members: readonly GuardedMember[] = []) => {
     if (!isReadable) return notFound();
     return members.length > 0 ? forbiddenMembers(members) : forbidden();
@@ -137,12 +137,12 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   const after = await lookAt(reading, { collection: name, id, conditions: [] });
   if (kind === 'users') {
     const by = actorOf(reading.access);
-    await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: after.row.roles as string[], by }, tx);
+    await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: rolesOf(after.row), by }, tx);
   }
   return after.isReadable ? { id, ...(await answerOf(reading, after.cells, change.relations)) } : { id };
 }
 
-interface RowUpdate {
+interface JudgedUpdate {
   readonly id: string;
   readonly guarded: GuardedUpdate;
   readonly writing: Writing;
@@ -153,7 +153,7 @@ interface RowUpdate {
 function writeRow(
   reading: Reading,
   tx: Transaction,
-  { id, guarded, writing, objections }: RowUpdate,
+  { id, guarded, writing, objections }: JudgedUpdate,
 ): Promise<boolean> {
   const { collection } = reading.access;
   const write = () => guarded.write(reading, writing);

@@ -24,12 +24,12 @@ export async function lockValues(tx: Transaction, wanted: readonly WantedValues[
   await tx.rows(sql`
     SELECT pg_advisory_xact_lock(k.lock)
       FROM (SELECT DISTINCT hashtextextended(current_schema(), v) AS lock
-              FROM unnest(${param('int8[]', [...values].map(hashOf))}) AS v
+              FROM unnest(${param('int8[]', [...values].map(lockNumber))}) AS v
              ORDER BY 1) AS k`);
 }
 
 /** Here and not in the database, which takes no text that is not checked yet: it may hold NUL. */
-const hashOf = (value: string): number => createHash('sha256').update(value).digest().readUIntBE(0, 6);
+const lockNumber = (value: string): number => createHash('sha256').update(value).digest().readUIntBE(0, 6);
 
 /** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
 function uniqueValuesOf({ collection: { table, fields, relations }, data }: WantedValues): readonly string[] {

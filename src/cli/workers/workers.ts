@@ -7,11 +7,11 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { AggregatorRegistry, RegistryContentType } from 'prom-client';
-import type { Config } from '../config.ts';
-import type { Io } from './command.ts';
+import type { Config } from '../../config.ts';
+import type { Io } from '../command.ts';
+import { readyLine } from '../ready-line.ts';
+import { stopSignal } from '../stop-signal.ts';
 import { returnHandovers } from './handovers.ts';
-import { readyLine } from './ready-line.ts';
-import { stopSignal } from './stop-signal.ts';
 import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
 
 /** Milliseconds. A worker that lived this long is replaced at once. */
