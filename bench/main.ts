@@ -24,6 +24,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   files: () => import('./files.ts'),
   profile: () => import('./profile.ts'),
   start: () => import('./start.ts'),
+  distribute: () => import('./distribute.ts'),
 };
 
 const { values, positionals } = parseArgs({
