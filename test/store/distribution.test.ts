@@ -241,4 +241,28 @@ describe('a cluster', () => {
       `SELECT create_reference_table('"files"')`,
     ]);
   });
+
+  it('makes constraints of renamed fields anew, because it cannot rename them', async () => {
+    const own = await openKind('embedded');
+    await applyMigration(own, notes(BY_TEAM));
+    const actual = new Map(
+      [...(await readCatalog(own))].map(([name, table]) => {
+        const constraints = table.constraints.map((each) =>
+          each.name === 'notes_slug_key' ? { ...each, name: 'old_key' } : each,
+        );
+        return [name, { ...table, constraints }] as const;
+      }),
+    );
+    const input = { db: own, wanted: tablesOf(notes(BY_TEAM)), actual, owned: [], canRunApart: false } as const;
+    const textsOf = async (layout: 'citus' | 'partitions') =>
+      (await planSteps({ ...input, layout })).map((step) => step.sql).filter((statement) => statement.includes('_key'));
+    expect(await textsOf('partitions')).toEqual([
+      'ALTER TABLE "notes" RENAME CONSTRAINT "old_key" TO "notes_slug_key"',
+    ]);
+    expect(await textsOf('citus')).toEqual([
+      'ALTER TABLE "notes" DROP CONSTRAINT "old_key"',
+      'alter table "notes" add constraint "notes_slug_key" unique ("team_id", "slug")',
+    ]);
+    await own.close();
+  });
 });

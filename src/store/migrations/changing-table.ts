@@ -2,6 +2,7 @@
 import { ident, raw, sql, text } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
+import type { Layout } from './cluster.ts';
 import type { Table } from './tables.ts';
 
 export const quotedName = (name: string): string => ident(name).text;
@@ -15,6 +16,7 @@ export interface ChangeOptions {
   readonly canRunApart: boolean;
   /** Bytes from which a table is large; for tests. */
   readonly largeFrom?: number | undefined;
+  readonly layout?: Layout;
 }
 
 export interface Change {
@@ -82,6 +84,11 @@ export class ChangingTable {
     return this.actual.constraints.find(
       ({ kind, columns }) => kind === 'c' && sameColumns(columns, [this.stored(column)]),
     );
+  }
+
+  /** A cluster cannot rename constraints of distributed tables. */
+  get canRename(): boolean {
+    return this.#options.layout !== 'citus' || this.table.division === undefined;
   }
 
   /** Scanning it takes longer than others should wait. */

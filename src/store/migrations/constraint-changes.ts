@@ -7,6 +7,13 @@ import { createTrigramIndex } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { type ForeignKey, nameOf } from './tables.ts';
 
+interface RenamedConstraint {
+  readonly constraint: ActualConstraint | undefined;
+  readonly to: string;
+  /** Makes it anew. */
+  readonly add?: string;
+}
+
 const SUFFIX = { u: 'key', f: 'fkey', p: 'pkey', c: 'required' } as const;
 
 export class ConstraintChanges {
@@ -122,19 +129,24 @@ export class ConstraintChanges {
     const uniques = table.uniques.map((columns) => ({
       constraint: this.#uniqueOf(columns),
       to: uniqueName(this.#name, columns),
+      add: addUnique(this.#name, columns),
     }));
     const keys = table.foreignKeys.map((key) => ({
       constraint: actual.constraints.find((constraint) => this.#isKey(key, constraint)),
       to: nameOf(this.#name, [key.column], 'fkey'),
+      add: addForeignKey(this.#name, key),
     }));
-    return [...uniques, ...keys, ...this.#renamedKey()].flatMap(({ constraint, to }) => {
+    const renamed = this.#t.canRename ? this.#renamedKey() : [];
+    return [...uniques, ...keys, ...renamed].flatMap(({ constraint, to, add }) => {
       if (constraint === undefined || constraint.name === to) return [];
+      if (!this.#t.canRename && add !== undefined)
+        return [{ sql: `${alter} DROP CONSTRAINT ${quotedName(constraint.name)}` }, { sql: add }];
       return [{ sql: `${alter} RENAME CONSTRAINT ${quotedName(constraint.name)} TO ${quotedName(to)}` }];
     });
   }
 
   /** Another table may get the former name, and its key that of this one. */
-  #renamedKey(): readonly { readonly constraint: ActualConstraint | undefined; readonly to: string }[] {
+  #renamedKey(): readonly RenamedConstraint[] {
     const { actual } = this.#t;
     if (actual.name === this.#name) return [];
     const former = nameOf(actual.name, [], 'pkey');
