@@ -10,7 +10,7 @@ import { readCatalog } from '../../src/store/migrations/catalog.ts';
 import { planSteps } from '../../src/store/migrations/diff.ts';
 import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { tablesOf } from '../../src/store/migrations/tables.ts';
-import { importRecords } from '../../src/store/transfer/import-records.ts';
+import { ImportRejected, importRecords } from '../../src/store/transfer/import-records.ts';
 import { KINDS, openKind, schemaOf } from './world.ts';
 
 const SAMPLE = schemaOf(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
@@ -84,6 +84,31 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     expect(await db.rows(raw('SELECT _tenant, record_id, member_id FROM documents__related'))).toEqual([
       [team, two, one],
     ]);
+  });
+
+  it('refuse imports that move a record, or give one slug twice', async () => {
+    const [team, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
+    const other = '00000000-0000-4000-8000-000000000109';
+    await db.run(raw(`INSERT INTO teams (id, name, created_by_id) VALUES ('${other}', 'other', '${user}')`));
+    const collection = SAMPLE.collections.get('documents')!;
+    const now = '2026-01-01T00:00:00.000000Z';
+    const errorsOf = async (rows: readonly object[], upsert?: string) => {
+      async function* records() {
+        for (const [line, value] of rows.entries())
+          yield { line, members: new Map(Object.entries({ title: 't', owner: user, ...value })), isText: false };
+      }
+      const request = { schema: SAMPLE, collection, records, now, ...(upsert !== undefined && { upsert }) };
+      const error = await importRecords(db, request).catch((reason: unknown) => reason);
+      return error instanceof ImportRejected ? error.errors.map(({ message }) => message) : [];
+    };
+    expect(await errorsOf([{ id: one, slug: one, team: other }], 'id')).toEqual([
+      `\`team\` never changes; the record is of ${team}`,
+    ]);
+    const fresh = { slug: 'fresh', team: other };
+    const rule = '`slug` must be unique within `team`';
+    expect(await errorsOf([fresh, fresh])).toEqual([`${rule}; line 0 has the same value`]);
+    expect(await errorsOf([{ slug: two, team }])).toEqual([`${rule}; the record ${two} has this value`]);
+    expect(await errorsOf([{ slug: two, team: other }])).toEqual([]);
   });
 
   it('are eight of each table', async () => {

@@ -119,7 +119,9 @@ export class Staging {
     await this.#tx.run(sql`ANALYZE ${STAGE}`);
     const errors = [
       await this.#match(),
+      await this.#checkTenant(),
       await this.#checkUnique(),
+      await this.#checkUniqueWithin(),
       await this.#checkReferences(),
       await this.#checkLinks(),
       await this.#checkConstraints(),
@@ -156,6 +158,52 @@ export class Staging {
         FROM ${table} AS t
        WHERE t.${column} = s.${column}`);
     return [...absent, ...other];
+  }
+
+  async #checkTenant(): Promise<readonly ImportError[]> {
+    const tenancy = tenancyOf(this.#collection);
+    if (tenancy === undefined) return [];
+    const column = ident(tenancy.column);
+    return this.#errors(
+      sql`
+      SELECT s._line, t.${column}::text
+        FROM ${STAGE} AS s
+        JOIN ${tableOf(this.#collection)} AS t ON t.id = s.id
+       WHERE s._is_stored AND ${isGiven(tenancy.by)} AND t.${column} <> s.${column}`,
+      (id) => `\`${tenancy.by}\` never changes; the record is of ${id}`,
+    );
+  }
+
+  /** Of new records; those that are stored are held by the constraint alone. */
+  async #checkUniqueWithin(): Promise<readonly ImportError[]> {
+    const { fields, relations } = this.#collection;
+    const errors: ImportError[] = [];
+    for (const member of [...fields.values(), ...relations.values()]) {
+      if (!('uniqueWithin' in member) || member.uniqueWithin === undefined) continue;
+      const within = this.#members.find(({ name }) => name === member.uniqueWithin)!;
+      const [value, group] = [ident(member.column), ident(within.column)];
+      const rule = `\`${member.name}\` must be unique within \`${within.name}\``;
+      const twice = await this.#errors(
+        sql`
+        SELECT _line, _first::text
+          FROM (SELECT _line, min(_line) OVER (PARTITION BY ${group}, ${value}) AS _first
+                  FROM ${STAGE}
+                 WHERE ${value} IS NOT NULL AND NOT _is_stored) AS s
+         WHERE _line > _first`,
+        (line) => `${rule}; line ${line} has the same value`,
+      );
+      const taken = await this.#errors(
+        sql`
+        SELECT s._line, t.id::text
+          FROM ${STAGE} AS s
+          JOIN ${tableOf(this.#collection)} AS t ON t.${value} = s.${value} AND t.${group} = s.${group}
+         WHERE NOT s._is_stored
+           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id)`,
+        (id) => `${rule}; the record ${id} has this value`,
+      );
+      errors.push(...twice, ...taken);
+    }
+    return errors;
   }
 
   async #checkUnique(): Promise<readonly ImportError[]> {
