@@ -23,6 +23,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   auth: () => import('./auth.ts'),
   files: () => import('./files.ts'),
   profile: () => import('./profile.ts'),
+  tail: () => import('./tail.ts'),
   start: () => import('./start.ts'),
   distribute: () => import('./distribute.ts'),
 };
