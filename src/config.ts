@@ -83,17 +83,15 @@ const integer = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected an int from ${least} to ${most}`);
 /**
- * libpq leaves the host out where a parameter names a socket folder
- * (`postgres://me@/name?host=/run/postgresql`). The URL standard requires a host, and drivers let
- * the parameter win.
+ * libpq leaves the host out where there is a socket folder, also after a user
+ * (`postgres://me@/name?host=/run/postgresql`). The URL standard requires one there.
  */
-const postgresUrl = z
-  .string()
-  .transform((text) => text.replace(/^(postgres(?:ql)?:\/\/[^/@?]*@)(?=\/)/, '$1localhost'))
-  .refine(
-    (text) => URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol),
-    'expected a URL such as postgres://user@host:5432/name',
-  );
+const isPostgresUrl = (text: string): boolean => {
+  const whole = withHost(text);
+  return URL.canParse(whole) && /^postgres(?:ql)?:$/.test(new URL(whole).protocol);
+};
+export const withHost = (url: string): string => url.replace(/^(postgres(?:ql)?:\/\/[^/@?]*@)(?=\/)/, '$1localhost');
+const postgresUrl = z.string().refine(isPostgresUrl, 'expected a URL such as postgres://user@host:5432/name');
 const nonEmpty = z.string().min(1, 'expected a string that is not empty');
 
 /** In the order of the manual. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readyLine } from '../src/cli/ready-line.ts';
 import { ConfigError, type FlagValues, readConfig } from '../src/config.ts';
 
 function issuesOf(flags: FlagValues, env: Record<string, string> = {}): readonly string[] {
@@ -27,11 +28,17 @@ test('the settings have defaults', () => {
   });
 });
 
-test('a database URL may name a socket folder instead of a host', () => {
-  expect(readConfig({ 'database-url': 'postgresql://me@/name?host=%2Frun%2Fpg' }, {}).databaseUrl).toBe(
-    'postgresql://me@localhost/name?host=%2Frun%2Fpg',
-  );
-  expect(readConfig({ 'database-url': 'postgres:///name' }, {}).databaseUrl).toBe('postgres:///name');
+test('a database URL may leave the host out, also after a user', () => {
+  const given = ['postgresql://me@/name?host=%2Frun%2Fpg', 'postgresql://me:p%40ss@/name', 'postgres:///name'];
+  for (const url of given) expect(readConfig({ 'database-url': url }, {}).databaseUrl).toBe(url);
+  for (const url of ['http://me@/name', 'postgres://me@:x/name', 'postgres://me@'])
+    expect(issuesOf({ 'database-url': url })).toHaveLength(1);
+  const places = given.map((url) => readyLine('http://h', readConfig({ 'database-url': url }, {})));
+  expect(places.map((line) => /PostgreSQL at (.*)\)/.exec(line)![1])).toEqual([
+    '/run/pg/name',
+    'localhost/name',
+    'localhost/name',
+  ]);
 });
 
 test('flags win over the environment, which wins over defaults', () => {

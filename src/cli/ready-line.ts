@@ -1,5 +1,5 @@
 /** The line that `bylaw serve` prints when it listens. */
-import type { Config } from '../config.ts';
+import { type Config, withHost } from '../config.ts';
 
 export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }: Config): string {
   const database =
@@ -14,6 +14,6 @@ export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }
 
 /** Without user name and password. */
 function databasePlace(databaseUrl: string): string {
-  const { host, pathname, searchParams } = new URL(databaseUrl);
+  const { host, pathname, searchParams } = new URL(withHost(databaseUrl));
   return `${searchParams.get('host') ?? (host === '' ? 'localhost' : host)}${pathname}`;
 }

@@ -1,6 +1,9 @@
 /** The keys of a database URL that are ours, and what a pooler's role must be given. */
-import { rmSync, writeFileSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { once } from 'node:events';
+import { chownSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { missingSettings, readServerUrl, withSetting } from '../../src/store/database/server-url.ts';
 
 describe('the URL of a server', () => {
@@ -11,23 +14,84 @@ describe('the URL of a server', () => {
     expect([config.connectionString, isPooled, maxLag]).toEqual(['postgres://me@h/d?sslmode=require', true, 2_500]);
   });
 
-  it('finds a server without a host where `createdb` does', () => {
-    const socket = '/tmp/.s.PGSQL.59999';
-    writeFileSync(socket, '');
-    vi.stubEnv('PGPORT', '59999');
-    try {
-      const addressOf = (url: string) => readServerUrl(url).config.connectionString;
-      expect([addressOf('postgres:///d'), addressOf('postgres:///d?host=%2Felsewhere')]).toEqual([
-        'postgres:///d?host=%2Ftmp',
-        'postgres:///d?host=%2Felsewhere',
-      ]);
-      expect(addressOf('postgres://me@localhost/d')).toBe('postgres://me@localhost/d');
-      vi.stubEnv('PGHOST', 'db.example');
-      expect(addressOf('postgres:///d')).toBe('postgres:///d');
-    } finally {
+  describe('without a host', () => {
+    const socketOf = (port: number) => `/tmp/.s.PGSQL.${port}`;
+    const listening: Server[] = [];
+    const listen = async (port: number): Promise<void> => {
+      rmSync(socketOf(port), { force: true });
+      const server = createServer().listen(socketOf(port));
+      await once(server, 'listening');
+      listening.push(server);
+    };
+    /** Where the driver connects to. */
+    const placeOf = (url: string): readonly unknown[] => {
+      const { host, port, user, database } = new pg.Client(readServerUrl(url).config);
+      return [host, port, user, database];
+    };
+    beforeEach(() => {
+      vi.stubEnv('PGHOST', '');
+      vi.stubEnv('PGPORT', '');
+      vi.stubEnv('PGUSER', 'me');
+    });
+    afterEach(async () => {
+      vi.restoreAllMocks();
       vi.unstubAllEnvs();
-      rmSync(socket);
-    }
+      for (const server of listening.splice(0)) await new Promise((resolve) => server.close(resolve));
+    });
+
+    it('is where `createdb` finds it, in each way to write that', async () => {
+      await listen(59_991);
+      vi.stubEnv('PGPORT', '59991');
+      expect([
+        placeOf('postgres:///d'),
+        placeOf('postgresql://app@/d'),
+        placeOf('postgresql://app:p%40ss@/d'),
+        placeOf('postgres:///d?host=%2Felsewhere'),
+        placeOf('postgres://app@/d?host=%2Felsewhere'),
+        placeOf('postgres://app@localhost/d'),
+      ]).toEqual([
+        ['/tmp', 59_991, 'me', 'd'],
+        ['/tmp', 59_991, 'app', 'd'],
+        ['/tmp', 59_991, 'app', 'd'],
+        ['/elsewhere', 59_991, 'me', 'd'],
+        ['/elsewhere', 59_991, 'app', 'd'],
+        ['localhost', 59_991, 'app', 'd'],
+      ]);
+      vi.stubEnv('PGHOST', 'db.example');
+      expect([placeOf('postgres:///d'), placeOf('postgresql://app@/d')]).toEqual([
+        ['db.example', 59_991, 'me', 'd'],
+        ['db.example', 59_991, 'app', 'd'],
+      ]);
+    });
+
+    it('is at the port that the URL names, rather than that of PGPORT', async () => {
+      await listen(59_992);
+      expect(placeOf('postgres:///d?port=59992')).toEqual(['/tmp', 59_992, 'me', 'd']);
+      vi.stubEnv('PGPORT', '59992');
+      expect(placeOf('postgres:///d?port=59993')).toEqual(['localhost', 59_993, 'me', 'd']);
+    });
+
+    it('is not a socket that somebody else made in a folder which everybody may write', async () => {
+      await listen(59_994);
+      const mine = process.getuid!();
+      if (mine === 0) chownSync(socketOf(59_994), 4_242, 4_242);
+      else vi.spyOn(process, 'getuid').mockReturnValue(mine + 1);
+      expect(placeOf('postgres://me:secret@/d?port=59994')[0]).toBe('localhost');
+    });
+
+    it('is neither a file nor a link', async () => {
+      await listen(59_997);
+      const [file, link] = [socketOf(59_995), socketOf(59_996)];
+      for (const path of [file, link]) rmSync(path, { force: true });
+      writeFileSync(file, '');
+      symlinkSync(socketOf(59_997), link);
+      try {
+        const hosts = [59_995, 59_996].map((port) => placeOf(`postgres:///d?port=${port}`)[0]);
+        expect(hosts).toEqual(['localhost', 'localhost']);
+      } finally {
+        for (const path of [file, link]) rmSync(path);
+      }
+    });
   });
 
   it('sets what cells are printed by, and lets the operator overrule it', () => {

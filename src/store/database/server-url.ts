@@ -2,7 +2,7 @@
  * How the connections to a server are made, from its URL; beside libpq's keys it has `pooler` and
  * `max_lag`.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 
@@ -59,7 +59,7 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
     throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
   }
   const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };
-  const folder = NO_HOST.test(address) && !keys.has('host') ? socketFolder() : undefined;
+  const folder = NO_HOST.test(address) && !keys.has('host') ? socketFolder(keys.get('port')) : undefined;
   if (folder !== undefined) keys.set('host', folder);
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const rest = keys.size > 0 ? `?${keys}` : '';
@@ -78,14 +78,29 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
   };
 }
 
-const NO_HOST = /^postgres(?:ql)?:\/\/(?:\/|$)/;
+const NO_HOST = /^postgres(?:ql)?:\/\/(?:[^/@]*@)?(?:\/|$)/;
 
 /** Where libpq, and so `createdb`, finds a server that no host is given for. Undefined: PGHOST, or this machine. */
-function socketFolder(): string | undefined {
+function socketFolder(port: string | null): string | undefined {
   if (process.env.PGHOST) return undefined;
-  const socket = `.s.PGSQL.${process.env.PGPORT || 5432}`;
-  return ['/var/run/postgresql', '/tmp'].find((folder) => existsSync(join(folder, socket)));
+  const socket = `.s.PGSQL.${port || process.env.PGPORT || 5432}`;
+  return ['/var/run/postgresql', '/tmp'].find((folder) => isServedBy(folder, socket));
 }
+
+/**
+ * In a folder that everybody may write, a socket counts only if nobody but its keeper, root or this user made it: whoever
+ * listens there is sent the password.
+ */
+function isServedBy(folder: string, socket: string): boolean {
+  const path = join(folder, socket);
+  if (!existsSync(path)) return false;
+  // A link would be followed to whatever it leads to later.
+  const found = lstatSync(path);
+  const { mode, uid: keeper } = statSync(folder);
+  const isGuarded = (mode & WRITABLE_BY_ALL) === 0 || [0, keeper, process.getuid?.()].includes(found.uid);
+  return found.isSocket() && isGuarded;
+}
+const WRITABLE_BY_ALL = 0o002;
 
 /** With further settings, where connections can have their own. */
 export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>
