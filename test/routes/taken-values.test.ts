@@ -25,6 +25,24 @@ collections:
       view: '@record.hidden = false'
       create: true
       update: '@record.locked = false and (@next.page is null or @next.page.level < 4)'
+  leaves:
+    fields:
+      slug: { type: string, required: true, unique: within_book, max: 100 }
+      number: { type: int, unique: within_book }
+    relations:
+      book: { kind: belongs_to, collection: topics, required: true }
+      tie: { kind: has_one, collection: ties, via: leaf }
+    access: { view: true, create: true, update: '@next.number is null or @next.number < 100' }
+  ties:
+    fields: { locked: { type: bool, required: true, default: false } }
+    relations: { leaf: { kind: belongs_to, collection: leaves } }
+    access: { view: true, create: true, update: '@record.locked = false and (@next.leaf is null or @next.leaf.book.name != "closed")' }
+  seats:
+    fields: { paid: { type: bool, required: true, default: false } }
+    relations:
+      show: { kind: belongs_to, collection: topics, required: true }
+      guest: { kind: belongs_to, collection: users, required: true, unique: within_show, default: '@request.auth.id' }
+    access: { view: true, create: true, update: true }
   badges:
     relations: { page: { kind: belongs_to, collection: pages, required: true } }
     access: { view: true, create: true, update: true }
@@ -287,6 +305,87 @@ function suite(service: TestService): void {
       const patch = (data: object) => ann.client.patch(`/api/users/${ann.id}`, { data: { handle: taken, ...data } });
       expect(outcomeOf(await patch({}))).toEqual([409, 'unique_violation', '/data/handle unique_violation']);
       expect(outcomeOf(await patch({ roles: { add: ['lead'] } }))).toEqual(FORBIDDEN);
+    });
+  });
+
+  describe('a value that is unique within a relation, which is set, beside', () => {
+    const IN_BOOK = [409, 'unique_violation', '/data/slug unique_violation'];
+    interface Shelf {
+      /** Has a leaf of the same slug, as `closed` has. */
+      readonly other: string;
+      readonly closed: string;
+      readonly leaf: string;
+      readonly free: string;
+      readonly locked: string;
+    }
+    const shelf = async (): Promise<Shelf> => {
+      const slug = `leaf ${++count}`;
+      const book = (name: string): Promise<string> => post(ann, 'topics', { name });
+      const [own, other, closed] = [await book('own'), await book('other'), await book('closed')];
+      for (const each of [other, closed]) await post(ann, 'leaves', { slug, number: 1, book: each });
+      return {
+        other,
+        closed,
+        leaf: await post(ann, 'leaves', { slug, number: 1, book: own }),
+        free: await post(ann, 'ties', {}),
+        locked: await post(ann, 'ties', { locked: true }),
+      };
+    };
+    interface Move {
+      readonly name: string;
+      readonly data: (shelf: Shelf) => object;
+      readonly isStale?: boolean;
+      readonly expected: readonly unknown[];
+    }
+    const MOVES: readonly Move[] = [
+      { name: 'nothing else', data: () => ({}), expected: IN_BOOK },
+      { name: 'a has_one that may move', data: ({ free }) => ({ tie: free }), expected: IN_BOOK },
+      { name: 'a rule', data: () => ({ number: 100 }), expected: FORBIDDEN },
+      { name: 'a rule of the has_one', data: ({ locked }) => ({ tie: locked }), expected: FORBIDDEN },
+      {
+        name: 'a rule of the has_one about the would-be relation',
+        data: ({ closed, free }) => ({ book: closed, tie: free }),
+        expected: FORBIDDEN,
+      },
+      { name: 'another version', data: () => ({}), isStale: true, expected: STALE },
+      {
+        name: 'another version, and a rule of the has_one',
+        data: ({ locked }) => ({ tie: locked }),
+        isStale: true,
+        expected: FORBIDDEN,
+      },
+    ];
+    test.each(MOVES)('$name', async ({ data, isStale = false, expected }) => {
+      const made = await shelf();
+      const path = `/api/leaves/${made.leaf}`;
+      const { slug } = (await ann.client.get(path)).body.data;
+      const ifMatch: Readonly<Record<string, string>> = isStale ? { 'If-Match': '"another"' } : {};
+      for (const more of [{}, { slug }]) {
+        const body = { data: { book: made.other, ...more, ...data(made) } };
+        expect(outcomeOf(await ann.client.patch(path, body, ifMatch))).toEqual(expected);
+        const operation = { op: 'update', collection: 'leaves', id: made.leaf, ...body };
+        const operations = [{ ...operation, ...(isStale && { if_match: '"another"' }) }];
+        expect(inOperation(await ann.client.post('/api/batch', { operations }))).toEqual(expected);
+      }
+    });
+
+    test('another version, where no value is free', async () => {
+      const [show, other] = [await post(ann, 'topics', { name: 'one' }), await post(ann, 'topics', { name: 'two' })];
+      await post(ann, 'seats', { show: other });
+      const path = `/api/seats/${await post(ann, 'seats', { show })}`;
+      const move = (headers: Readonly<Record<string, string>>) =>
+        ann.client.patch(path, { data: { show: other, paid: true } }, headers);
+      expect(outcomeOf(await move({}))).toEqual([409, 'unique_violation', '/data/guest unique_violation']);
+      expect(outcomeOf(await move({ 'If-Match': '"another"' }))).toEqual(STALE);
+    });
+
+    test('on create, a rule of the has_one', async () => {
+      const { leaf, other, closed, free, locked } = await shelf();
+      const { slug } = (await ann.client.get(`/api/leaves/${leaf}`)).body.data;
+      const create = (data: object) => ann.client.post('/api/leaves', { data: { slug, ...data } });
+      expect(outcomeOf(await create({ book: other, tie: locked }))).toEqual(FORBIDDEN);
+      expect(outcomeOf(await create({ book: closed, tie: free }))).toEqual(FORBIDDEN);
+      expect(outcomeOf(await create({ book: other, tie: free }))).toEqual(IN_BOOK);
     });
   });
 

@@ -2,40 +2,81 @@
 import { randomInt } from 'node:crypto';
 import { datetimeOf } from '../../../policy/values.ts';
 import { newRecordId } from '../../../record-id.ts';
+import { FIELD_KINDS } from '../../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Field } from '../../../schema/model.ts';
+import type { SqlType } from '../../../sql.ts';
 import type { ColumnValue } from './input.ts';
 
 /** In the whole collection, or within a relation. */
-export const isUnique = ({ unique, uniqueWithin }: Pick<Field, 'unique' | 'uniqueWithin'>): boolean =>
+const isUnique = ({ unique, uniqueWithin }: Pick<Field, 'unique' | 'uniqueWithin'>): boolean =>
   unique || uniqueWithin !== undefined;
 
-function uniqueMember({ fields, relations }: Collection, column: string): Field | BelongsTo | undefined {
-  for (const member of [...fields.values(), ...relations.values()])
-    if ('column' in member && member.column === column) return isUnique(member) ? member : undefined;
-  return undefined;
+type StoredMember = Field | BelongsTo;
+
+const storedMembers = ({ fields, relations }: Collection): readonly StoredMember[] =>
+  [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
+
+const uniqueMembers = (collection: Collection): readonly StoredMember[] => storedMembers(collection).filter(isUnique);
+
+/** The values that are unique within the relation. */
+const valuesWithin = (collection: Collection, relation: string): readonly StoredMember[] =>
+  uniqueMembers(collection).filter(({ uniqueWithin }) => uniqueWithin === relation);
+
+/** What may be taken by another record: unique members, and relations with values that are unique within them. */
+export function contestedMembers(collection: Collection): readonly StoredMember[] {
+  const within = new Set(uniqueMembers(collection).map(({ uniqueWithin }) => uniqueWithin));
+  return storedMembers(collection).filter((member) => isUnique(member) || within.has(member.name));
 }
 
-export const setsUnique = (collection: Collection, values: readonly ColumnValue[]): boolean =>
-  values.some(({ column, value }) => value !== null && uniqueMember(collection, column) !== undefined);
+export function setsUnique(collection: Collection, values: readonly ColumnValue[]): boolean {
+  const contested = new Set(contestedMembers(collection).map(({ column }) => column));
+  return values.some(({ column, value }) => value !== null && contested.has(column));
+}
 
-/** For an update: those that stay are as they are stored. */
-export const withoutUniques = (collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] =>
-  values.filter(({ column }) => uniqueMember(collection, column) === undefined);
+/**
+ * For an update: unique values stay as they are stored. Where the relation is set that they are unique within, they are null or
+ * free, because the rules of others may ask about the relation; where no value is free, it stays too.
+ */
+export function withoutUniques(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
+  const written = new Map(values.map((each) => [each.column, each]));
+  for (const member of contestedMembers(collection)) {
+    if (isUnique(member)) written.delete(member.column);
+  }
+  const freed: ColumnValue[] = [];
+  for (const { name, column } of storedMembers(collection)) {
+    const inside = valuesWithin(collection, name);
+    if (inside.length === 0 || !written.has(column)) continue;
+    if (inside.every(canBeFree)) freed.push(...inside.map(freeOf));
+    else written.delete(column);
+  }
+  return [...written.values(), ...freed];
+}
 
 /** For a create: null, or, where that is not allowed, values that no record has. */
-export const withFreeUniques = (collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] =>
-  values.map((each) => {
-    const member = uniqueMember(collection, each.column);
-    if (member === undefined || each.value === null) return each;
-    return { ...each, value: member.required ? freeValue(each) : null };
+export function withFreeUniques(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
+  const members = new Map(uniqueMembers(collection).map((member) => [member.column, member]));
+  return values.map((each) => {
+    const member = members.get(each.column);
+    return member === undefined || each.value === null || !canBeFree(member) ? each : freeOf(member);
   });
+}
+
+/** Of bools and references there may be no value that is free. */
+const canBeFree = (member: StoredMember): boolean => !member.required || FREE_VALUES[typeOf(member)] !== undefined;
+
+function freeOf(member: StoredMember): ColumnValue {
+  const type = typeOf(member);
+  return { column: member.column, type, value: member.required ? (FREE_VALUES[type]?.() ?? null) : null };
+}
+
+const typeOf = (member: StoredMember): SqlType => ('kind' in member ? 'uuid' : FIELD_KINDS[member.type].sqlType);
 
 const RANDOM_RANGE = 2 ** 48 - 1;
 
-/** A random value of the type; of bools and references there may be none that is free, so these stay. */
-function freeValue({ type, value }: ColumnValue): ColumnValue['value'] {
-  if (type === 'text') return newRecordId();
-  if (type === 'int8') return randomInt(RANDOM_RANGE);
-  if (type === 'float8') return randomInt(RANDOM_RANGE) / 1024;
-  return type === 'timestamptz' ? datetimeOf(new Date(randomInt(RANDOM_RANGE))) : value;
-}
+/** Random values. */
+const FREE_VALUES: Readonly<Partial<Record<SqlType, () => ColumnValue['value']>>> = {
+  text: newRecordId,
+  int8: () => randomInt(RANDOM_RANGE),
+  float8: () => randomInt(RANDOM_RANGE) / 1024,
+  timestamptz: () => datetimeOf(new Date(randomInt(RANDOM_RANGE))),
+};

@@ -4,11 +4,11 @@
  * once, in one order. A single write needs none: it waits for one value at a time, and holds none.
  */
 import { createHash } from 'node:crypto';
-import type { Collection } from '../../../schema/model.ts';
+import { type Collection, isTenant } from '../../../schema/model.ts';
 import { param, sql } from '../../../sql.ts';
 import type { Transaction } from '../../database/contract.ts';
 import type { Data } from '../data.ts';
-import { isUnique } from './unique-values.ts';
+import { contestedMembers } from './unique-values.ts';
 
 /** Values that a write sets, as its body has them. */
 export interface WantedValues {
@@ -16,26 +16,35 @@ export interface WantedValues {
   readonly data: Data;
 }
 
+/** Of each table: the locks of all batches together must fit into the server's table of locks. */
+const LOCKS = 64;
+
 /** Until the end of the transaction. */
 export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
-  const values = new Set(wanted.flatMap(uniqueValuesOf));
+  const values = new Map(wanted.flatMap(contestedValues));
   if (values.size < 2) return;
-  // Sorted by what is locked, so that two values of one hash change nothing.
+  const locks = new Set(Array.from(values, ([value, table]) => lockNumber(table, value)));
+  // Sorted by what is locked, so that two values of one lock change nothing.
   await tx.rows(sql`
     SELECT pg_advisory_xact_lock(k.lock)
       FROM (SELECT DISTINCT hashtextextended(current_schema(), v) AS lock
-              FROM unnest(${param('int8[]', [...values].map(lockNumber))}) AS v
+              FROM unnest(${param('int8[]', [...locks])}) AS v
              ORDER BY 1) AS k`);
 }
 
 /** Here and not in the database, which takes no text that is not checked yet: it may hold NUL. */
-const lockNumber = (value: string): number => createHash('sha256').update(value).digest().readUIntBE(0, 6);
+const lockNumber = (table: string, value: string): number => numberOf(table) * LOCKS + (numberOf(value) % LOCKS);
+const numberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
 
-/** The data is as it was sent: what is not a scalar is refused by the operation, in its turn. */
-function uniqueValuesOf({ collection: { table, fields, relations }, data }: WantedValues): readonly string[] {
-  return [...fields.values(), ...relations.values()].flatMap((member) => {
-    if (!('unique' in member && isUnique(member) && Object.hasOwn(data, member.name))) return [];
+/**
+ * With their tables. The tenant of a record never changes, and batches of one tenant would all wait for each other. The data is as
+ * it was sent: what is not a scalar is refused by the operation, in its turn.
+ */
+function contestedValues({ collection, data }: WantedValues): readonly (readonly [value: string, table: string])[] {
+  const { table } = collection;
+  return contestedMembers(collection).flatMap((member) => {
+    if (isTenant(collection, member.name) || !Object.hasOwn(data, member.name)) return [];
     const value = data[member.name];
-    return value === null || typeof value === 'object' ? [] : [`${table}.${member.column}=${String(value)}`];
+    return value === null || typeof value === 'object' ? [] : [[`${table}.${member.column}=${String(value)}`, table]];
   });
 }
