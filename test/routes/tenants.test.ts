@@ -211,3 +211,92 @@ describeDistributed(
   },
   { schema },
 );
+
+const SEEN_SCHEMA = `
+roles: { admin: { assigns: [member] }, member: {} }
+register: { roles: [member] }
+collections:
+  users:
+    relations: { team: { kind: belongs_to, collection: teams } }
+    access: { list: true, read: true, update: [{ roles: [admin] }] }
+  teams: { distribute: reference, fields: { name: string }, access: { view: true, create: true } }
+  events:
+    distribute: { by: team, lists: filtered }
+    fields: { what: string, hidden: { type: bool, required: true, default: false } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+    access:
+      view: '@record.hidden = false'
+      create: true
+      update: '@record.team = @request.auth.team'
+      delete: '@record.team = @request.auth.team'
+  pages:
+    distribute: { by: team }
+    fields: { what: string, hidden: { type: bool, required: true, default: false } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      pages: { kind: many_to_many, collection: pages }
+    access:
+      view: '@record.team = @request.query.team and @record.hidden = false'
+      create: '@record.team = @request.query.team'
+      update: '@record.team = @request.auth.team'
+      delete: '@record.team = @request.auth.team'
+`;
+
+describeDistributed(
+  'records that are read in one team and written in another',
+  (service) => {
+    let ann: User;
+    let [own, other]: readonly string[] = [];
+    beforeAll(async () => {
+      ann = await service.user();
+      [own, other] = [
+        await create(ann.client, 'teams', { name: 'own' }),
+        await create(ann.client, 'teams', { name: 'other' }),
+      ];
+      const root = await service.user('admin');
+      await ok(root.client.patch(`/api/users/${ann.id}`, { data: { team: own } }));
+    });
+    const write = async (path: string, query = '') => {
+      const [, , collection, id] = path.split('/');
+      const data = { what: 'changed' };
+      const answers = [
+        await ann.client.patch(`${path}${query}`, { data }),
+        await ann.client.patch(`${path}${query}`, { data }, { 'If-Match': '"another"' }),
+        await ann.client.patch(`${path}${query}`, { data: { what: 3 } }),
+        await ann.client.delete(`${path}${query}`),
+        await ann.client.post(`/api/batch${query}`, { operations: [{ op: 'update', collection, id, data }] }),
+        await ann.client.post(`/api/batch${query}`, { operations: [{ op: 'delete', collection, id }] }),
+      ];
+      return answers.map(({ status, body }) => [status, body?.code]);
+    };
+    const each = (...expected: readonly unknown[]) => Array.from({ length: 6 }, () => expected);
+
+    test.each(['events', 'pages'])('are refused where they can be read (%s)', async (collection) => {
+      const query = collection === 'pages' ? `?team=${other}` : '';
+      const path = `/api/${collection}/${await create(ann.client, `${collection}${query}`, { team: other, what: 'seen' })}`;
+      await ok(ann.client.get(`${path}${query}`));
+      expect(await write(path, query)).toEqual(each(403, 'forbidden'));
+      expect((await ok(ann.client.get(`${path}${query}`))).body.data.what).toBe('seen');
+    });
+
+    test.each(['events', 'pages'])('are not there where they cannot (%s)', async (collection) => {
+      const query = collection === 'pages' ? `?team=${other}` : '';
+      const hidden = await create(ann.client, `${collection}${query}`, { team: other, hidden: true });
+      for (const id of [hidden, '019a0000-0000-7000-8000-000000000000'])
+        expect(await write(`/api/${collection}/${id}`, query)).toEqual(each(404, 'not_found'));
+      if (query === '') return;
+      const unasked = await create(ann.client, `${collection}${query}`, { team: other });
+      for (const elsewhere of ['', `?team=${own}`])
+        expect(await write(`/api/${collection}/${unasked}`, elsewhere)).toEqual(each(404, 'not_found'));
+    });
+
+    test('are written in their own team, wherever they are read', async () => {
+      const page = await create(ann.client, `pages?team=${own}`, { team: own });
+      for (const query of ['', `?team=${own}`, `?team=${other}`]) {
+        await ok(ann.client.patch(`/api/pages/${page}${query}`, { data: { what: query } }));
+      }
+      expect((await ann.client.delete(`/api/pages/${page}?team=${other}`)).status).toBe(204);
+    });
+  },
+  { schema: SEEN_SCHEMA },
+);

@@ -7,7 +7,7 @@ import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { type Action, own, type Row } from '../../policy/types.ts';
 import type { Collection, ManyToMany, TenantDistribution } from '../../schema/model.ts';
 import { empty, ident, raw, type Sql, sql, uuid } from '../../sql.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
+import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { tableOf } from './record-shape.ts';
 
 /** No record is of it. */
@@ -64,6 +64,20 @@ export async function inTenantOf<R extends Reading>(reading: R, id: string, acti
       FROM ${tableOf(collection)} AS t
      WHERE t.id = ${uuid(id)}`);
   return { ...reading, tenant: row?.[0] ?? NOBODY };
+}
+
+/** Where the rules of the action require another tenant than the record has: whether the caller may read it there. */
+export async function isReadableElsewhere(reading: Reading, id: string): Promise<boolean> {
+  const { access, store } = reading;
+  const { name } = access.collection;
+  const { tenant, q } = await inTenantOf(reading, id, 'read');
+  if (tenant === reading.tenant) return false;
+  const found = await q.rows(sql`
+    SELECT 1
+      FROM ${store.from(name, raw('t'))}
+     WHERE t.id = ${uuid(id)}${isOfTenant({ store, tenant }, name, 't')}
+       AND ${readable(access, name, 't')}`);
+  return found.length > 0;
 }
 
 /** Of the records of a list: by its rules, or by its filters. @param facts what the filters say of every record */

@@ -8,7 +8,7 @@ import { type AccessContext, actorOf, type Reading, type Store } from '../access
 import { stillReferenced } from '../constraint-errors.ts';
 import { tableOf } from '../record-shape.ts';
 import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
-import { areLinksOfTenant, EVERY_TENANT, inTenantOf, isOfTenant, tenancyOf } from '../tenancy.ts';
+import { areLinksOfTenant, EVERY_TENANT, inTenantOf, isOfTenant, isReadableElsewhere, tenancyOf } from '../tenancy.ts';
 import { atOnce } from './at-once.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { removeAtOnce } from './remove-at-once.ts';
@@ -81,7 +81,7 @@ async function removeIn(
     strength: 'UPDATE',
     isOpen: false,
   });
-  if (locked === undefined) throw notFound();
+  if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   assertVersion(locked.version, ifVersion);
   if (tenancyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);

@@ -15,7 +15,7 @@ import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
-import { inTenantOf } from '../tenancy.ts';
+import { inTenantOf, isReadableElsewhere } from '../tenancy.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
 import { GuardedUpdate } from './guarded-update.ts';
 import { type Input, readInput } from './input.ts';
@@ -108,7 +108,7 @@ async function updateIn(reading: Reading, tx: Transaction, change: Change): Prom
   const { id, input, isRolesAlone } = change;
   const { name, kind } = reading.access.collection;
   const guarded = await GuardedUpdate.lock(reading, { collection: name, id, members: change.members });
-  if (guarded === undefined) throw notFound();
+  if (guarded === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
   const { isReadable, version, row } = guarded.before;
   const rolesBefore = rolesOf(row);
   const refused = (members: readonly GuardedMember[] = []) => {
