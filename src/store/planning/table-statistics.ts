@@ -25,19 +25,24 @@ export type StatisticsOf = (table: string) => TableStatistics | undefined;
 
 /** Milliseconds after which what is known is read anew. */
 const FRESH_MS = 30_000;
-/** The growth of a table after which the embedded database, which has no autovacuum, is told to look at it. */
+/** The growth of a table after which the database is told to look at it, where it does not by itself. */
 const GROWTH = 1.2;
 const FEW_PAGES = 8;
+const FEW_ROWS = 100;
 const PAGE_BYTES = 8_192;
 
+type Analysed = Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run' | 'transaction'>;
+
 export class BackgroundStatistics {
-  readonly #db: Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run'>;
+  readonly #db: Analysed;
   readonly #tables: readonly string[];
+  /** The bytes of tables when the database was told to look at them, which it may refuse. */
+  readonly #told = new Map<string, number>();
   #known: ReadonlyMap<string, TableStatistics> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(db: Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run'>, tables: readonly string[]) {
+  constructor(db: Analysed, tables: readonly string[]) {
     this.#db = db;
     this.#tables = tables;
   }
@@ -60,7 +65,7 @@ export class BackgroundStatistics {
   }
 
   async #read(): Promise<void> {
-    if (this.#db.kind === 'embedded') await this.#analyse();
+    await this.#analyse();
     const rows = await this.#db.slowRows(sql`
       SELECT c.relname, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
              s.correlation
@@ -72,18 +77,43 @@ export class BackgroundStatistics {
     this.#known = tablesIn(rows);
   }
 
-  /** Of tables that have grown since the last look. */
+  /**
+   * Of tables that have grown since the last look: in the embedded database, which has no autovacuum, all of them, on PostgreSQL
+   * those that are parted, because autovacuum looks at the partitions alone.
+   */
   async #analyse(): Promise<void> {
-    const grown = await this.#db.rows(sql`
-      SELECT c.relname
+    const isEmbedded = this.#db.kind === 'embedded';
+    const hasGrown = isEmbedded ? HAS_MORE_PAGES : HAS_MORE_ROWS;
+    const grown = await this.#db.slowRows(sql`
+      SELECT c.relname, size.bytes
         FROM pg_class AS c
+       CROSS JOIN LATERAL (SELECT sum(pg_relation_size(p.oid)) AS bytes,
+                                  sum(greatest(p.relpages, 0)) AS pages,
+                                  sum(greatest(p.reltuples, 0)) FILTER (WHERE p.relkind = 'r') AS rows
+                             FROM (SELECT c.oid UNION SELECT relid FROM pg_partition_tree(c.oid)) AS part (oid)
+                             JOIN pg_class AS p ON p.oid = part.oid) AS size
        WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
-         AND c.relkind = 'r'
-         AND pg_relation_size(c.oid) > ${param('float8', PAGE_BYTES)} * (c.relpages * ${param('float8', GROWTH)} + ${param('float8', FEW_PAGES)})`);
+         AND ${hasGrown}`);
     // One after the other: between them, requests have their turn.
-    for (const [table] of grown) await this.#db.run(sql`${raw('ANALYZE')} ${ident(table!)}`);
+    for (const [table, bytes] of grown) {
+      const size = Number(bytes);
+      if (!isEmbedded && size <= GROWTH * (this.#told.get(table!) ?? -1)) continue;
+      this.#told.set(table!, size);
+      const analyse = sql`${raw('ANALYZE')} ${ident(table!)}`;
+      if (isEmbedded) await this.#db.run(analyse);
+      // What is known of other tables is read all the same.
+      else
+        await this.#db.transaction((tx) => tx.run(analyse), { unlimited: true }).catch(() => this.#told.delete(table!));
+    }
   }
 }
+
+const HAS_MORE_PAGES = sql`c.relkind IN ('r', 'p')
+         AND size.bytes > ${param('float8', PAGE_BYTES)} * (size.pages * ${param('float8', GROWTH)} + ${param('float8', FEW_PAGES)})`;
+/** Negative: nobody has looked yet. Autovacuum keeps the numbers of the partitions. */
+const HAS_MORE_ROWS = sql`c.relkind = 'p'
+         AND (c.reltuples < 0 AND size.bytes > ${param('float8', PAGE_BYTES * FEW_PAGES)}
+              OR size.rows > greatest(c.reltuples, 0) * ${param('float8', GROWTH)} + ${param('float8', FEW_ROWS)})`;
 
 function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> {
   const tables = new Map<string, { readonly rows: number; readonly columns: Map<string, ColumnStatistics> }>();
