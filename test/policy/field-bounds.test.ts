@@ -18,6 +18,7 @@ collections:
       code: { type: string, required: true, min: 2, max: 4 }
       starts: { type: datetime, required: true, min: "2020-01-01T00:00:00Z", max: "2030-01-01T00:00:00Z" }
       free: { type: int, required: true }
+      state: { type: string, required: true, enum: [open, closed] }
     relations: { players: { kind: many_to_many, collection: users } }
     access: { read: ${JSON.stringify(policy)} }
 `;
@@ -27,6 +28,9 @@ const issuesOf = (policy: string): readonly string[] => {
 };
 /** What is stored already stays, when a schema narrows a bound. */
 const OLD = 'only a record that was stored under other bounds can make this';
+const NOTHING_ELSE =
+  'never_allows: only a record that was stored under other bounds or enums can make this true, so the rule allows nothing else; ' +
+  'write `false` to deny on purpose';
 const score = '`score` is from 0 to 100';
 const never = (fact: string): readonly string[] => [`never_true: ${fact}, so ${OLD} true`];
 const always = (fact: string): readonly string[] => [`always_true: ${fact}, so ${OLD} false`];
@@ -63,20 +67,8 @@ describe('what the bounds decide', () => {
 
 describe('a rule that only old records can meet', () => {
   it.each([
-    [
-      '@record.score > 100 and @record.level = 4',
-      [
-        ...never(score),
-        `never_allows: ${OLD} true, so the rule allows nothing else; write \`false\` to deny on purpose`,
-      ],
-    ],
-    [
-      '@record.free > 1 and not (@record.score <= 100)',
-      [
-        `never_allows: ${OLD} true, so the rule allows nothing else; write \`false\` to deny on purpose`,
-        ...always(score),
-      ],
-    ],
+    ['@record.score > 100 and @record.level = 4', [...never(score), NOTHING_ELSE]],
+    ['@record.free > 1 and not (@record.score <= 100)', [NOTHING_ELSE, ...always(score)]],
     [
       '@record.score > 100 and false',
       [
@@ -88,6 +80,19 @@ describe('a rule that only old records can meet', () => {
   ])('%s', (policy, expected) => {
     expect(issuesOf(policy)).toEqual(expected);
   });
+});
+
+test('a value that the enum does not have can be stored under another enum', () => {
+  const unknown =
+    'enum_unknown: `state` is an enum without `archived`, so only a record that was stored under another enum can equal it; ' +
+    'expected `open`, `closed`';
+  expect(issuesOf('@record.state = "archived"')).toEqual([unknown]);
+  const conditions = `conditions: { 'archived(state: string)': 'state = "archived"' }`;
+  const { issues } = parseSchema(
+    `${conditions}${schemaWith('archived(@record.state) and @record.free > 0')}`,
+    'bylaw.yaml',
+  );
+  expect(issues.map(({ code, message }) => `${code}: ${message}`)).toEqual([NOTHING_ELSE]);
 });
 
 describe('what they leave open', () => {

@@ -1,4 +1,4 @@
-/** Warns of literals that the enum on the other side does not have. */
+/** Warns of literals that the enum on the other side does not have. An enum holds for what is written from now on. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Span } from '../../../grammar/syntax.ts';
@@ -22,7 +22,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
     const near = nearest(String(value), known);
     const list = known.slice(0, 8).map((each) => `\`${each}\``);
     const expected = near === undefined ? `expected ${list.join(', ')}` : `did you mean \`${near}\`?`;
-    const message = `\`${name}\` is an enum without \`${value}\`, so nothing equals it; ${expected}`;
+    const message = `\`${name}\` is an enum without \`${value}\`, so only a record that was stored under another enum can equal it; ${expected}`;
     const span = spanOf(value, literal, text);
     const given = { code: 'enum_unknown', message, span: span ?? literal.span };
     if (near === undefined || span === undefined) return given;

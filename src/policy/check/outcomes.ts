@@ -17,7 +17,7 @@ export type Outcomes = number;
 interface Assumed {
   /** Operands that are known to be absent. */
   isAbsent(operand: CheckedOperand): boolean;
-  /** Every stored value is within the bounds that its field has now, though it may have been written under others. */
+  /** Every stored value is within the bounds and the enum that its field has now, though it may have been written under others. */
   readonly isBounded: boolean;
 }
 const BY_DEFAULT: Assumed = { isAbsent: () => false, isBounded: true };
@@ -76,10 +76,11 @@ function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): O
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
-  return (isBounded ? withinBounds(compare, present(compare)) : present(compare)) | absent;
+  return (isBounded ? withinField(compare, present(compare)) : present(compare)) | absent;
 }
 
-function withinBounds(compare: CheckedCompare, set: Outcomes): Outcomes {
+function withinField(compare: CheckedCompare, set: Outcomes): Outcomes {
+  if (isOutsideEnum(compare)) return isMember(OPERATORS[compare.op]) ? CAN_BE_FALSE : CAN_BE_TRUE;
   const bounded = boundedByField(compare);
   if (bounded === undefined) return set;
   const left = (bounded.canHold ? CAN_BE_TRUE : 0) | (bounded.canFail ? CAN_BE_FALSE : 0);
@@ -95,14 +96,11 @@ function present({ op, left, right }: CheckedCompare): Outcomes {
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
-  if (right.list) return ofEnum(left, literalValues(right), isMember(operator));
   if (left.type === 'int' && typeof right.value === 'number' && (right.type === 'int' || right.type === 'float')) {
     const test = numberTest('int', op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
   }
-  return operator.family === 'equality'
-    ? ofEnum(left, literalValues(right), isMember(operator))
-    : CAN_BE_TRUE | CAN_BE_FALSE;
+  return CAN_BE_TRUE | CAN_BE_FALSE;
 }
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
@@ -119,10 +117,12 @@ export function identity(operand: CheckedOperand): string {
   return JSON.stringify(operand, (key, value: unknown) => (key === 'span' ? undefined : value));
 }
 
-function ofEnum(left: CheckedOperand, values: readonly unknown[], wanted: boolean): Outcomes {
+/** None of the literals is a value that the enum of the field has. */
+function isOutsideEnum({ op, left, right }: CheckedCompare): boolean {
+  const { family } = OPERATORS[op];
+  if ((family !== 'equality' && family !== 'list') || right.kind !== 'literal') return false;
   const names = left.kind === 'column' && left.column.kind === 'field' ? left.column.field.enum : undefined;
-  if (names === undefined || values.some((value) => names.includes(value as string))) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return wanted ? CAN_BE_FALSE : CAN_BE_TRUE;
+  return names !== undefined && !literalValues(right).some((value) => names.includes(value as string));
 }
 
 function ofQuantified({ quantifier, path, condition }: CheckedQuantified, assumed: Assumed): Outcomes {

@@ -39,8 +39,8 @@ interface Surroundings {
 }
 const ALONE: Surroundings = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
 
-/** The bounds of a field hold for what is written from now on. */
-const BY_OLD_RECORDS = 'only a record that was stored under other bounds can make this';
+/** The bounds and the enum of a field hold for what is written from now on. */
+const byOldRecords = (rules: string): string => `only a record that was stored under other ${rules} can make this`;
 
 export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {
   // `true` and `false` as a whole policy are written on purpose.
@@ -58,7 +58,7 @@ export function warnings(checked: Checked, context: CheckContext): readonly Poli
     const isNever = !canBe(outcomes(checked, { isBounded: false }), CAN_BE_TRUE);
     const effect = isNever
       ? 'this is never true for any record and request, so the rule allows nothing'
-      : `${BY_OLD_RECORDS} true, so the rule allows nothing else`;
+      : `${byOldRecords('bounds or enums')} true, so the rule allows nothing else`;
     const message = `${effect}; write \`false\` to deny on purpose`;
     issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
   }
@@ -148,7 +148,7 @@ class Review {
     const { canHold, fact } = bounded;
     if (canHold && canBe(outcomes(compare), CAN_BE_UNKNOWN)) return false;
     const [code, word] = canHold ? ['always_true', 'false'] : ['never_true', 'true'];
-    this.#warn({ code, message: `${fact}, so ${BY_OLD_RECORDS} ${word}`, span: compare.span });
+    this.#warn({ code, message: `${fact}, so ${byOldRecords('bounds')} ${word}`, span: compare.span });
     return true;
   }
 
