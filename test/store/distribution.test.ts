@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Schema } from '../../src/schema/model.ts';
 import { raw } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
+import type { Database, Transaction } from '../../src/store/database/contract.ts';
 import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
 import { readCatalog } from '../../src/store/migrations/catalog.ts';
 import { planSteps } from '../../src/store/migrations/diff.ts';
 import { MigrationRefused, planMigration } from '../../src/store/migrations/migration.ts';
 import { tablesOf } from '../../src/store/migrations/tables.ts';
+import { exportRecords } from '../../src/store/transfer/export-records.ts';
 import { ImportRejected, importRecords } from '../../src/store/transfer/import-records.ts';
-import { KINDS, openKind, schemaOf } from './world.ts';
+import { Judge } from '../support/judge/judge.ts';
+import { judged } from '../support/judge/judged-database.ts';
+import { type Json, KINDS, openKind, schemaOf } from './world.ts';
 
 const SAMPLE = schemaOf(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
 
@@ -109,6 +112,81 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     expect(await errorsOf([fresh, fresh])).toEqual([`${rule}; line 0 has the same value`]);
     expect(await errorsOf([{ slug: two, team }])).toEqual([`${rule}; the record ${two} has this value`]);
     expect(await errorsOf([{ slug: two, team: other }])).toEqual([]);
+  });
+
+  it('refuse references and links that lead to another tenant', async () => {
+    const collection = (name: string) => SAMPLE.collections.get(name)!;
+    const [, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
+    const other = '00000000-0000-4000-8000-000000000109';
+    const fresh = '00000000-0000-4000-8000-000000000110';
+    const errorsOf = async (name: string, rows: readonly object[]) => {
+      async function* records() {
+        for (const [line, value] of rows.entries())
+          yield { line, members: new Map(Object.entries(value)), isText: false };
+      }
+      const now = '2026-01-01T00:00:00.000000Z';
+      const request = { schema: SAMPLE, collection: collection(name), records, now };
+      const error = await importRecords(db, request).catch((reason: unknown) => reason);
+      return error instanceof ImportRejected ? error.errors.map(({ line, message }) => `${line}: ${message}`) : [];
+    };
+    const missing = (id: string | undefined) => `there is no record ${id} in \`documents\` of the same \`team\``;
+    expect(await errorsOf('comments', [{ body: 'x', team: other, document: one, author: user }])).toEqual([
+      `0: \`document\`: ${missing(one)}`,
+    ]);
+    const document = { slug: 'x', title: 't', owner: user, team: other };
+    expect(
+      await errorsOf('documents', [
+        { ...document, id: fresh, previous: one, related: [two, fresh] },
+        {
+          ...document,
+          slug: 'y',
+          team: '00000000-0000-4000-8000-000000000101',
+          previous: fresh,
+          related: [fresh, one],
+        },
+      ]),
+    ).toEqual([
+      `0: \`previous\`: ${missing(one)}`,
+      `0: \`related\`: ${missing(two)}`,
+      `1: \`previous\`: ${missing(fresh)}`,
+      `1: \`related\`: ${missing(fresh)}`,
+    ]);
+  });
+
+  it('are exported by statements that a cluster takes, and imported without setting a tenant', async () => {
+    const collection = SAMPLE.collections.get('documents')!;
+    const judgedDb = await judged(db, SAMPLE);
+    const exported = async (): Promise<readonly Json[]> => {
+      const lines: Json[] = [];
+      for await (const line of exportRecords(judgedDb, collection)) lines.push(JSON.parse(line));
+      return lines;
+    };
+    const two = '00000000-0000-4000-8000-000000000104';
+    const one = (await exported()).find(({ slug, related }) => slug === two && related.length === 1)!;
+    const judge = new Judge(SAMPLE, new Set());
+    const found = new Set<string>();
+    const watch = (tx: Transaction): Transaction => ({
+      ...tx,
+      rows: (statement) => tx.rows(statement),
+      run: (statement) => {
+        for (const offence of judge.offences(statement)) found.add(offence);
+        return tx.run(statement);
+      },
+    });
+    const watched: Database = Object.create(db, {
+      transaction: { value: (work: (tx: Transaction) => Promise<unknown>) => db.transaction((tx) => work(watch(tx))) },
+    });
+    async function* records() {
+      yield { line: 1, members: new Map(Object.entries({ ...one, title: 'changed', related: [two] })), isText: false };
+    }
+    const now = '2026-01-01T00:00:00.000000Z';
+    expect(await importRecords(watched, { schema: SAMPLE, collection, records, upsert: 'id', now })).toMatchObject({
+      updated: 1,
+    });
+    // What is staged is beside the tables of the tenants; nothing of these is moved.
+    expect([...found]).not.toContain('tenant_changed');
+    expect(found.size).toBeGreaterThan(0);
+    expect((await exported()).find(({ id }) => id === one.id)).toEqual({ ...one, title: 'changed', related: [two] });
   });
 
   it('are eight of each table', async () => {

@@ -29,6 +29,26 @@ collections:
     fields: { name: { type: string, unique: true, max: 20 } }
     relations: { key: { kind: belongs_to, collection: houses, required: true, unique: true } }
   switches: { fields: { on: { type: bool, required: true, unique: true } } }
+  plates: { relations: { switch: { kind: belongs_to, collection: switches, required: true, unique: true } } }
+  books: {}
+  pages:
+    fields:
+      number: { type: int, required: true, unique: within_book }
+      title: { type: string, unique: within_book, search: true, max: 20 }
+    relations:
+      book: { kind: belongs_to, collection: books, required: true }
+      keeper: { kind: belongs_to, collection: users, required: true, unique: within_book }
+  marks: { relations: { page: { kind: belongs_to, collection: pages, required: true, unique: true } } }
+  teams: { distribute: reference }
+  places:
+    distribute: { by: team }
+    fields: { label: { type: string, required: true, unique: within_team, max: 20 } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+  seats:
+    distribute: { by: team }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      place: { kind: belongs_to, collection: places, required: true, unique: true }
 `);
 const id = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const NOW = '2026-01-02T03:04:05.000006Z';
@@ -42,6 +62,16 @@ const ROOMS: readonly Line[] = [1, 2, 3].map((n) => ({
   label: `Room ${n}`,
   house: id(10 + n),
 }));
+const [RED, BLUE] = [id(61), id(62)];
+/** Two pages of each book. */
+const PAGES: readonly Line[] = [1, 2, 3, 4].map((n) => ({
+  id: id(70 + n),
+  number: 2 - (n % 2),
+  title: `Seite ${n % 2}`,
+  book: n < 3 ? RED : BLUE,
+  keeper: id(42 - (n % 2)),
+}));
+const [P1, P2, P3, P4] = PAGES as readonly [Line, Line, Line, Line];
 const DESKS: readonly [Line, Line] = [desk(1), desk(2)];
 
 function desk(n: number): Line {
@@ -58,7 +88,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
   }, 60_000);
   afterAll(() => db?.close());
   beforeEach(async () => {
-    await db.run(raw('TRUNCATE desks, chairs, rooms, houses, switches, users CASCADE'));
+    await db.run(raw('TRUNCATE desks, chairs, rooms, houses, switches, users, books, teams CASCADE'));
     await put('users', USERS);
     await put('houses', HOUSES);
     await put('rooms', ROOMS);
@@ -86,13 +116,17 @@ describe.each(KINDS)('an import on %s', (kind) => {
       (error: unknown) => error,
     );
     expect(thrown).toBeInstanceOf(ImportRejected);
-    return (thrown as ImportRejected).errors.map(({ line, message }) => `${line}: ${message}`);
+    return (thrown as ImportRejected).errors.map(({ line, message }) => `${line ?? 'the file'}: ${message}`);
   };
   const COLUMNS = {
     desks: `json_build_object('id', id, 'name', name, 'floor', floor, 'weight', weight, 'since', to_char(since, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       'room', room_id, 'code', code, 'isFirst', "isFirst", 'guest', guest_id)`,
     rooms: `json_build_object('id', id, 'number', number, 'label', label, 'house', house_id)`,
     houses: `json_build_object('id', id, 'name', name, 'key', key_id)`,
+    pages: `json_build_object('id', id, 'number', number, 'title', title, 'book', book_id, 'keeper', keeper_id)`,
+    marks: `json_build_object('id', id, 'page', page_id)`,
+    places: `json_build_object('id', id, 'label', label, 'team', team_id)`,
+    seats: `json_build_object('id', id, 'team', team_id, 'place', place_id)`,
     users: `json_build_object('id', id, 'email', email)`,
   };
   const stored = async (collection: keyof typeof COLUMNS): Promise<readonly Line[]> =>
@@ -186,5 +220,126 @@ describe.each(KINDS)('an import on %s', (kind) => {
     expect(await importRecords(db, request)).toEqual({ created: 0, updated: 2, skipped: 0 });
     expect(await stored('desks')).toEqual(DESKS);
     expect(await stored('rooms')).toEqual(ROOMS);
+  });
+
+  describe('of values that are unique within a relation', () => {
+    const key = ({ number, title, keeper }: Line): Line => ({ number, title, keeper });
+    beforeEach(async () => {
+      await put('books', [{ id: RED }, { id: BLUE }]);
+      await put('pages', PAGES);
+    });
+
+    it('two records take those of each other, beside the same values of another book', async () => {
+      const changed = [
+        { ...P1, ...key(P2) },
+        { ...P2, ...key(P1) },
+      ];
+      const users = await stored('users');
+      expect(await put('pages', changed, 'id')).toEqual({ created: 0, updated: 2, skipped: 0 });
+      expect(await stored('pages')).toEqual([...changed, P3, P4]);
+      expect(await stored('users')).toEqual(users);
+      expect(await db.rows(raw(`SELECT "title~folded" FROM pages WHERE id = '${P1.id}'`))).toEqual([['seite 0']]);
+    });
+
+    it('records take the book of each other, and keep what the file leaves out', async () => {
+      const { title: _, ...first }: Line = { ...P1, book: BLUE };
+      const { title: __, ...third }: Line = { ...P3, book: RED };
+      expect(await put('pages', [first, third], 'id')).toMatchObject({ updated: 2 });
+      expect(await stored('pages')).toEqual([{ ...P1, book: BLUE }, P2, { ...P3, book: RED }, P4]);
+    });
+
+    it('a new record takes the number of one that moves to another book', async () => {
+      const moved = { ...P1, number: 3, title: null, book: BLUE, keeper: id(43) };
+      await put('users', [{ id: id(43), email: 'user3@example.org' }]);
+      const fresh = { ...P1, id: id(75) };
+      expect(await put('pages', [fresh, moved], 'id')).toMatchObject({ created: 1, updated: 1 });
+      expect(await stored('pages')).toEqual([moved, P2, P3, P4, fresh]);
+    });
+
+    it('what is taken, and what comes twice, is reported at its line', async () => {
+      const rule = (name: string) => `\`${name}\` must be unique within \`book\``;
+      const rivals = [
+        { ...P1, number: 2 },
+        { ...P3, book: RED, number: 7, title: 'Seite 0' },
+        { ...P4, number: 7, title: null, keeper: P3.keeper },
+      ];
+      expect(await errorsOf(put('pages', rivals, 'id'))).toEqual([
+        `1: ${rule('number')}; the record ${P2.id} has this value`,
+        `2: ${rule('title')}; the record ${P2.id} has this value`,
+        `2: ${rule('keeper')}; line 1 has the same value`,
+      ]);
+      expect(await stored('pages')).toEqual(PAGES);
+    });
+
+    it('references to such records are exchanged, and no copy of one is left', async () => {
+      await put('marks', [
+        { id: id(81), page: P1.id },
+        { id: id(82), page: P3.id },
+      ]);
+      const changed = [
+        { id: id(81), page: P3.id },
+        { id: id(82), page: P1.id },
+      ];
+      const users = await stored('users');
+      expect(await put('marks', changed, 'id')).toMatchObject({ updated: 2 });
+      expect(await stored('marks')).toEqual(changed);
+      expect(await stored('pages')).toEqual(PAGES);
+      expect(await stored('users')).toEqual(users);
+    });
+  });
+
+  it('references are exchanged within each tenant, and do not lead out of it', async () => {
+    await put('teams', [{ id: RED }, { id: BLUE }]);
+    const places = [1, 2, 3, 4].map((n) => ({ id: id(70 + n), label: `${n % 2}`, team: n < 3 ? RED : BLUE }));
+    await put('places', [...places, { id: id(75), label: 'free', team: BLUE }]);
+    const seats = places.map(({ team }, i) => ({ id: id(81 + i), team, place: id(71 + i) }));
+    await put('seats', seats);
+    const changed = seats.map((seat, i) => ({ ...seat, place: id(71 + [1, 0, 3, 2][i]!) }));
+    expect(await put('seats', changed, 'id')).toMatchObject({ updated: 4 });
+    expect(await stored('seats')).toEqual(changed);
+    expect(await stored('places')).toMatchObject([...places, { id: id(75) }]);
+    expect(await errorsOf(put('seats', [{ id: id(81), team: RED, place: id(75) }], 'id'))).toEqual([
+      `1: \`place\`: there is no record ${id(75)} in \`places\` of the same \`team\``,
+    ]);
+  });
+
+  it('a reference to a record that no copy can be made of is not exchanged', async () => {
+    await put('switches', [
+      { id: id(61), on: true },
+      { id: id(62), on: false },
+    ]);
+    const plates = [1, 2].map((n) => ({ id: id(70 + n), switch: id(60 + n) }));
+    await put('plates', plates);
+    const turned = plates.map((plate, i) => ({ ...plate, switch: id(62 - i) }));
+    expect(await errorsOf(put('plates', turned, 'id'))).toEqual(
+      [1, 2].map(
+        (n) => `${n}: \`switch\`: it must have a value, and there is none to spare: records cannot exchange theirs`,
+      ),
+    );
+  });
+
+  it.each([
+    ['CREATE UNIQUE INDEX own ON rooms (label)', '`label`: another record has this `label`'],
+    ['CREATE UNIQUE INDEX own ON rooms ((label || number % 1))', 'a value must be unique, and another record has it'],
+    [
+      'ALTER TABLE rooms ADD CONSTRAINT own FOREIGN KEY (label) REFERENCES houses (name) NOT VALID',
+      '`label`: there is no such record any more',
+    ],
+  ])('what only the database knows is reported without a line: %s', async (definition, message) => {
+    await put('houses', [{ id: id(14), key: id(14) }]);
+    await db.run(raw(definition));
+    try {
+      const rival = { id: id(24), number: 4, label: 'Room 1', house: id(14) };
+      expect(await errorsOf(put('rooms', [rival]))).toEqual([`the file: ${message}`]);
+      expect(await stored('rooms')).toEqual(ROOMS);
+    } finally {
+      await db.run(raw(definition.startsWith('CREATE') ? 'DROP INDEX own' : 'ALTER TABLE rooms DROP CONSTRAINT own'));
+    }
+  });
+
+  it('lines of a report begin with the file, and with the line where there is one', () => {
+    const errors = [{ line: 3, message: 'b' }, { message: 'a' }];
+    expect(new ImportRejected(errors, 2).lines('t.csv')).toEqual(['t.csv: a', 't.csv:3: b']);
+    expect(new ImportRejected(errors, 5).lines('t.csv').at(-1)).toBe('… and 3 more');
   });
 });

@@ -124,11 +124,11 @@ function summaryOf({ created, updated, skipped }: Imported, isDryRun: boolean): 
   return isDryRun ? `dry run, nothing was stored: ${parts.join(', ')}\n` : `${parts.join(', ')}\n`;
 }
 
-function reportOf({ errors, total }: ImportRejected, file: string, isResumable: boolean): string {
-  const lines = errors.map(({ line, message }) => `${file}:${line}: ${message}\n`).join('');
-  const more = total > errors.length ? `… and ${total - errors.length} more\n` : '';
+function reportOf(rejected: ImportRejected, file: string, isResumable: boolean): string {
+  const { total } = rejected;
+  const lines = rejected.lines(file).join('\n');
   const kept = isResumable
     ? 'the chunks before this one are stored; mend the file and import it with --upsert id'
     : 'nothing was stored';
-  return `${lines}${more}${total} ${total === 1 ? 'error' : 'errors'}; ${kept}\n`;
+  return `${lines}\n${total} ${total === 1 ? 'error' : 'errors'}; ${kept}\n`;
 }

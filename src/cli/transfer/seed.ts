@@ -56,8 +56,7 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
       done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
     } catch (error) {
       if (!(error instanceof ImportRejected)) throw error;
-      issues.push(...error.errors.map(({ line, message }) => `${place(path)}:${line}: ${message}`));
-      if (error.total > error.errors.length) issues.push(`… and ${error.total - error.errors.length} more`);
+      issues.push(...error.lines(place(path)));
     }
   }
   return { done, issues };

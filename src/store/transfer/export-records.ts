@@ -1,9 +1,11 @@
 /** Every record of a collection, as JSON text. */
-import type { Collection } from '../../schema/model.ts';
-import { ident, join, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
+import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
+import type { Collection, ManyToMany } from '../../schema/model.ts';
+import { empty, ident, join, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
 import { RecordShape, tableOf } from '../records/record-shape.ts';
+import { EVERY_TENANT, tenancyOf } from '../records/tenancy.ts';
 import { manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;
@@ -16,13 +18,14 @@ const PAGE_SIZE = 1_000;
 export async function* exportRecords(q: Queryable, collection: Collection): AsyncGenerator<string> {
   const shape = new RecordShape(collection);
   const links = manyToManyOf(collection);
-  const columns = join([shape.columns('t'), ...links.map(linkedIds)], ', ');
+  const columns = join([shape.columns('t'), ...links.map((link) => linkedIds(collection, link))], ', ');
   const keys = links.map(({ name }) => `,${JSON.stringify(name)}:`);
+  const about = tenancyOf(collection) === undefined ? empty : EVERY_TENANT;
   let last: string | undefined;
   for (;;) {
     const after: Sql = last === undefined ? raw('TRUE') : sql`t.id > ${uuid(last)}`;
     const rows = await q.rows(sql`
-      SELECT ${columns}
+      SELECT ${about}${columns}
         FROM ${tableOf(collection)} AS t
        WHERE ${after}
        ORDER BY t.id
@@ -36,10 +39,13 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
   }
 }
 
-function linkedIds({ linkTable, sourceColumn, targetColumn }: ReturnType<typeof manyToManyOf>[number]): Sql {
+function linkedIds(collection: Collection, { linkTable, sourceColumn, targetColumn }: ManyToMany): Sql {
   const target = ident(targetColumn);
+  const tenancy = tenancyOf(collection);
+  const isOfTenant =
+    tenancy === undefined ? empty : sql` AND l.${ident(LINK_TENANT_COLUMN)} = t.${ident(tenancy.column)}`;
   return sql`(
          SELECT array_to_json(array_agg(l.${target} ORDER BY l.${target}))::text
            FROM ${ident(linkTable)} AS l
-          WHERE l.${ident(sourceColumn)} = t.id)`;
+          WHERE l.${ident(sourceColumn)} = t.id${isOfTenant})`;
 }

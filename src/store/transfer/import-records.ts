@@ -2,6 +2,8 @@
 import type { Collection, Schema } from '../../schema/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import type { Database, Transaction } from '../database/contract.ts';
+import { toRefusal } from '../records/constraint-errors.ts';
+import { Refusal } from '../refusal.ts';
 import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 import { Staging } from './staging.ts';
 
@@ -33,15 +35,22 @@ export interface Imported {
   readonly skipped: number;
 }
 
-/** Nothing of the transaction was written. At most 1,000 errors, by line; `total` counts all. */
+/** Nothing of the transaction was written. At most 1,000 errors, by line, first those without one; `total` counts all. */
 export class ImportRejected extends Error {
   readonly errors: readonly ImportError[];
   readonly total: number;
   constructor(errors: readonly ImportError[], total: number) {
     super(`${total} errors`);
     this.name = 'ImportRejected';
-    this.errors = errors.toSorted((a, b) => a.line - b.line).slice(0, MOST_ERRORS);
+    this.errors = errors.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)).slice(0, MOST_ERRORS);
     this.total = total;
+  }
+
+  /** As editors find them: `tasks.csv:3: …`. */
+  lines(file: string): readonly string[] {
+    const lines = this.errors.map(({ line, message }) => `${file}:${line === undefined ? '' : `${line}:`} ${message}`);
+    const more = this.total - this.errors.length;
+    return more > 0 ? [...lines, `… and ${more} more`] : lines;
   }
 }
 
@@ -177,8 +186,23 @@ class Run {
     const found = await this.#staging.check();
     const errors = [...this.#errors, ...found];
     if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
-    return this.#staging.write(this.#request.now);
+    try {
+      return await this.#staging.write(this.#request.now);
+    } catch (error) {
+      throw rejectionOf(error, this.#request.collection);
+    }
   }
+}
+
+/** What the checks could not know: another write came between, or the database has constraints of its own. */
+function rejectionOf(error: unknown, collection: Collection): unknown {
+  const refusal = toRefusal(error, collection);
+  if (!(refusal instanceof Refusal)) return error;
+  const errors = refusal.errors.map(({ pointer, detail }): ImportError => {
+    const name = pointer === undefined || pointer === '/data' ? '' : pointer.slice(pointer.lastIndexOf('/') + 1);
+    return { message: name === '' ? detail : `\`${name}\`: ${detail}` };
+  });
+  return new ImportRejected(errors, errors.length);
 }
 
 /** How far resumable imports have come. */

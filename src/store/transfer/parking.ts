@@ -4,17 +4,11 @@
  */
 import { newRecordId } from '../../record-id.ts';
 import type { Collection, Schema } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, sql, text } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { tableOf } from '../records/record-shape.ts';
-import { type StoredMember, storedMembersOf } from './members.ts';
-
-/** The staged records: `_line`, `_given`, `_is_stored`, and a column for each member. */
-export const STAGE = raw('"bylaw_import"');
-
-/** The condition that the file gives the member of the record `alias`. */
-export const isGiven = (name: string, alias = 's'): Sql =>
-  sql`${text(name)} = ANY(string_to_array(${ident(alias, '_given')}, ','))`;
+import { isExclusive, keyColumns, type StoredMember, storedMembersOf } from './members.ts';
+import { comma, haveSameKey, STAGE } from './stage.ts';
 
 /** A value that no record has, made of an id. */
 const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
@@ -30,20 +24,31 @@ const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
 
 /**
  * Whether records can exchange values of the member: not where it must have one and there is none to
- * spare, like those of a bool, or of a reference within the collection, which every record is held by.
+ * spare, like those of a bool, or of a reference to a collection in `chain`, whose records would need
+ * each other. @param chain the member's collection last, and before it those that lead to it
  */
-export const canPark = ({ required, references, columnType }: StoredMember, { name }: Collection): boolean =>
-  !required || (references === undefined ? FREE_VALUES.has(columnType) : references !== name);
+export function canPark(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
+  const { required, references, columnType } = member;
+  if (!required) return true;
+  if (references === undefined) return FREE_VALUES.has(columnType);
+  const target = schema.collections.get(references)!;
+  if (chain.includes(target)) return false;
+  // A copy of the record that it leads to is made; one that leads to itself does so again.
+  return storedMembersOf(target).every(
+    (each) =>
+      each.name === 'id' ||
+      !isExclusive(each) ||
+      each.references === references ||
+      canPark(each, schema, [...chain, target]),
+  );
+}
 
 /** The stored record `t` of the staged record `s` gives up a value that another record takes. */
-export function contested({ name, column }: StoredMember): Sql {
-  const value = ident(column);
+export function contested(member: StoredMember): Sql {
+  const changes = keyColumns(member).map((column) => sql`${ident('t', column)} IS DISTINCT FROM ${ident('s', column)}`);
   return sql`
-           s._is_stored AND t.id = s.id AND ${isGiven(name)} AND t.${value} IS DISTINCT FROM s.${value}
-       AND EXISTS (
-             SELECT 1
-               FROM ${STAGE} AS o
-              WHERE o.${value} = t.${value} AND o._line <> s._line AND (NOT o._is_stored OR ${isGiven(name, 'o')}))`;
+           s._is_stored AND t.id = s.id AND (${join(changes, ' OR ')})
+       AND EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE ${haveSameKey(member, 'o', 't')} AND o._line <> s._line)`;
 }
 
 interface StandIns {
@@ -66,7 +71,8 @@ export class Parking {
   /** Before anything is written. INVARIANT: the import sets each of these values afterwards. */
   async park(members: readonly StoredMember[]): Promise<void> {
     for (const member of members) {
-      if (!member.isUnique || member.name === 'id' || !canPark(member, this.#collection)) continue;
+      if (!isExclusive(member) || member.name === 'id') continue;
+      if (!canPark(member, this.#schema, [this.#collection])) continue;
       const target = this.#collectionOf(member);
       if (member.required && target !== undefined) await this.#parkReferences(member, target);
       else await this.#parkValues(member);
@@ -94,48 +100,66 @@ export class Parking {
 
   /** A reference that must have a value, which no other record may have: records are made for it. */
   async #parkReferences(member: StoredMember, target: Collection): Promise<void> {
-    const table = tableOf(this.#collection);
-    const rows = await this.#tx.rows(sql`SELECT t.id FROM ${table} AS t, ${STAGE} AS s WHERE ${contested(member)}`);
+    const [table, column] = [tableOf(this.#collection), ident(member.column)];
+    const rows = await this.#tx.rows(
+      sql`SELECT t.id, t.${column} FROM ${table} AS t, ${STAGE} AS s WHERE ${contested(member)}`,
+    );
     if (rows.length === 0) return;
     const parked = rows.map(([id]) => id!);
-    const standIns = await this.#makeStandIns(target, parked.length);
+    const standIns = await this.#makeStandIns(
+      target,
+      rows.map(([, original]) => original!),
+    );
     await this.#tx.run(sql`
       UPDATE ${table} AS t
-         SET ${ident(member.column)} = p.stand_in
+         SET ${column} = p.stand_in
         FROM unnest(${param('uuid[]', parked)}, ${param('uuid[]', standIns)}) AS p (id, stand_in)
        WHERE t.id = p.id`);
   }
 
-  /** Copies of a record, but for their unique values. */
-  async #makeStandIns(collection: Collection, count: number): Promise<readonly string[]> {
-    const ids = Array.from({ length: count }, newRecordId);
-    const names: Sql[] = [raw('id')];
-    const lists: Sql[] = [sql`${param('uuid[]', ids)}`];
+  /** A copy of each record, of its tenant, but for the unique values. */
+  async #makeStandIns(collection: Collection, originals: readonly string[]): Promise<readonly string[]> {
+    const ids = originals.map(newRecordId);
+    const names: Sql[] = [raw('original'), raw('id')];
+    const lists: Sql[] = [sql`${param('uuid[]', originals)}`, sql`${param('uuid[]', ids)}`];
     const cells: [Sql, Sql][] = [];
     for (const member of storedMembersOf(collection)) {
       const column = ident(member.column);
       const target = this.#collectionOf(member);
       if (member.name === 'id') cells.push([column, raw('n.id')]);
-      else if (!member.isUnique) cells.push([column, sql`x.${column}`]);
+      else if (!isExclusive(member)) cells.push([column, sql`x.${column}`]);
       else if (!member.required || target === undefined) cells.push([column, parkedValue(member, raw('n.id'))]);
       else if (target === collection) cells.push([column, raw('n.id')]);
       else {
+        const led = await this.#referencesOf(collection, member, originals);
         names.push(column);
-        lists.push(sql`${param('uuid[]', await this.#makeStandIns(target, count))}`);
+        lists.push(sql`${param('uuid[]', await this.#makeStandIns(target, led))}`);
         cells.push([column, sql`n.${column}`]);
       }
     }
     await this.#tx.run(sql`
       INSERT INTO ${tableOf(collection)} (${comma(cells.map(([column]) => column))})
       SELECT ${comma(cells.map(([, value]) => value))}
-        FROM (SELECT * FROM ${tableOf(collection)} LIMIT 1) AS x
-       CROSS JOIN unnest(${comma(lists)}) AS n (${comma(names)})`);
+        FROM unnest(${comma(lists)}) AS n (${comma(names)})
+        JOIN ${tableOf(collection)} AS x ON x.id = n.original`);
     this.#standIns.push({ collection, ids });
     return ids;
   }
-}
 
-const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
+  /** What the records lead to, in their order. */
+  async #referencesOf(
+    collection: Collection,
+    member: StoredMember,
+    ids: readonly string[],
+  ): Promise<readonly string[]> {
+    const rows = await this.#tx.rows(sql`
+      SELECT x.${ident(member.column)}
+        FROM unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS n (id, place)
+        JOIN ${tableOf(collection)} AS x ON x.id = n.id
+       ORDER BY n.place`);
+    return rows.map(([id]) => id!);
+  }
+}
 
 function parkedValue({ required, columnType }: StoredMember, id: Sql): Sql {
   const value = required ? FREE_VALUES.get(columnType) : undefined;

@@ -18,7 +18,8 @@ export interface SourceRecord {
   readonly isText: boolean;
 }
 export interface ImportError {
-  readonly line: number;
+  /** Not given where the database alone knows. */
+  readonly line?: number;
   readonly message: string;
 }
 

@@ -6,17 +6,17 @@ import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
+import { empty, ident, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
 import type { Transaction } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { tableOf } from '../records/record-shape.ts';
 import { tenancyOf } from '../records/tenancy.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
-import { canPark, contested, isGiven, Parking, STAGE } from './parking.ts';
+import { Parking } from './parking.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
+import { comma, findErrors, isGiven, isKeyGiven, LINKS, STAGE } from './stage.ts';
+import { UniqueCheck } from './unique-check.ts';
 
-const LINKS = raw('"bylaw_import_links"');
-const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 /** The member that finds the record which is there already; `id` among them. */
 export type Upsert = StoredMember;
 
@@ -120,8 +120,11 @@ export class Staging {
     const errors = [
       await this.#match(),
       await this.#checkTenant(),
-      await this.#checkUnique(),
-      await this.#checkUniqueWithin(),
+      await new UniqueCheck(this.#tx, {
+        schema: this.#schema,
+        collection: this.#collection,
+        members: this.#members,
+      }).errors(),
       await this.#checkReferences(),
       await this.#checkLinks(),
       await this.#checkConstraints(),
@@ -152,9 +155,15 @@ export class Staging {
         FROM ${STAGE} AS s
         JOIN ${table} AS t ON t.${column} = s.${column}
        WHERE l.source = s.id`);
+    const stored = this.#members
+      .filter(({ name }) => name !== 'id')
+      .map(({ name, column }) => {
+        const value = ident(column);
+        return sql`${value} = CASE WHEN ${isGiven(name)} THEN s.${value} ELSE t.${value} END`;
+      });
     await this.#tx.run(sql`
       UPDATE ${STAGE} AS s
-         SET id = t.id, _is_stored = true
+         SET ${comma([raw('id = t.id, _is_stored = true'), ...stored])}
         FROM ${table} AS t
        WHERE t.${column} = s.${column}`);
     return [...absent, ...other];
@@ -174,77 +183,6 @@ export class Staging {
     );
   }
 
-  /** Of new records; those that are stored are held by the constraint alone. */
-  async #checkUniqueWithin(): Promise<readonly ImportError[]> {
-    const { fields, relations } = this.#collection;
-    const errors: ImportError[] = [];
-    for (const member of [...fields.values(), ...relations.values()]) {
-      if (!('uniqueWithin' in member) || member.uniqueWithin === undefined) continue;
-      const within = this.#members.find(({ name }) => name === member.uniqueWithin)!;
-      const [value, group] = [ident(member.column), ident(within.column)];
-      const rule = `\`${member.name}\` must be unique within \`${within.name}\``;
-      const twice = await this.#errors(
-        sql`
-        SELECT _line, _first::text
-          FROM (SELECT _line, min(_line) OVER (PARTITION BY ${group}, ${value}) AS _first
-                  FROM ${STAGE}
-                 WHERE ${value} IS NOT NULL AND NOT _is_stored) AS s
-         WHERE _line > _first`,
-        (line) => `${rule}; line ${line} has the same value`,
-      );
-      const taken = await this.#errors(
-        sql`
-        SELECT s._line, t.id::text
-          FROM ${STAGE} AS s
-          JOIN ${tableOf(this.#collection)} AS t ON t.${value} = s.${value} AND t.${group} = s.${group}
-         WHERE NOT s._is_stored
-           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id)`,
-        (id) => `${rule}; the record ${id} has this value`,
-      );
-      errors.push(...twice, ...taken);
-    }
-    return errors;
-  }
-
-  async #checkUnique(): Promise<readonly ImportError[]> {
-    const table = tableOf(this.#collection);
-    const errors: ImportError[] = [];
-    for (const member of this.#members.filter(({ isUnique }) => isUnique)) {
-      const { name, column } = member;
-      const value = ident(column);
-      // Of another record, whose value this import does not change.
-      const keepsItsValue = sql`
-               t.id <> s.id
-           AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id AND ${isGiven(name, 'o')})`;
-      const twice = await this.#errors(
-        sql`
-        SELECT _line, _first::text
-          FROM (SELECT _line, min(_line) OVER (PARTITION BY ${value}) AS _first FROM ${STAGE} WHERE ${value} IS NOT NULL) AS s
-         WHERE _line > _first`,
-        (line) => `\`${name}\` must be unique; line ${line} has the same value`,
-      );
-      const taken = await this.#errors(
-        sql`
-        SELECT s._line, t.id::text
-          FROM ${STAGE} AS s
-          JOIN ${table} AS t ON t.${value} = s.${value}
-         WHERE ${name === 'id' ? raw('NOT s._is_stored') : keepsItsValue}`,
-        (id) =>
-          name === 'id'
-            ? 'a record with this id exists'
-            : `\`${name}\` must be unique; the record ${id} has this value`,
-      );
-      const stuck = canPark(member, this.#collection)
-        ? []
-        : await this.#errors(
-            sql`SELECT s._line, NULL FROM ${STAGE} AS s, ${table} AS t WHERE ${contested(member)}`,
-            () => `\`${name}\`: it must have a value, and there is none to spare: records cannot exchange theirs`,
-          );
-      errors.push(...twice, ...taken, ...stuck);
-    }
-    return errors;
-  }
-
   async #checkReferences(): Promise<readonly ImportError[]> {
     const errors: ImportError[] = [];
     for (const { name, column, references } of this.#members) {
@@ -252,8 +190,11 @@ export class Staging {
       const value = sql`s.${ident(column)}`;
       errors.push(
         ...(await this.#errors(
-          sql`SELECT s._line, ${value}::text FROM ${STAGE} AS s WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
-          (id) => `\`${name}\`: there is no record ${id} in \`${references}\``,
+          sql`
+          SELECT s._line, ${value}::text
+            FROM ${STAGE} AS s
+           WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
+          (id) => `\`${name}\`: ${this.#missing(references, id)}`,
         )),
       );
     }
@@ -268,8 +209,9 @@ export class Staging {
           sql`
           SELECT l.line, l.target::text
             FROM ${LINKS} AS l
+            JOIN ${STAGE} AS s ON s._line = l.line
            WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`,
-          (id) => `\`${name}\`: there is no record ${id} in \`${collection}\``,
+          (id) => `\`${name}\`: ${this.#missing(collection, id)}`,
         )),
       );
     }
@@ -292,7 +234,7 @@ export class Staging {
     const errors: ImportError[] = [];
     for (const [name, condition] of constraints) {
       // As the database wrote it into its catalogue; its names are those of the columns.
-      const broken = sql`SELECT _line, NULL FROM (${this.#outcome()}) AS r WHERE NOT (${raw(condition!)})`;
+      const broken = sql`SELECT _line, NULL FROM ${STAGE} WHERE NOT (${raw(condition!)})`;
       errors.push(
         ...(await this.#errors(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
       );
@@ -300,28 +242,25 @@ export class Staging {
     return errors;
   }
 
-  /** The rows as they would be stored, each with its line. */
-  #outcome(): Sql {
-    const values = this.#members.map(({ name, column }) => {
-      const [staged, stored] = [sql`s.${ident(column)}`, sql`t.${ident(column)}`];
-      return sql`CASE WHEN t.id IS NULL OR ${isGiven(name)} THEN ${staged} ELSE ${stored} END AS ${ident(column)}`;
-    });
-    return sql`
-      SELECT s._line, ${comma(values)}
-        FROM ${STAGE} AS s
-        LEFT JOIN ${tableOf(this.#collection)} AS t ON s._is_stored AND t.id = s.id`;
-  }
-
-  /** In the database, or in the file. */
+  /** In the database, or in the file; of the tenant of the record `s` where both have one. */
   #exists(collection: string, id: Sql): Sql {
-    const stored = sql`EXISTS (SELECT 1 FROM ${tableOf(this.#schema.collections.get(collection)!)} AS r WHERE r.id = ${id})`;
-    if (collection !== this.#collection.name) return stored;
-    return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE r.id = ${id}))`;
+    const target = this.#schema.collections.get(collection)!;
+    const [here, there] = [tenancyOf(this.#collection), tenancyOf(target)];
+    const isOfTenant =
+      here === undefined || there === undefined ? empty : sql` AND r.${ident(there.column)} = s.${ident(here.column)}`;
+    const stored = sql`EXISTS (SELECT 1 FROM ${tableOf(target)} AS r WHERE r.id = ${id}${isOfTenant})`;
+    if (target !== this.#collection) return stored;
+    return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE r.id = ${id}${isOfTenant}))`;
   }
 
-  async #errors(query: Sql, message: (cell: string) => string): Promise<readonly ImportError[]> {
-    const rows = await this.#tx.rows(query);
-    return rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') }));
+  #missing(collection: string, id: string): string {
+    const here = tenancyOf(this.#collection);
+    const isDivided = here !== undefined && tenancyOf(this.#schema.collections.get(collection)!) !== undefined;
+    return `there is no record ${id} in \`${collection}\`${isDivided ? ` of the same \`${here.by}\`` : ''}`;
+  }
+
+  #errors(query: Sql, message: (cell: string) => string): Promise<readonly ImportError[]> {
+    return findErrors(this.#tx, query, message);
   }
 
   /** → how many records were created and updated. Call it when `check` found nothing. */
@@ -345,13 +284,15 @@ export class Staging {
     return { created, updated };
   }
 
-  /** What the file leaves out stays. */
+  /** What the file leaves out stays; a value that may be parked is written. The tenant stays, and a cluster refuses to set it. */
   #update(table: Sql, now: string): Promise<number> {
+    const tenancy = tenancyOf(this.#collection);
     const set = this.#members
-      .filter(({ name }) => name !== 'id')
-      .map(({ name, column }) => {
-        const otherwise = name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${ident(column)}`;
-        return sql`${ident(column)} = CASE WHEN ${isGiven(name)} THEN s.${ident(column)} ELSE ${otherwise} END`;
+      .filter(({ name }) => name !== 'id' && name !== tenancy?.by)
+      .map((member) => {
+        const column = ident(member.column);
+        const otherwise = member.name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${column}`;
+        return sql`${column} = CASE WHEN ${isKeyGiven(member)} THEN s.${column} ELSE ${otherwise} END`;
       });
     const copies = this.#copies.map(({ name, copy }) => {
       const column = ident(copy);
@@ -362,7 +303,14 @@ export class Staging {
       UPDATE ${table} AS t
          SET ${comma([...set, ...copies, version])}
         FROM ${STAGE} AS s
-       WHERE s._is_stored AND t.id = s.id`);
+       WHERE s._is_stored AND t.id = s.id${this.#isOfTenant('t', tenancy?.column)}`);
+  }
+
+  /** ` AND t.team_id = s.team_id`. */
+  #isOfTenant(alias: string, column: string | undefined): Sql {
+    const tenancy = tenancyOf(this.#collection);
+    if (tenancy === undefined || column === undefined) return empty;
+    return sql` AND ${ident(alias, column)} = s.${ident(tenancy.column)}`;
   }
 
   async #writeLinks({ name, linkTable, sourceColumn, targetColumn }: ManyToMany): Promise<void> {
@@ -371,21 +319,21 @@ export class Staging {
     await this.#tx.run(sql`
       DELETE FROM ${table} AS l
        USING ${STAGE} AS s
-       WHERE s._is_stored AND l.${source} = s.id AND ${relation} = ANY(string_to_array(s._given, ','))`);
+       WHERE s._is_stored AND l.${source} = s.id${this.#isOfTenant('l', LINK_TENANT_COLUMN)}
+         AND ${relation} = ANY(string_to_array(s._given, ','))`);
+    // Links are of the tenant of their record.
     const tenancy = tenancyOf(this.#collection);
-    if (tenancy === undefined) {
-      await this.#tx.run(sql`
-      INSERT INTO ${table} (${source}, ${target})
-      SELECT l.source, l.target FROM ${LINKS} AS l WHERE l.relation = ${relation}
-      ON CONFLICT DO NOTHING`);
-      return;
-    }
-    // Links are of the tenant of their record, which is written by now.
+    const columns = [...(tenancy === undefined ? [] : [ident(LINK_TENANT_COLUMN)]), source, target];
+    const values = [
+      ...(tenancy === undefined ? [] : [sql`s.${ident(tenancy.column)}`]),
+      raw('l.source'),
+      raw('l.target'),
+    ];
     await this.#tx.run(sql`
-      INSERT INTO ${table} (${ident(LINK_TENANT_COLUMN)}, ${source}, ${target})
-      SELECT t.${ident(tenancy.column)}, l.source, l.target
+      INSERT INTO ${table} (${comma(columns)})
+      SELECT ${comma(values)}
         FROM ${LINKS} AS l
-        JOIN ${tableOf(this.#collection)} AS t ON t.id = l.source
+        JOIN ${STAGE} AS s ON s._line = l.line
        WHERE l.relation = ${relation}
       ON CONFLICT DO NOTHING`);
   }
