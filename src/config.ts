@@ -247,7 +247,8 @@ export const SETTINGS = {
     value: 'N',
     env: 'BYLAW_MAX_CONNECTIONS',
     default: '4096',
-    about: 'connections that a process keeps open; one more closes the one that has waited longest for a request',
+    about:
+      'connections that a process keeps open; one more closes the one that has waited longest for its first request, or is idle',
     read: integer(1, 1_000_000),
   },
 } as const satisfies Readonly<Record<string, Setting>>;

@@ -1,16 +1,23 @@
 /**
  * The open connections of a server, of which there are at most so many. One more takes the place of
- * the one that has waited longest for a request, its first or its next: whoever sends nothing, or a
- * head that never ends, keeps nobody out. Where all are being served, the new one is closed.
+ * the one that has waited longest for its first request, so that who sends nothing, or a head that
+ * never ends, neither keeps others out nor cuts clients off that keep a connection. One that waits
+ * for its next request goes where few wait for their first: new clients need the time to send it.
+ * Where all are being served, the new one is closed.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** Of all places: those that connections without a request get at the cost of idle ones. */
+const NEW_SHARE = 1 / 8;
+
 export class Connections {
   readonly #most: number;
   readonly #open = new Set<Socket>();
-  /** No head of a request is complete; who waits longest is first. */
-  readonly #waiting = new Set<Socket>();
+  /** No head of a request was complete yet; who waits longest is first. */
+  readonly #new = new Set<Socket>();
+  /** Between requests; who waits longest is first. */
+  readonly #idle = new Set<Socket>();
   /** How many requests of a connection are being served. */
   readonly #serving = new Map<Socket, number>();
 
@@ -20,35 +27,46 @@ export class Connections {
   }
 
   begin(socket: Socket): void {
+    if (!this.#open.has(socket)) return;
     const count = this.#serving.get(socket) ?? 0;
     this.#serving.set(socket, count + 1);
-    if (count === 0) this.#waiting.delete(socket);
+    this.#new.delete(socket);
+    this.#idle.delete(socket);
   }
 
   end(socket: Socket): void {
+    if (!this.#open.has(socket)) return;
     const count = this.#serving.get(socket) ?? 0;
     if (count > 1) {
       this.#serving.set(socket, count - 1);
       return;
     }
     this.#serving.delete(socket);
-    if (this.#open.has(socket)) this.#waiting.add(socket);
+    this.#idle.add(socket);
   }
 
   #admit(socket: Socket): void {
     if (this.#open.size >= this.#most) {
-      const [longest] = this.#waiting;
+      const longest = this.#longest();
       if (longest !== undefined) this.#forget(longest);
       (longest ?? socket).destroy();
       if (longest === undefined) return;
     }
     this.#open.add(socket);
-    this.#waiting.add(socket);
+    this.#new.add(socket);
     socket.once('close', () => this.#forget(socket));
+  }
+
+  #longest(): Socket | undefined {
+    const [newcomer] = this.#new;
+    const [idle] = this.#idle;
+    return this.#new.size >= Math.max(1, this.#most * NEW_SHARE) ? newcomer : (idle ?? newcomer);
   }
 
   #forget(socket: Socket): void {
     this.#open.delete(socket);
-    this.#waiting.delete(socket);
+    this.#new.delete(socket);
+    this.#idle.delete(socket);
+    this.#serving.delete(socket);
   }
 }

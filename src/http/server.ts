@@ -38,15 +38,12 @@ class Generation {
     this.#handle = handle;
   }
 
-  take(request: IncomingMessage, response: ServerResponse, connections: Connections): void {
+  take(request: IncomingMessage, response: ServerResponse): void {
     // It was aborted while it waited.
     if (response.closed) return;
-    const { socket } = request;
     this.#running++;
-    connections.begin(socket);
     response.once('close', () => {
       this.#running--;
-      connections.end(socket);
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
     // Koa resolves after the answer; what it could still throw has been answered by the door.
@@ -138,9 +135,17 @@ export class HttpServer {
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // Also while it waits: its client has sent what it has to.
+    this.#connections.begin(socket);
+    response.once('close', () => this.#connections.end(socket));
+    this.#handOn(request, response);
+  }
+
+  #handOn(request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.shouldKeepAlive = false;
-    if (this.#pause === undefined) this.#current.take(request, response, this.#connections);
-    else void this.#pause.then(() => this.#take(request, response));
+    if (this.#pause === undefined) this.#current.take(request, response);
+    else void this.#pause.then(() => this.#handOn(request, response));
   }
 }
 

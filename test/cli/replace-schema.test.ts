@@ -1,4 +1,6 @@
 /** A service whose schema is replaced while requests come, on both databases. */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type Service, startService } from '../../src/cli/start-service.ts';
@@ -6,9 +8,11 @@ import { systemTables } from '../../src/cli/system-tables.ts';
 import { readConfig } from '../../src/config.ts';
 import { openLog } from '../../src/http/log.ts';
 import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { openSocket, sendRaw } from '../security/raw.ts';
 import { Client } from '../support/client.ts';
 import { cheapPasswords, openKind, schemaFrom } from '../support/service.ts';
 
+const MOST_CONNECTIONS = 16;
 const ADMIN = { email: 'admin@example.org', password: 'a password of tests' };
 const schema = (fields: string, list: string) =>
   schemaFrom(`roles: [admin]
@@ -26,6 +30,7 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
       { port: '0' },
       {
         BYLAW_RATE_LIMIT: 'off',
+        BYLAW_MAX_CONNECTIONS: `${MOST_CONNECTIONS}`,
         BYLAW_ADMIN_EMAIL: ADMIN.email,
         BYLAW_ADMIN_PASSWORD: ADMIN.password,
       },
@@ -80,6 +85,28 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
     });
     await expect(failed).rejects.toThrow('no');
     expect((await client.get('/api/posts')).status).toBe(200);
+  });
+
+  test.skipIf(skip)('a request that waits for the migration keeps its place, whoever connects meanwhile', async () => {
+    const next = schema('title: string', 'true');
+    const [migrating, migrated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const replaced = service.replaceSchema(next, () => {
+      migrating.resolve();
+      return migrated.promise;
+    });
+    await migrating.promise;
+    const answer = sendRaw(service.url, 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await sleep(50);
+    const silent: Socket[] = [];
+    for (let i = 0; i < 2 * MOST_CONNECTIONS; i++) {
+      silent.push(openSocket(service.url).resume());
+      await once(silent[i]!, 'connect');
+    }
+    if (!silent[0]!.destroyed) await once(silent[0]!, 'close');
+    migrated.resolve();
+    await replaced;
+    expect(await answer).toMatch(/^HTTP\/1\.1 200 /);
+    for (const socket of silent) socket.destroy();
   });
 
   test.skipIf(skip)('a session that ends is out of the schema that came later, too', async () => {

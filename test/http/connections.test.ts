@@ -17,11 +17,14 @@ let held: ServerResponse[];
 let accepted: number;
 const sockets: Socket[] = [];
 
-beforeEach(async () => {
+beforeEach(() => serve(MOST));
+afterEach(end);
+
+async function serve(most: number): Promise<void> {
   held = [];
   accepted = 0;
   server = createServer();
-  const connections = new Connections(server, MOST);
+  const connections = new Connections(server, most);
   server.on('connection', () => accepted++);
   server.on('request', ({ socket }, response) => {
     connections.begin(socket);
@@ -31,12 +34,13 @@ beforeEach(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterEach(() => {
+}
+
+function end(): void {
   for (const socket of sockets.splice(0)) socket.destroy();
   server.closeAllConnections();
   server.close();
-});
+}
 
 const whenever = (what: string, holds: () => boolean) => until(what, async () => holds(), 5_000);
 
@@ -96,4 +100,38 @@ test('requests behind each other on one connection count as long as one of them 
   const [silent] = await open('', '', '');
   await whenever('who asked nothing is closed', () => silent!.destroyed);
   expect(areOpen([pipelined!])).toEqual([true]);
+});
+
+/** Connections that were answered once and are kept. */
+async function openIdle(count: number): Promise<readonly Socket[]> {
+  const idle = await open(...Array<string>(count).fill(REQUEST));
+  for (const response of held.splice(0)) response.end('done');
+  await Promise.all(idle.map((socket) => once(socket, 'data')));
+  // The server sees the end of its response a little later than the client.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return idle;
+}
+
+test('who keeps a connection is not cut off by those who send nothing', async () => {
+  const kept = await openIdle(2);
+  const silent = await open('', 'GET / HTTP/1.1\r\nX-Never: ', '', '', '');
+  await whenever('all but the last that are silent are closed', () =>
+    silent.slice(0, -1).every(({ destroyed }) => destroyed),
+  );
+  expect(areOpen([...kept, silent.at(-1)!])).toEqual([true, true, true]);
+  kept[0]!.write(REQUEST);
+  await whenever('the next request is asked', () => held.length === 1);
+});
+
+test('new clients have the time to send their request where the others are idle', async () => {
+  end();
+  await serve(16);
+  const idle = await openIdle(16);
+  const [first, second] = await open('', '');
+  await whenever('the idle that wait longest are closed', () => idle[1]!.destroyed);
+  const [third] = await open('');
+  await whenever('the first without a request is closed', () => first!.destroyed);
+  expect(areOpen([second!, third!, ...idle])).toEqual([true, true, false, false, ...Array(14).fill(true)]);
+  second!.write(REQUEST);
+  await whenever('it is asked', () => held.length === 1);
 });

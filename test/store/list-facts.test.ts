@@ -125,4 +125,21 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
       closed.records.query(carol.ask('notes'), { ...request, cursor: 'AAAA', count: 'none' }),
     ).rejects.toThrow('the cursor is not one of this query');
   });
+
+  it.each(['none', 'exact', 'estimated'] as const)(
+    'choose one place to read a query from (count %s)',
+    async (count) => {
+      const callers: string[] = [];
+      const replicaFor: Database['replicaFor'] = (callerId) => {
+        callers.push(callerId);
+        return world.db.replicaFor(callerId);
+      };
+      const watched = await World.open({ ...world.db, replicaFor } as Database, SCHEMA);
+      const caller = await watched.user(`dora-${kind}-${count}@example.org`);
+      callers.length = 0;
+      const request = { sort: [], limit: 10, offset: 0, text: '', expands: [], capabilities: false, count } as const;
+      const { json } = await watched.records.query(caller.ask('notes'), request);
+      expect([JSON.parse(json).length, callers]).toEqual([3, [caller.id]]);
+    },
+  );
 });

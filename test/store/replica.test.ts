@@ -182,6 +182,30 @@ describe('recent writers', () => {
   });
 });
 
+describe('recent writers of several nodes', () => {
+  it('are ahead of the greatest position that is told, also while a write of theirs has none', () => {
+    const writers = new RecentWriters(1_000);
+    const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 3);
+    const end = writers.begin('ann', 0);
+    writers.note('ann', 100n, 1);
+    expect(ahead(1_000n)).toBe(true);
+    end(90n);
+    expect([ahead(95n), ahead(100n)]).toEqual([true, false]);
+    const endNext = writers.begin('ann', 2);
+    expect(ahead(1_000n)).toBe(true);
+    endNext(99n);
+    expect([ahead(99n), ahead(100n)]).toEqual([true, false]);
+  });
+
+  it('are remembered from the last that is told of them', () => {
+    const writers = new RecentWriters(1_000);
+    const end = writers.begin('ann', 0);
+    writers.note('ann', 100n, 1_500);
+    end(90n);
+    expect([2_100, 3_499, 3_500].map((now) => writers.isAhead('ann', 95n, now))).toEqual([true, true, false]);
+  });
+});
+
 describe('news of writes', () => {
   it('name everybody who wrote while the news before were sent, once', async () => {
     const sent: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * A TCP door in front of a server. `silence` makes the connections that are open go dead without a
- * word, as a lost host does; new ones work.
+ * word, as a lost host does; new ones work. `hold` makes them slow.
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 
@@ -53,6 +53,15 @@ export class SilentProxy {
     }
     this.#pairs.clear();
     return count;
+  }
+
+  /** What the server sends waits until the returned function is called. */
+  hold(): () => void {
+    const upstreams = [...this.#pairs].map(([, upstream]) => upstream!);
+    for (const upstream of upstreams) upstream.pause();
+    return () => {
+      for (const upstream of upstreams) upstream.resume();
+    };
   }
 
   close(): Promise<void> {

@@ -34,8 +34,6 @@ export function returnHandovers(worker: Worker, isServed: () => boolean): void {
   child.on('internalMessage', ({ ack }: ClusterMessage) => {
     if (ack !== undefined) waiting.delete(ack);
   });
-  // What is sent to a worker that has just died fails, and would end the primary.
-  worker.on('error', () => undefined);
   let isDisconnected = false;
   child.once('disconnect', () => {
     isDisconnected = true;

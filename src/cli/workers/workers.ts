@@ -49,12 +49,19 @@ class Primary {
 
   #start(): void {
     const worker = cluster.fork();
-    returnHandovers(worker, () => !this.#isStopping && this.#ready.size > 0);
+    if (worker.process.pid !== undefined) returnHandovers(worker, () => !this.#isStopping && this.#ready.size > 0);
     const began = performance.now();
     worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void this.#sendMetrics(worker, message.id ?? 0);
       if (message.type === READY) this.#onReady(worker, message);
       if (message.type === LISTENING && this.#isStopping) stop(worker);
+    });
+    worker.on('error', (error) => {
+      // What is sent to a worker that has just died fails, and would end the primary; its exit is reported.
+      if (worker.process.pid !== undefined || this.#isStopping) return;
+      // The system made no process, of which no exit is reported either.
+      this.#io.stderr.write(`bylaw serve: no process can be started for a worker: ${error.message}\n`);
+      this.#onExit({ code: 1, signal: null, lived: 0 });
     });
     worker.once('exit', (code, signal) => {
       this.#ready.delete(worker.id);

@@ -1,6 +1,6 @@
 /**
- * One connection that LISTENs to all channels and reconnects after a loss. A heartbeat detects a
- * silent loss.
+ * One connection that LISTENs to all channels and reconnects after a loss. Only the heartbeat
+ * decides that a silent connection is lost: what is slow once loses nobody's notifications.
  */
 import pg from 'pg';
 import { ident } from '../../sql.ts';
@@ -14,6 +14,8 @@ interface Subscription {
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
+/** The heartbeat waits this long for its answer. */
+const SILENCE_MS = 5_000;
 /** Reads wait for a round trip. */
 const ROUND_MS = 1_000;
 
@@ -28,6 +30,8 @@ export class Listener {
   /** The round trip that is under way, and the one after it. */
   #round: Promise<unknown> = Promise.resolve();
   #nextRound: Promise<void> | undefined;
+  /** Owes the answer of a round that was given up. */
+  #late: pg.Client | undefined;
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
@@ -41,7 +45,9 @@ export class Listener {
     const subscription = { channel, onMessage, onState };
     if (!this.#client) await this.#connect();
     // Added only now: a connection that is being made has already read the list of channels.
-    const up = await this.#client?.query(`LISTEN ${ident(channel).text}`).then(
+    const client = this.#client;
+    const listened = client && answered(client.query(`LISTEN ${ident(channel).text}`), SILENCE_MS);
+    const up = await listened?.then(
       () => true,
       () => false,
     );
@@ -55,7 +61,7 @@ export class Listener {
   /**
    * Resolves when every notification is delivered that was sent before the call: PostgreSQL hands
    * them out before it answers. Those who ask meanwhile share the next round trip. Rejects while
-   * nothing is heard.
+   * nothing is heard, and after a second: at once where the answer before is that late already.
    */
   hearAll(): Promise<void> {
     if (this.#nextRound === undefined) {
@@ -85,13 +91,15 @@ export class Listener {
 
   async #open(): Promise<void> {
     if (this.#closed) return;
-    const client = new pg.Client({ ...this.#config, query_timeout: HEARTBEAT_MS });
+    const client = new pg.Client(this.#config);
     client.on('error', () => this.#lost(client));
     client.on('end', () => this.#lost(client));
     client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
     try {
       await client.connect();
-      for (const channel of this.#channels()) await client.query(`LISTEN ${ident(channel).text}`);
+      for (const channel of this.#channels()) {
+        await answered(client.query(`LISTEN ${ident(channel).text}`), SILENCE_MS);
+      }
     } catch {
       client.end().catch(() => undefined);
       this.#tryLater();
@@ -106,11 +114,16 @@ export class Listener {
   async #ask(): Promise<void> {
     this.#nextRound = undefined;
     const client = this.#client;
-    if (client === undefined) throw new Error('no notifications are heard');
+    if (client === undefined || client === this.#late) throw new Error('no notifications are heard');
+    const answer = client.query('SELECT 1');
     try {
-      await client.query({ text: 'SELECT 1', query_timeout: ROUND_MS } as pg.QueryConfig);
+      await answered(answer, ROUND_MS);
     } catch (error) {
-      this.#lost(client);
+      this.#late = client;
+      const settled = (): void => {
+        if (this.#late === client) this.#late = undefined;
+      };
+      answer.then(settled, settled);
       throw error;
     }
   }
@@ -127,7 +140,7 @@ export class Listener {
   #beat(client: pg.Client): void {
     this.#timer = setTimeout(async () => {
       try {
-        await client.query('SELECT 1');
+        await answered(client.query('SELECT 1'), SILENCE_MS);
         if (this.#client === client) this.#beat(client);
       } catch {
         this.#lost(client);
@@ -148,5 +161,20 @@ export class Listener {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#connect(), this.#retry).unref();
     this.#retry = Math.min(this.#retry * 2, LAST_RETRY_MS);
+  }
+}
+
+/**
+ * Rejects after `ms` without an answer. Timers run before sockets are read: after the process stood
+ * still, what has arrived meanwhile is read first.
+ */
+async function answered(answer: Promise<unknown>, ms: number): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const giveUp = (): void => late.reject(new Error('the database has not answered in time'));
+  const timer = setTimeout(() => setImmediate(giveUp), ms);
+  try {
+    await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

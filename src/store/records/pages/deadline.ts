@@ -1,11 +1,11 @@
 /** The statements of one query, which share its time. */
 import { type Queryable, type Reader, StoreError } from '../../database/contract.ts';
 import { Refusal } from '../../refusal.ts';
-import type { AccessContext, Store } from '../access-context.ts';
+import type { Store } from '../access-context.ts';
 
 /** All statements of a query share the time that the schema gives it. */
-export const limitedOf = (store: Store, access: AccessContext): Pick<Queryable, 'rows'> =>
-  withDeadline(store.readerFor(access), store.schema.limits.queryTime * 1000);
+export const limitedOf = (store: Store, reader: Reader): Pick<Queryable, 'rows'> =>
+  withDeadline(reader, store.schema.limits.queryTime * 1000);
 
 /**
  * Throws `query_too_expensive`. Plain reads are not held up: they have connections of their own.

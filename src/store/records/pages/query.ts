@@ -51,13 +51,15 @@ export async function query(store: Store, access: AccessContext, request: QueryR
   const scope: CursorScope = { collection: collection.name, caller: callerIdOf(access), query: request.text };
   const cursors = await store.cursors();
   const position = request.cursor === undefined ? undefined : cursors.read(request.cursor, scope);
-  const q = limitedOf(store, access);
+  // One for all: it hears once of the caller's writes, and decides once where to read.
+  const reader = store.readerFor(access);
+  const q = limitedOf(store, reader);
   const asked = new QueryStatement(store, access, request);
   if (asked.isEmpty) return { json: '[]', nextCursor: undefined, ...nothingCounted(request.count) };
   tellUnindexed(store, collection, { filtered: asked.filtered, sorted: firstFieldOf(request.sort) });
   const [rows, counted] = await Promise.all([
     q.rows(asked.page(position)),
-    countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: store.readerFor(access) }),
+    countOf(q, { kind: request.count, source: asked.source, isOpen: asked.isOpen, planner: reader }),
   ]);
   const shown = rows.slice(0, limit);
   const { width } = asked.keyset;
