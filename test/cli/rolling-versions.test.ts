@@ -138,6 +138,32 @@ const ROWS: Readonly<Record<string, Check>> = {
     expect([twice.status, await isReady(old)]).toEqual([409, true]);
     await serves(await deployment.start(OLD), { name: 'another' });
   },
+  '`unique: true` made `unique: within_<relation>`': async (deployment) => {
+    const relations = RELATIONS.replace('people', 'people, required: true');
+    const before = versionOf({ relations });
+    const old = await deployment.start(before);
+    const within = versionOf({ relations, fields: FIELDS.replace('unique: true', 'unique: within_friend') });
+    const newer = await deployment.start(within);
+    const people = await Promise.all([1, 2].map(() => newer.client.post('/api/people', { data: {} })));
+    const [one, two] = people.map(({ body }) => ({ name: 'x', code: 'a', friend: body.data.id }));
+    const made = [];
+    for (const [node, data] of [
+      [newer, one],
+      [old, two],
+      [old, two],
+      [newer, one],
+    ] as const)
+      made.push(await create(node, data!));
+    expect(made.map(({ status }) => status)).toEqual([201, 201, 409, 409]);
+    await serves(old, { ...one, code: 'c' });
+    await expect(deployment.start(before)).rejects.toThrow(
+      /"things"\."code" becomes unique.* SELECT "code" FROM "things" .* finds them/,
+    );
+    expect((await create(newer, one!)).status).toBe(409);
+    await newer.client.patch(`/api/things/${made[1]!.body.data.id}`, { data: { code: 'b' } });
+    await serves(await deployment.start(before), { ...one, code: 'd' });
+    expect([(await create(newer, { ...two, code: 'd' })).status, await isReady(newer)]).toEqual([409, true]);
+  },
   'a field, a collection or `unique` removed': async (deployment, old) => {
     const { id } = (await create(old, { name: 'x', spare: 'kept', code: 'a' })).body.data;
     const newer = await deployment.start(

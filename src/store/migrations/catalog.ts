@@ -24,6 +24,8 @@ export interface ActualConstraint {
   readonly isPlain: boolean;
   /** False: rows that existed before it may break it. */
   readonly isValidated: boolean;
+  /** Of a key: the statements that drop the foreign keys which need it. */
+  readonly dropsOfUsers: readonly string[];
 }
 export interface ActualIndex {
   readonly name: string;
@@ -55,7 +57,10 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
        NOT k.condeferrable AND pg_get_constraintdef(k.oid) NOT LIKE 'UNIQUE NULLS NOT DISTINCT%', k.convalidated,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
-          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number)
+          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number),
+       (SELECT coalesce(json_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', r.conrelid::regclass, r.conname) ORDER BY r.oid), '[]')::text
+          FROM pg_constraint r
+         WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid)
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
  WHERE c.relnamespace = current_schema()::regnamespace
    AND k.conparentid = 0
@@ -144,7 +149,7 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
 }
 
 function constraintOf(cells: Cells): ActualConstraint {
-  const [name, kind, table, onDelete, isPlain, isValidated, columns] = cells;
+  const [name, kind, table, onDelete, isPlain, isValidated, columns, dropsOfUsers] = cells;
   invariant(name != null && columns != null, 'a constraint has a name and columns');
   invariant(kind === 'p' || kind === 'u' || kind === 'f' || kind === 'c', 'the statement asks for these kinds only');
   return {
@@ -154,6 +159,7 @@ function constraintOf(cells: Cells): ActualConstraint {
     ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
     isPlain: isPlain === 't',
     isValidated: isValidated === 't',
+    dropsOfUsers: readStrings(dropsOfUsers),
   };
 }
 

@@ -66,21 +66,30 @@ export class ConstraintChanges {
   }
 
   #dropConstraints(isOnline: boolean): Step[] {
+    const { uniques, foreignKeys } = this.#t.table;
+    const replaced = uniques.flatMap((columns) => this.#replacedBy(columns));
     // Rows stay checked until the other one is built.
-    const replaced = isOnline ? this.#t.table.uniques.flatMap((columns) => this.#replacedBy(columns)) : [];
-    const wantedUniques = this.#t.table.uniques.map((columns) => this.#t.storedAll(columns));
+    const isLater = uniques.flatMap((columns) => (this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : []));
     const gone = this.#t.actual.constraints.filter((constraint) => {
-      const { kind, isPlain, columns } = constraint;
-      if (replaced.includes(constraint)) return false;
-      if (kind === 'u') return !wantedUniques.some((wanted) => sameColumns(wanted, columns)) || !isPlain;
-      return kind === 'f' && !this.#t.table.foreignKeys.some((key) => this.#isKey(key, constraint));
+      if (isLater.includes(constraint)) return false;
+      if (constraint.kind === 'u') return !this.#isWanted(constraint);
+      return constraint.kind === 'f' && !foreignKeys.some((key) => this.#isKey(key, constraint));
     });
-    return gone.map(({ name, kind, columns }) => {
+    return gone.map((constraint) => {
+      const { name, kind, columns } = constraint;
       const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
       // Nodes of a newer version may rely on it.
-      const isExtra = kind === 'u' && wantedUniques.every((wanted) => !sameColumns(wanted, columns));
-      const isOurs = columns.length === 1 || name === nameOf(this.#t.actual.name, columns.slice(-1), SUFFIX[kind]);
-      if (isOurs) return { sql, ...(isExtra && { isExtra }) };
+      const isExtra = kind === 'u' && !replaced.includes(constraint) && !this.#hasColumnsOfUnique(constraint);
+      const impossible = this.#whyNeeded(constraint);
+      if (impossible !== undefined) {
+        return {
+          sql,
+          destructive: impossible,
+          isImpossible: true,
+          ...(isExtra && this.#isOurs(constraint) && { isExtra }),
+        };
+      }
+      if (this.#isOurs(constraint)) return { sql, ...(isExtra && { isExtra }) };
       // No schema can declare it, so nothing would bring it back.
       const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
       return {
@@ -88,6 +97,19 @@ export class ConstraintChanges {
         destructive: `no schema can declare the constraint ${what} of "${this.#name}"; it would be lost`,
       };
     });
+  }
+
+  #isOurs({ name, kind, columns }: ActualConstraint): boolean {
+    return columns.length === 1 || name === nameOf(this.#t.actual.name, columns.slice(-1), SUFFIX[kind]);
+  }
+
+  /** Why a constraint cannot be dropped. */
+  #whyNeeded({ name, dropsOfUsers }: ActualConstraint): string | undefined {
+    if (dropsOfUsers.length === 0) return undefined;
+    return (
+      `the constraint "${name}" of "${this.#name}" is not as the schema wants it, and foreign keys need it; ` +
+      `drop those first: ${dropsOfUsers.join('; ')}`
+    );
   }
 
   /** Of a migration that was interrupted, for a schema that wanted more than this one. */
@@ -177,11 +199,38 @@ export class ConstraintChanges {
     );
   }
 
-  /** Unique constraints that are not as the schema wants them, while there is none that is. */
+  #hasColumnsOfUnique({ columns }: ActualConstraint): boolean {
+    return this.#t.table.uniques.some((unique) => sameColumns(this.#t.storedAll(unique), columns));
+  }
+
+  #isWanted(constraint: ActualConstraint): boolean {
+    return constraint.isPlain && this.#hasColumnsOfUnique(constraint);
+  }
+
+  /** Unique constraints of its field that are not as the schema wants them, or have its name, while there is none that is. */
   #replacedBy(unique: readonly string[]): readonly ActualConstraint[] {
     if (this.#uniqueOf(unique) !== undefined) return [];
+    const { actual, table } = this.#t;
+    return actual.constraints.filter((constraint) => {
+      if (constraint.kind !== 'u' || this.#isWanted(constraint)) return false;
+      const places = table.uniques.filter((columns) => this.#standsFor(constraint, columns));
+      // What is made at once needs its name at once.
+      const first = places.find((columns) => !this.#t.hasColumns(columns)) ?? places[0];
+      return first === unique;
+    });
+  }
+
+  #standsFor(constraint: ActualConstraint, unique: readonly string[]): boolean {
+    if (this.#uniqueOf(unique) !== undefined) return false;
+    const { name, columns } = constraint;
     const stored = this.#t.storedAll(unique);
-    return this.#t.actual.constraints.filter(({ kind, columns }) => kind === 'u' && sameColumns(columns, stored));
+    if (sameColumns(columns, stored)) return true;
+    return this.#isOurs(constraint) && (name === uniqueName(this.#name, unique) || columns.at(-1) === stored.at(-1));
+  }
+
+  /** Whether the former constraint goes in the statement that adds the new one. */
+  #isSwapped(unique: readonly string[], isOnline: boolean): boolean {
+    return isOnline && this.#t.hasColumns(unique);
   }
 
   #indexOf(columns: readonly string[]): ActualIndex | undefined {
@@ -205,9 +254,11 @@ export class ConstraintChanges {
       `"${this.#name}"."${column}" becomes unique${within}, and some rows have equal values; change them first; ` +
       `${this.#t.duplicates(columns)} finds them`;
     const isOnline = await this.#t.isOnline();
-    const old = this.#replacedBy(columns).map(({ name }) => name);
     // At once, they are dropped before.
-    const replaces = isOnline ? old : [];
+    const swapped = this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : [];
+    const needed = swapped.flatMap((constraint) => this.#whyNeeded(constraint) ?? []);
+    if (needed.length > 0) return [{ sql: statement, destructive: needed.join('; '), isImpossible: true }];
+    const replaces = swapped.map(({ name }) => name);
     const names = [uniqueName(this.#name, columns), uniqueName(this.#name, columns, 'newkey')] as const;
     const built = this.#builtUnique(columns, names);
     const left = this.#t.actual.indexes.filter(

@@ -8,6 +8,7 @@ import { raw, sql, text } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import { type ActualTable, readCatalog } from './catalog.ts';
 import { sameColumns } from './changing-table.ts';
+import { uniqueName } from './ddl.ts';
 import { fingerprintOf, isUnderWay } from './fingerprint.ts';
 import { type Table, tablesOf } from './tables.ts';
 
@@ -70,14 +71,15 @@ const extraColumns = (table: Table, { columns }: ActualTable): ActualTable['colu
   return new Map([...columns].filter(([name]) => !known.has(name)));
 };
 
-/** Columns that another schema made unique. */
+/** Columns that another schema made unique, and this one does not, also not within a relation. */
 function extraUniques({ name, uniques, columns }: Table, existing: ActualTable | undefined): readonly string[] {
   const known = new Set(columns.flatMap((column) => [column.name, column.was ?? column.name]));
-  const isUnique = (name: string): boolean => uniques.some((unique) => sameColumns(unique, [name]));
-  const wanted = new Set(columns.flatMap((column) => (isUnique(column.name) ? [column.name, column.was] : [])));
-  return (existing?.constraints ?? []).flatMap(({ kind, columns: [column = '', ...more] }) => {
-    const isExtra = kind === 'u' && more.length === 0 && known.has(column) && !wanted.has(column);
-    return isExtra ? [`unique values of "${name}"."${column}"`] : [];
+  const fields = new Set(uniques.map((unique) => unique.at(-1)));
+  const wanted = new Set(columns.flatMap((column) => (fields.has(column.name) ? [column.name, column.was] : [])));
+  const names = new Set(uniques.map((unique) => uniqueName(name, unique)));
+  return (existing?.constraints ?? []).flatMap(({ kind, name: constraint, columns: [column = '', ...more] }) => {
+    const isExtra = kind === 'u' && more.length === 0 && known.has(column);
+    return isExtra && !wanted.has(column) && !names.has(constraint) ? [`unique values of "${name}"."${column}"`] : [];
   });
 }
 
