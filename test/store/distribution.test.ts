@@ -37,6 +37,21 @@ collections:
 `);
 const BY_TEAM = 'distribute: { by: team }';
 
+/** What no schema can declare. */
+const OWNED = `
+ALTER TABLE notes ADD CONSTRAINT positive CHECK (length(slug) > 0);;
+ALTER TABLE notes ADD CONSTRAINT three UNIQUE (team_id, slug, body);;
+CREATE UNIQUE INDEX owners_unique ON notes (team_id, lower(slug));;
+CREATE INDEX owners_index ON notes (body, slug);;
+CREATE INDEX owners_partial ON notes (body) WHERE slug > 'a';;
+CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';;
+CREATE TRIGGER owners_trigger BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION pass();;
+CREATE POLICY owners_policy ON notes USING (true);;
+ALTER TABLE notes ENABLE ROW LEVEL SECURITY;;
+ALTER TABLE notes ALTER COLUMN body SET DEFAULT 'none';;
+COMMENT ON TABLE notes IS 'of the owner';;
+GRANT SELECT ON notes TO PUBLIC`;
+
 describe.each(KINDS)('hash partitions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
@@ -261,6 +276,91 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     expect(back.destructive.filter(({ kind: of }) => of === 'impossible')).toMatchObject([
       { why: expect.stringContaining('"notes"."slug" becomes unique') },
     ]);
+    await db.close();
+  }, 60_000);
+
+  it.each([
+    ['dividing', '', BY_TEAM],
+    ['the way back', BY_TEAM, ''],
+  ])(
+    '%s asks before it loses what the owner has given the table, and names it',
+    async (_, from, to) => {
+      await open(notes(from));
+      for (const statement of OWNED.split(';;')) await db.run(raw(statement));
+      const [lost, ...more] = (await planMigration(db, notes(to))).destructive.filter(
+        ({ kind: of }) => of === 'destructive',
+      );
+      expect(lost!.sql).toBe('DROP TABLE "_notes_former"');
+      expect(/would lose: (.*); make that again afterwards$/.exec(lost!.why)![1]!.split(', ')).toEqual([
+        'the comment on "notes"',
+        'the constraint "positive"',
+        'the constraint "three"',
+        'the default of "body"',
+        'the rights that were granted on it',
+        'the index "owners_index"',
+        'the index "owners_partial"',
+        'the index "owners_unique"',
+        'the policy "owners_policy"',
+        'its row level security',
+        'the trigger "owners_trigger"',
+      ]);
+      expect(more).toEqual([]);
+      const before = await rows();
+      await expect(applyMigration(db, notes(to))).rejects.toThrow(/the trigger "owners_trigger".*--allow-destructive/s);
+      expect(await rows()).toEqual(before);
+      await applyMigration(db, notes(to), { allowDestructive: true });
+      expect(await rows()).toEqual(before);
+      expect((await planMigration(db, notes(to))).statements).toEqual([]);
+      await db.close();
+    },
+    60_000,
+  );
+
+  it('is impossible while a table or view that the schema does not have needs the table', async () => {
+    await open(notes(''));
+    await db.run(raw('CREATE TABLE invoices (note uuid REFERENCES notes (id) ON DELETE RESTRICT)'));
+    await db.run(raw('CREATE VIEW slugs AS SELECT slug FROM notes'));
+    await db.run(raw(`INSERT INTO invoices VALUES ('${id(1)}')`));
+    for (const options of [{}, { allowDestructive: true }]) {
+      const error = await applyMigration(db, notes(BY_TEAM), options).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(MigrationRefused);
+      expect((error as MigrationRefused).migration.destructive).toMatchObject([
+        {
+          kind: 'impossible',
+          why:
+            '"notes" has to be made anew, and cannot be dropped: a foreign key of a table that the schema does not have refers to it; ' +
+            'drop that first: ALTER TABLE invoices DROP CONSTRAINT invoices_note_fkey; ' +
+            'the view slugs reads it; drop that first, and make it again afterwards',
+        },
+      ]);
+    }
+    expect((await readCatalog(db)).get('invoices')!.constraints).toMatchObject([{ kind: 'f', table: 'notes' }]);
+    await db.run(raw('DROP VIEW slugs'));
+    await db.run(raw('ALTER TABLE invoices DROP CONSTRAINT invoices_note_fkey'));
+    await applyMigration(db, notes(BY_TEAM));
+    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    await db.close();
+  }, 60_000);
+
+  it('asks before it loses a reference that the schema does not have, of a table that it has', async () => {
+    await open(notes(''));
+    await db.run(raw('ALTER TABLE teams ADD COLUMN first uuid CONSTRAINT of_owner REFERENCES notes (id)'));
+    const { destructive } = await planMigration(db, notes(BY_TEAM), { keepsExtra: true });
+    expect(destructive.map(({ kind: of, why }) => [of, why])).toContainEqual([
+      'destructive',
+      'the schema does not have the constraint FOREIGN KEY (first) to "notes" of "teams"; it would be lost',
+    ]);
+    await db.close();
+  }, 60_000);
+
+  it('is refused to a start of a schema that is not divided, over tables that are', async () => {
+    await open(notes(BY_TEAM));
+    const before = await rows();
+    const start = { keepsExtra: true, mayRewrite: false };
+    await expect(applyMigration(db, notes(''), start)).rejects.toThrow(/"notes" would be divided no longer/);
+    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect(await rows()).toEqual(before);
+    await applyMigration(db, notes(BY_TEAM), start);
     await db.close();
   }, 60_000);
 

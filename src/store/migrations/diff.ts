@@ -10,6 +10,7 @@ import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex, createTable } from './ddl.ts';
 import { type Divided, divided, replicate } from './division.ts';
+import { lostByCopy } from './lost-by-copy.ts';
 import { bare, dropKey, isMoved, keysInTheWay, ownColumns, redivide } from './redivision.ts';
 import { type Renamed, renamedTables } from './renamed-tables.ts';
 import { ADD_TRIGRAMS, createTrigramIndex, findTrigrams, type Trigrams } from './search-columns.ts';
@@ -65,9 +66,10 @@ class TablePlan {
     this.search = search;
     const { wanted } = input;
     const moved = new Set([...wanted.values()].filter((table) => isMovedNow(actual, table)).map(({ name }) => name));
-    const inTheWay = moved.size === 0 ? [] : keysInTheWay(actual.values(), moved);
+    const known = [...actual.values()].filter(({ name }) => this.#isKnown(name));
+    const inTheWay = moved.size === 0 ? [] : keysInTheWay(known, moved);
     const gone = new Set(inTheWay.map(({ constraint }) => constraint));
-    this.steps = [...steps, ...inTheWay.map(dropKey)];
+    this.steps = [...steps, ...inTheWay.map((key) => dropKey(key, wanted.get(key.table)))];
     this.actual =
       gone.size === 0
         ? actual
@@ -105,11 +107,25 @@ class TablePlan {
   async move(table: Table, existing: ActualTable): Promise<void> {
     const columns = new ColumnChanges(this.#changing(ownColumns(table), bare(existing), false));
     const constraints = new ConstraintChanges(this.#changing(table, bare(existing), false));
-    const hasRows = await this.#changing(table, existing).exists('true');
+    const changing = this.#changing(table, existing);
+    const hasRows = await changing.exists('true');
+    const isKnown = (name: string): boolean => this.#isKnown(this.#newName(name));
+    const found = await lostByCopy(this.#input.db, { actual: changing.actual, wanted: table, isKnown });
     this.steps.push(...columns.renames(), ...(await columns.steps()));
-    this.steps.push(...redivide({ actual: existing, wanted: table, divided: this.#division(table), hasRows }));
+    const divided = this.#division(table);
+    this.steps.push(...redivide({ actual: existing, wanted: table, divided, hasRows, found }));
     this.after.push(...(await constraints.stepsAfter()));
     await this.search.addTo(constraints);
+  }
+
+  /** Of the schema, or of an earlier one, and dropped. */
+  #isKnown(table: string): boolean {
+    const { wanted, owned, keepsExtra } = this.#input;
+    return wanted.has(table) || (keepsExtra !== true && owned.includes(table));
+  }
+
+  #newName(former: string): string {
+    return [...this.#formerNames].find(([, name]) => name === former)?.[0] ?? former;
   }
 
   #division(table: Table): Divided {

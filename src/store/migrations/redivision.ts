@@ -7,8 +7,9 @@ import { ident } from '../../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
 import { createTable } from './ddl.ts';
 import { type Divided, partitionName, renamedPartitions } from './division.ts';
+import type { LostByCopy } from './lost-by-copy.ts';
 import type { Step } from './step.ts';
-import type { Table } from './tables.ts';
+import { nameOf, type Table } from './tables.ts';
 
 const quoted = (name: string): string => ident(name).text;
 
@@ -39,10 +40,11 @@ interface Redivision {
   readonly wanted: Table;
   readonly divided: Divided;
   readonly hasRows: boolean;
+  readonly found: LostByCopy;
 }
 
 /** After the columns are as wanted and no foreign key has to do with the table. */
-export function redivide({ actual, wanted, divided, hasRows }: Redivision): readonly Step[] {
+export function redivide({ actual, wanted, divided, hasRows, found }: Redivision): readonly Step[] {
   const { name } = wanted;
   const former = partitionName(name, 'former');
   const alter = `ALTER TABLE ${quoted(former)}`;
@@ -55,14 +57,24 @@ export function redivide({ actual, wanted, divided, hasRows }: Redivision): read
     ...createTable({ ...wanted, uniques: [] }, divided),
     copy(wanted, former),
     verify(name, former),
-    `DROP TABLE ${quoted(former)}`,
   ];
   const first: Step = {
     sql: `ALTER TABLE ${quoted(name)} RENAME TO ${quoted(former)}`,
     ...(hasRows && { rewrites: reason(wanted) }),
+    ...(found.inTheWay.length > 0 && { destructive: whyNot(name, found), isImpossible: true }),
   };
-  return [first, ...statements.map((sql) => ({ sql }))];
+  const last: Step = {
+    sql: `DROP TABLE ${quoted(former)}`,
+    ...(found.lost.length > 0 && { destructive: whatIsLost(name, found) }),
+  };
+  return [first, ...statements.map((sql) => ({ sql })), last];
 }
+
+const whyNot = (name: string, { inTheWay }: LostByCopy): string =>
+  `"${name}" has to be made anew, and cannot be dropped: ${inTheWay.join('; ')}`;
+
+const whatIsLost = (name: string, { lost }: LostByCopy): string =>
+  `"${name}" is made anew, and no schema can declare what it would lose: ${lost.join(', ')}; make that again afterwards`;
 
 function reason({ name, division }: Table): string {
   const how = division?.kind === 'by' ? `divided by "${division.column}"` : 'divided no longer';
@@ -107,6 +119,15 @@ export function keysInTheWay(actual: Iterable<ActualTable>, moved: ReadonlySet<s
   );
 }
 
-export const dropKey = ({ table, constraint }: KeyOfTable): Step => ({
-  sql: `ALTER TABLE ${quoted(table)} DROP CONSTRAINT ${quoted(constraint.name)}`,
-});
+/** `wanted`: the table that has the key. */
+export function dropKey({ table, constraint }: KeyOfTable, wanted: Table | undefined): Step {
+  const { name, columns, table: target = '' } = constraint;
+  const sql = `ALTER TABLE ${quoted(table)} DROP CONSTRAINT ${quoted(name)}`;
+  const column = columns.slice(-1);
+  const names = [table, ...(wanted?.was ?? [])].map((one) => nameOf(one, column, 'fkey'));
+  const isMadeAgain = wanted?.foreignKeys.some((key) => key.table === target && column.includes(key.column)) === true;
+  // A schema that no longer has the relation loses nothing else by it.
+  if (wanted === undefined || isMadeAgain || names.includes(name)) return { sql };
+  const what = `FOREIGN KEY (${columns.join(', ')}) to "${target}"`;
+  return { sql, destructive: `the schema does not have the constraint ${what} of "${table}"; it would be lost` };
+}
