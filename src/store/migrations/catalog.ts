@@ -58,7 +58,8 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
           JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number),
-       (SELECT coalesce(json_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', r.conrelid::regclass, r.conname) ORDER BY r.oid), '[]')::text
+       (SELECT coalesce(json_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', r.conrelid::regclass, r.conname)
+                                 ORDER BY r.conrelid::regclass::text, r.conname), '[]')::text
           FROM pg_constraint r
          WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid)
   FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
