@@ -145,16 +145,12 @@ export class AskedFilter {
     return this.#equalities().map(({ column, value }) => ({ column: column.column, values: [value] }));
   }
 
-  /** The record's own columns that its conjuncts compare. Undefined: one of them looks elsewhere, by an index, or at several. */
-  get compared(): readonly ComparedColumn[] | undefined {
-    const columns: ComparedColumn[] = [];
-    for (const item of this.#items()) {
-      const tested = item.kind === 'test' ? ownColumnOf(item) : undefined;
-      const column = item.kind === 'null' ? item.column : tested;
-      if (column === undefined || column.source.id !== RECORD.id) return undefined;
-      columns.push(column);
-    }
-    return columns;
+  /**
+   * The record's own columns that it reads the whole table to compare; `indexed` is what indexes begin with. Undefined: an index
+   * finds few records, or it looks at other records.
+   */
+  unserved(indexed: ReadonlySet<string>): readonly ComparedColumn[] | undefined {
+    return unservedOf(this.#lowered.cond, indexed);
   }
 
   /** What is true of every record that it finds. A member that is hidden in some records gives none. */
@@ -192,6 +188,19 @@ export class AskedFilter {
 }
 
 export type ComparedColumn = Pick<ColumnRef, 'name' | 'column'>;
+
+function unservedOf(cond: Condition, indexed: ReadonlySet<string>): readonly ComparedColumn[] | undefined {
+  if (cond.kind === 'const') return cond.value ? [] : undefined;
+  if (cond.kind === 'and' || cond.kind === 'or') {
+    const parts = cond.items.map((item) => unservedOf(item, indexed));
+    const unserved = parts.filter((part) => part !== undefined);
+    const isServed = cond.kind === 'and' ? unserved.length < parts.length : unserved.length === 0;
+    return isServed ? undefined : unserved.flat();
+  }
+  const tested = cond.kind === 'test' ? ownColumnOf(cond) : undefined;
+  const column = cond.kind === 'null' ? cond.column : tested;
+  return column === undefined || column.source.id !== RECORD.id || indexed.has(column.column) ? undefined : [column];
+}
 
 /** `matches` has an index of its own. */
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>

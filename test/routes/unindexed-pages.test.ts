@@ -35,7 +35,15 @@ describeOnBoth(
         [{ sort: ['title'], filter: 'rating > 1' }, ['posts rating filter', 'posts title sort']],
         [{ filter: 'rating is null' }, ['posts rating filter']],
         [{ filter: 'any(comments as c, c.text = "x") and rating > 1' }, []],
-        [{ filter: 'rating > 1 or slug = "x"' }, []],
+        // Each part of an `or` needs an index, and one part of an `and`.
+        [{ filter: 'rating > 1 or slug = "x"' }, ['posts rating filter']],
+        [{ filter: `author = "${ann.id}" or slug = "x"`, sort: ['title'] }, []],
+        [{ filter: '(rating > 1 or slug = "x") and title = "x"' }, ['posts rating filter', 'posts title filter']],
+        [{ filter: '(rating > 1 or slug = "x") and slug = "y"' }, []],
+        [{ filter: '(rating > 1 and slug = "x") or slug = "y"' }, []],
+        [{ filter: 'rating > 1 and rating < 3' }, ['posts rating filter']],
+        [{ filter: 'category.name = "x" or rating > 1' }, ['posts rating filter']],
+        [{ filter: 'category.name = "x" and rating > 1' }, []],
       ] as const;
       const expected: string[] = [];
       for (const [query, counted] of lists) {

@@ -46,8 +46,8 @@ const GROWING = `collections:
     access: { read: true }
 `;
 
-const noted = (name: string): string =>
-  `note[no_index]: a list of \`things\` that is filtered or sorted by \`${name}\` reads the whole table; ` +
+const noted = (name: string, before = ''): string =>
+  `note[no_index]: ${before}a list of \`things\` that is filtered or sorted by \`${name}\` reads the whole table; ` +
   'add `index: true`, or `index: false` if it stays small or nobody does';
 
 describe('bylaw check --growth', () => {
@@ -56,12 +56,18 @@ describe('bylaw check --growth', () => {
     expect(await run('check', [])).toEqual({
       code: 0,
       stdout: 'no errors, no warnings\n',
-      stderr: '2 fields have no index for filters and sorts; `bylaw check --growth` names them\n',
+      stderr: '3 fields have no index for filters and sorts; `bylaw check --growth` names them\n',
     });
     expect(await run('check', ['--growth', '--strict'])).toEqual({
       code: 0,
       stdout: [
         'no errors, no warnings',
+        '',
+        'note[no_index]: a list of `things` that is filtered or sorted by `updated_at` reads the whole table; ' +
+          'if somebody does that, add `index: [updated_at]` to the collection',
+        ' --> bylaw.yaml:2:3 (collections.things)',
+        '2 |   things:',
+        '  |   ^^^^^^',
         '',
         noted('name'),
         ' --> bylaw.yaml:4:7 (collections.things.fields.name)',
@@ -73,21 +79,37 @@ describe('bylaw check --growth', () => {
         '7 |       state: { type: string, enum: [a, b] }',
         '  |       ^^^^^',
         '',
+        noted('text', '`search: true` serves only `matches`: '),
+        '  --> bylaw.yaml:10:7 (collections.things.fields.text)',
+        '10 |       text: { type: string, max: 80, search: true }',
+        '   |       ^^^^',
+        '',
       ].join('\n'),
       stderr: '',
     });
     const asJson = JSON.parse((await run('check', ['--growth', '--json'])).stdout);
     expect(asJson.map(({ code, severity, path }: Record<string, string>) => [code, severity, path])).toEqual([
+      ['no_index', 'note', 'collections.things'],
       ['no_index', 'note', 'collections.things.fields.name'],
       ['no_index', 'note', 'collections.things.fields.state'],
+      ['no_index', 'note', 'collections.things.fields.text'],
     ]);
     expect(JSON.parse((await run('check', ['--json'])).stdout)).toEqual([]);
   });
 
   it('has nothing to say where every field is served, and of a file with errors', async () => {
-    file('bylaw.yaml', 'collections:\n  a: { fields: { n: { type: int, index: true } }, access: { list: true } }\n');
+    const indexed = 'collections:\n  a: { fields: { n: { type: int, index: true } }, access: { list: true }';
+    file('bylaw.yaml', `${indexed} }\n`);
+    // Nobody may need what each collection has by itself.
+    expect(await run('check', [])).toEqual({ code: 0, stdout: 'no errors, no warnings\n', stderr: '' });
+    expect((await run('check', ['--growth'])).stdout).toContain('add `index: [updated_at]` to the collection');
+    file('bylaw.yaml', `${indexed}, index: [updated_at] }\n  files: { access: { list: true } }\n`);
+    expect((await run('check', ['--growth'])).stdout).toContain(
+      'add `index: [updated_at, name, content_type, size, sha256]`',
+    );
+    file('bylaw.yaml', `${indexed}, index: [updated_at] }\n`);
     expect((await run('check', ['--growth'])).stdout).toBe(
-      'no errors, no warnings\nevery field that lists can be filtered by has an index\n',
+      'no errors, no warnings\nevery field of the file that lists can be filtered by has an index\n',
     );
     expect(await run('check', [])).toEqual({ code: 0, stdout: 'no errors, no warnings\n', stderr: '' });
     file('bylaw.yaml', FAULTY);

@@ -130,7 +130,7 @@ class QueryStatement {
   }
 
   get filtered(): readonly ComparedColumn[] | undefined {
-    return this.#asked === undefined ? [] : this.#asked.compared;
+    return this.#asked === undefined ? [] : this.#asked.unserved(this.#pages.indexedOf(this.#collection));
   }
 
   /** One row more than is shown. */

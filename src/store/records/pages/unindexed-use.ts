@@ -20,7 +20,8 @@ export function tellUnindexed(store: Store, collection: Collection, { filtered, 
   if (tell === undefined || filtered === undefined || (filtered.length === 0 && sorted === undefined)) return;
   const indexed = store.pages.indexedOf(collection);
   if (filtered.some(({ column }) => indexed.has(column))) return;
-  for (const { name } of filtered) tell({ collection: collection.name, field: name, use: 'filter' });
+  for (const field of new Set(filtered.map(({ name }) => name)))
+    tell({ collection: collection.name, field, use: 'filter' });
   if (sorted === undefined || indexed.has(sorted.column)) return;
   tell({ collection: collection.name, field: sorted.name, use: 'sort' });
 }
