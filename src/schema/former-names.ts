@@ -6,7 +6,7 @@ import type { CollectionShape } from './shape.ts';
 interface Members extends Pick<Collection, 'fields' | 'relations'> {
   readonly path: Path;
 }
-interface Renamed extends Pick<Collection, 'kind'> {
+interface RenamedCollection extends Pick<Collection, 'kind'> {
   readonly shape: CollectionShape;
   readonly path: Path;
 }
@@ -34,7 +34,7 @@ export function checkFormerNames({ fields, relations, path }: Members, report: R
   }
 }
 
-export function checkFormerCollections(declared: ReadonlyMap<string, Renamed>, report: Report): void {
+export function checkFormerCollections(declared: ReadonlyMap<string, RenamedCollection>, report: Report): void {
   const seen = new Set<string>();
   for (const { shape, kind, path } of declared.values()) {
     const { was } = shape;

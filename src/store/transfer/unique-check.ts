@@ -8,7 +8,7 @@ import { canPark, contested } from './parking.ts';
 import type { ImportError } from './read-record.ts';
 import { comma, findErrors, haveSameKey, isKeyGiven, STAGE } from './stage.ts';
 
-interface Checked {
+interface CheckedKey {
   readonly schema: Schema;
   readonly collection: Collection;
   readonly members: readonly StoredMember[];
@@ -21,7 +21,7 @@ export class UniqueCheck {
   readonly #members: readonly StoredMember[];
   readonly #table: Sql;
 
-  constructor(q: Queryable, { schema, collection, members }: Checked) {
+  constructor(q: Queryable, { schema, collection, members }: CheckedKey) {
     this.#q = q;
     this.#schema = schema;
     this.#collection = collection;

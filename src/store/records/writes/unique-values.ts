@@ -11,21 +11,21 @@ import type { ColumnValue } from './input.ts';
 const isUnique = ({ unique, uniqueWithin }: Pick<Field, 'unique' | 'uniqueWithin'>): boolean =>
   unique || uniqueWithin !== undefined;
 
-type StoredMember = Field | BelongsTo;
+type KeyMember = Field | BelongsTo;
 
-const storedMembers = ({ fields, relations }: Collection): readonly StoredMember[] =>
+const keyMembersOf = ({ fields, relations }: Collection): readonly KeyMember[] =>
   [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
 
-const uniqueMembers = (collection: Collection): readonly StoredMember[] => storedMembers(collection).filter(isUnique);
+const uniqueMembers = (collection: Collection): readonly KeyMember[] => keyMembersOf(collection).filter(isUnique);
 
 /** The values that are unique within the relation. */
-const valuesWithin = (collection: Collection, relation: string): readonly StoredMember[] =>
+const valuesWithin = (collection: Collection, relation: string): readonly KeyMember[] =>
   uniqueMembers(collection).filter(({ uniqueWithin }) => uniqueWithin === relation);
 
 /** What may be taken by another record: unique members, and relations with values that are unique within them. */
-export function contestedMembers(collection: Collection): readonly StoredMember[] {
+export function contestedMembers(collection: Collection): readonly KeyMember[] {
   const within = new Set(uniqueMembers(collection).map(({ uniqueWithin }) => uniqueWithin));
-  return storedMembers(collection).filter((member) => isUnique(member) || within.has(member.name));
+  return keyMembersOf(collection).filter((member) => isUnique(member) || within.has(member.name));
 }
 
 export function setsUnique(collection: Collection, values: readonly ColumnValue[]): boolean {
@@ -43,7 +43,7 @@ export function withoutUniques(collection: Collection, values: readonly ColumnVa
     if (isUnique(member)) written.delete(member.column);
   }
   const freed: ColumnValue[] = [];
-  for (const { name, column } of storedMembers(collection)) {
+  for (const { name, column } of keyMembersOf(collection)) {
     const inside = valuesWithin(collection, name);
     if (inside.length === 0 || !written.has(column)) continue;
     if (inside.every(canBeFree)) freed.push(...inside.map(freeOf));
@@ -62,19 +62,19 @@ export function withFreeUniques(collection: Collection, values: readonly ColumnV
 }
 
 /** Of bools and references there may be no value that is free. */
-const canBeFree = (member: StoredMember): boolean => !member.required || FREE_VALUES[typeOf(member)] !== undefined;
+const canBeFree = (member: KeyMember): boolean => !member.required || FREE_BY_TYPE[typeOf(member)] !== undefined;
 
-function freeOf(member: StoredMember): ColumnValue {
+function freeOf(member: KeyMember): ColumnValue {
   const type = typeOf(member);
-  return { column: member.column, type, value: member.required ? (FREE_VALUES[type]?.() ?? null) : null };
+  return { column: member.column, type, value: member.required ? (FREE_BY_TYPE[type]?.() ?? null) : null };
 }
 
-const typeOf = (member: StoredMember): SqlType => ('kind' in member ? 'uuid' : FIELD_KINDS[member.type].sqlType);
+const typeOf = (member: KeyMember): SqlType => ('kind' in member ? 'uuid' : FIELD_KINDS[member.type].sqlType);
 
 const RANDOM_RANGE = 2 ** 48 - 1;
 
 /** Random values. */
-const FREE_VALUES: Readonly<Partial<Record<SqlType, () => ColumnValue['value']>>> = {
+const FREE_BY_TYPE: Readonly<Partial<Record<SqlType, () => ColumnValue['value']>>> = {
   text: newRecordId,
   int8: () => randomInt(RANDOM_RANGE),
   float8: () => randomInt(RANDOM_RANGE) / 1024,

@@ -33,8 +33,9 @@ export async function lockValues(tx: Transaction, wanted: readonly WantedValues[
 }
 
 /** Here and not in the database, which takes no text that is not checked yet: it may hold NUL. */
-const lockNumber = (table: string, value: string): number => numberOf(table) * LOCKS + (numberOf(value) % LOCKS);
-const numberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
+const lockNumber = (table: string, value: string): number =>
+  lockNumberOf(table) * LOCKS + (lockNumberOf(value) % LOCKS);
+const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
 
 /**
  * With their tables. The tenant of a record never changes, and batches of one tenant would all wait for each other. The data is as
