@@ -80,16 +80,11 @@ export class ConstraintChanges {
       const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
       // Nodes of a newer version may rely on it.
       const isExtra = kind === 'u' && !replaced.includes(constraint) && !this.#hasColumnsOfUnique(constraint);
-      const impossible = this.#whyNeeded(constraint);
-      if (impossible !== undefined) {
-        return {
-          sql,
-          destructive: impossible,
-          isImpossible: true,
-          ...(isExtra && this.#isOurs(constraint) && { isExtra }),
-        };
+      if (this.#isOurs(constraint)) {
+        const needed = this.#whyNeeded(constraint);
+        const impossible = needed === undefined ? {} : { destructive: needed, isImpossible: true };
+        return { sql, ...impossible, ...(isExtra && { isExtra }) };
       }
-      if (this.#isOurs(constraint)) return { sql, ...(isExtra && { isExtra }) };
       // No schema can declare it, so nothing would bring it back.
       const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
       return {
