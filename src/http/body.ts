@@ -40,7 +40,10 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
   };
 }
 
-/** A small body comes with the head. To collect it by streams would cost a write more than its rules do. */
+/**
+ * A small body arrives with the head. Collecting it through streams would cost more than checking
+ * the rules of a write.
+ */
 function arrivedBody(request: IncomingMessage): Buffer | undefined {
   if (!request.complete || !request.readable) return undefined;
   return (request.read() as Buffer | null) ?? Buffer.alloc(0);

@@ -1,14 +1,14 @@
 /**
- * The open connections of a server, of which there are at most so many. One more takes the place of
- * the one that has waited longest for its first request, so that who sends nothing, or a head that
- * never ends, neither keeps others out nor cuts clients off that keep a connection. One that waits
- * for its next request goes where few wait for their first: new clients need the time to send it.
- * Where all are being served, the new one is closed.
+ * The open connections of a server, up to a limit. At the limit, a new connection takes the place
+ * of the one that has waited longest for its first request, so silent clients and endless heads
+ * keep nobody out, and clients that keep a connection stay connected. An idle connection is closed
+ * only while few wait for their first request, because new clients need time to send it. If every
+ * connection is being served, the new one is closed.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Of all places: those that connections without a request get at the cost of idle ones. */
+/** The share of all places that connections without a request may take from idle ones. */
 const NEW_SHARE = 1 / 8;
 
 export class Connections {

@@ -136,7 +136,7 @@ export class HttpServer {
 
   #take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    // Also while it waits: its client has sent what it has to.
+    // Counted while it waits, too: its client has sent the whole request.
     this.#connections.begin(socket);
     response.once('close', () => this.#connections.end(socket));
     this.#handOn(request, response);

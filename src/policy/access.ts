@@ -79,8 +79,8 @@ export class Permit {
   }
 
   /**
-   * The id that the belongs_to with this column has in every permitted record, the stored one of an update. Undefined: it can
-   * have several, or nothing is permitted.
+   * The id in this belongs_to column of every permitted record (for an update, of the stored
+   * record). Undefined: there can be several, or nothing is permitted.
    */
   pinned(column: string): string | undefined {
     if (this.verdict !== 'depends') return undefined;

@@ -87,7 +87,7 @@ export interface CountRef {
   readonly exists: Exists;
   /** Rows beyond this many make no difference. */
   readonly limit?: number;
-  /** Of ancestors: where the chain goes on, a test of the count holds. */
+  /** Of ancestors: a test of the count is true where the chain goes on. */
   readonly beyond?: true;
 }
 export type ConditionOperand = ColumnRef | CountRef | Value;

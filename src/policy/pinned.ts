@@ -1,10 +1,13 @@
-/** The ids that a condition requires of a belongs_to of the record: with one, all that it allows is in one place. */
+/**
+ * The ids that a condition requires in a belongs_to column of the record. With such an id, all that
+ * it allows is in one place.
+ */
 import { type Condition, isTo, RECORD, type Test, type Value } from './condition.ts';
 import { isMember, OPERATORS } from './operators.ts';
 
 /**
- * Each of them is in the column of every record that meets the condition: of the stored record, or of one that is created.
- * None: records with different ids can meet it.
+ * Every record that meets the condition, stored or being created, has each of these ids in the
+ * column. Empty: records with different ids can meet it.
  */
 export function pinsOf(cond: Condition, column: string): readonly Value[] {
   switch (cond.kind) {

@@ -27,8 +27,8 @@ import type { Needs, Residual } from './types.ts';
 const KNOWN_SHAPES = 1024;
 
 /**
- * What facts have left of one shape. The memory of shapes does not count them, so that they are few: a client of more kinds
- * of exact filters pays some µs each time.
+ * What facts have left of one shape. The memory of shapes does not count them, so few are kept: a
+ * client with more kinds of exact filters pays some µs each time.
  */
 const KNOWN_REMAINDERS = 4;
 

@@ -372,7 +372,7 @@ export interface Residual {
    * Equal to this residual for those records, and for no others.
    */
   given(facts: Row): Residual;
-  /** Ids, of which every record that this allows (of an update, the stored one) has each in this column of a belongs_to. */
+  /** Every record that this allows (for an update, the stored one) has each of these ids in this belongs_to column. */
   pinned(column: string): readonly string[];
   /**
    * The same condition in parts, at least one, of which indexes find the first records by id. `indexed`: the columns that an

@@ -1,6 +1,6 @@
 /**
- * What the words of the language mean that are not comparisons, and what a policy can name. Completions show it, and the
- * reference of the language is made of it.
+ * The words of the language other than comparisons, and what a policy can name. Completions and the
+ * language reference are made from it.
  */
 import type { QUANTIFIERS } from '../../grammar/tokens.ts';
 import { OPERATORS } from './operators.ts';

@@ -1,6 +1,6 @@
 /**
- * `distribute` of the file → where the records of each collection are. A relation or a unique value
- * that the machines could only keep by asking each other is an error here.
+ * `distribute` of the file → where the records of each collection are. A relation or unique value
+ * that machines could enforce only together is an error.
  */
 import { nearest } from '../../grammar/suggest.ts';
 import type { Bare, Undistributed } from './collections.ts';
@@ -131,13 +131,13 @@ class DistributionCheck {
 
   #checkRelation(collection: Bare, relation: Relation): void {
     const finding = this.#crossing(collection, relation);
-    // Of the key itself, more is expected and reported.
+    // The key has stricter checks, which report it.
     if (finding === undefined || isTenant(collection, relation.name)) return;
     const path = ['collections', collection.name, 'relations', relation.name];
     this.#context.report({ ...finding, path, at: 'key' });
   }
 
-  /** Why no constraint, and no statement that reaches one machine, can follow the relation. */
+  /** Why neither a constraint nor a statement on one machine can follow the relation. */
   #crossing(from: Bare, relation: Relation): Misplaced | undefined {
     const to = this.#collections.get(relation.collection)!;
     if ([from, to].some(({ name }) => this.#context.unplaced.has(name))) return undefined;
@@ -163,7 +163,7 @@ class DistributionCheck {
     if (distribution?.kind !== 'by' || (!member.unique && within === undefined)) return;
     const { by } = distribution;
     const leader = within ?? relations.get(member.name);
-    // A record of one tenant decides the tenant of all that belong to it.
+    // All records that belong to a record of a tenant have the same tenant.
     const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#isDistributed(leader.collection));
     if (isOfTenant) return;
     const where = within === undefined ? 'in the whole collection' : `within \`${within.name}\``;

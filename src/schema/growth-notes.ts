@@ -1,6 +1,6 @@
 /**
- * What becomes slow as a collection grows: fields that its lists may be filtered and sorted by, and
- * that no index serves. `index: false` says that nobody does.
+ * What becomes slow as a collection grows: fields that its lists may be filtered or sorted by
+ * without an index. `index: false` declares that nobody does that.
  */
 import { builtInFields } from './built-in.ts';
 import { indexesOf, isIndexable } from './indexes.ts';

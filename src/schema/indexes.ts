@@ -7,8 +7,8 @@ import { type BelongsTo, type Collection, type Field, isTenant } from './model.t
 
 export interface IndexDefinition {
   /**
-   * Of a distributed collection the tenant is first. A column that is not unique is followed by `id`, so that the index
-   * returns a page in its order.
+   * In a distributed collection the tenant comes first. A column that is not unique is followed by
+   * `id`, so that the index returns a page in its order.
    */
   readonly columns: readonly string[];
   /** Undefined: of a key of several columns. */

@@ -1,6 +1,6 @@
 /**
- * The rules of distributed collections: every request must be known to meet one tenant, so that it
- * is asked of one machine. A collection whose lists are filtered says its tenant in the request.
+ * The rules of distributed collections: every request must provably reach one tenant, so that one
+ * machine answers it. For a collection with `lists: filtered`, the request names the tenant.
  */
 import { type Pin, provenPins, requestedBy, sharedPins } from '../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../policy/types.ts';
@@ -25,7 +25,10 @@ export function checkRouting(collections: ReadonlyMap<string, Collection>, conte
   }
 }
 
-/** A record that is found by its id alone could be on any machine, also where the record of the rule is on a known one. */
+/**
+ * A record that is found by its id alone could be on any machine, even if the machine of the rule's
+ * own record is known.
+ */
 function checkRequested(
   collection: Collection,
   collections: ReadonlyMap<string, Collection>,
@@ -67,7 +70,7 @@ class RoutingCheck {
     this.#context = context;
   }
 
-  /** A create must say a tenant, or get one. */
+  /** A create must name a tenant, or get one by default. */
   checkDefault(): void {
     const { name, relations, access, memberAccess } = this.#collection;
     const relation = relations.get(this.#by);

@@ -1,12 +1,12 @@
 /**
  * Connections that the primary has handed to a worker which has not taken them yet. Node waits for
  * the worker's word, also after the worker has died: the client would wait for ever (issue 7006 of
- * nodejs/node-v0.x-archive, for 0.11 and still today).
- * So a dead worker is said to have refused what it did not take, as one that stops does, and Node
- * gives it to another.
+ * nodejs/node-v0.x-archive, for 0.11 and still today). So the primary reports, in the name of a
+ * dead worker, that it refused what it had not taken, as a stopping worker does. Node then gives
+ * the connection to another.
  *
- * INVARIANT: messages that this does not know pass unchanged. If a later Node sends others, its own
- * behaviour is all that is left.
+ * INVARIANT: unknown messages pass unchanged. If a later Node sends other messages, its own
+ * behaviour remains.
  */
 import type { Worker } from 'node:cluster';
 

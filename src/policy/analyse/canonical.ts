@@ -1,4 +1,4 @@
-/** One spelling for conditions that mean the same, so that an analysis compares what is meant. */
+/** One spelling for equivalent conditions, so that an analysis compares their meaning. */
 import { OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 

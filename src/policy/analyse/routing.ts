@@ -1,4 +1,7 @@
-/** Whether each request meets the records of one tenant only: what every rule requires of a belongs_to of the record. */
+/**
+ * Proves that a request reaches the records of one tenant only: finds the value that every rule
+ * requires of the tenant's belongs_to.
+ */
 
 import { isMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedOperand, LiteralOperand, RequestOperand } from '../types.ts';
@@ -6,12 +9,12 @@ import { isList, partsOf, scopesOf } from '../visit.ts';
 import { canonical } from './canonical.ts';
 import { implies } from './subsumes.ts';
 
-/** A value that one request has once: a literal, or what the request says. */
+/** A value that is fixed within a request: a literal, or a value of the request. */
 export type Pin = RequestOperand | LiteralOperand;
 
 /**
- * The values of which each is proven to be that of `relation` in every stored record that the rule allows (of a create, in the
- * written one). Sound and incomplete: none means that none could be proved.
+ * Values that `relation` provably has in every stored record that the rule allows (for a create, in
+ * the written record). Sound but incomplete: an empty list means that nothing was proved.
  */
 export function provenPins(rule: Checked, relation: string): readonly Pin[] {
   const spelt = canonical(rule);
@@ -26,7 +29,7 @@ export function sharedPins(rules: readonly (readonly Pin[])[]): readonly Pin[] {
   return first.filter((pin) => others.every((pins) => pins.some((each) => keyOf(each) === keyOf(pin))));
 }
 
-/** The collections of records that the rule finds by an id of the request: nothing else is known of them. */
+/** The collections whose records the rule finds by an id of the request alone. */
 export function requestedBy(rule: Checked): readonly string[] {
   const own = scopesOf(rule).flatMap((scope) => {
     const type = scope.kind === 'request' ? scope.operand.type : undefined;

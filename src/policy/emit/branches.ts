@@ -22,7 +22,7 @@ export interface BranchShape {
 
 /** More would cost more than they save. */
 const MOST_BRANCHES = 8;
-/** Of parts of one condition: a list waits for this, whatever its rule is. */
+/** The most parts of one condition: a list waits for this analysis, whatever its rule is. */
 const MOST_VISITS = 64;
 
 export function branchesOf(cond: Condition, printing: BranchPrinting): readonly BranchShape[] | undefined {

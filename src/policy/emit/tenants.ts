@@ -1,4 +1,7 @@
-/** Of which tenant the rows of a statement are, where they are divided by tenant: that of the row outside, or of the request. */
+/**
+ * Finds the tenant of the rows in a statement, where rows are divided by tenant: the tenant of the
+ * outer row, or of the request.
+ */
 import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 

@@ -99,7 +99,7 @@ export class QueryBody {
     return undefined;
   }
 
-  /** Of the records of a query itself: it names the tenant where the rules do not. */
+  /** Of the query's own records: the filter names the tenant where the rules do not. */
   filterOfTenant(): Filter | undefined {
     const filter = this.filter();
     const tenant = neededTenant(this.#collection);

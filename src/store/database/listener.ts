@@ -1,6 +1,6 @@
 /**
  * One connection that LISTENs to all channels and reconnects after a loss. Only the heartbeat
- * decides that a silent connection is lost: what is slow once loses nobody's notifications.
+ * decides that a silent connection is lost; one slow answer loses no notifications.
  */
 import pg from 'pg';
 import { ident } from '../../sql.ts';
@@ -30,7 +30,7 @@ export class Listener {
   /** The round trip that is under way, and the one after it. */
   #round: Promise<unknown> = Promise.resolve();
   #nextRound: Promise<void> | undefined;
-  /** Owes the answer of a round that was given up. */
+  /** The answer of an abandoned round is still outstanding. */
   #late: pg.Client | undefined;
 
   constructor(config: pg.ClientConfig) {
@@ -61,7 +61,7 @@ export class Listener {
   /**
    * Resolves when every notification is delivered that was sent before the call: PostgreSQL hands
    * them out before it answers. Those who ask meanwhile share the next round trip. Rejects while
-   * nothing is heard, and after a second: at once where the answer before is that late already.
+   * the connection is down, and after a second; at once while an earlier answer is overdue.
    */
   hearAll(): Promise<void> {
     if (this.#nextRound === undefined) {
@@ -165,8 +165,8 @@ export class Listener {
 }
 
 /**
- * Rejects after `ms` without an answer. Timers run before sockets are read: after the process stood
- * still, what has arrived meanwhile is read first.
+ * Rejects after `ms` without an answer. Timers run before sockets are read, so after a stall the
+ * process first reads what has arrived.
  */
 async function answered(answer: Promise<unknown>, ms: number): Promise<void> {
   const late = Promise.withResolvers<never>();

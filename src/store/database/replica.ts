@@ -82,7 +82,7 @@ export class Replica {
     return this.#writers.begin(callerId);
   }
 
-  /** Other nodes, or this one, have told of writes. */
+  /** Takes notes of writes, from other nodes or from this one. */
   noteWriters({ position, callerIds }: WritersNote): void {
     for (const callerId of callerIds) this.#writers.note(callerId, position);
   }
@@ -113,7 +113,7 @@ export class Replica {
     clearTimeout(this.#timer);
   }
 
-  /** Of a caller for whom the standby may answer. */
+  /** For a caller whose reads the standby may answer. */
   async read(ask: Ask): Promise<readonly Cells[]> {
     const { standby, primary } = this.#options;
     if (!this.isFresh) return ask(primary);
@@ -163,7 +163,7 @@ export class Replica {
 
 type Ask = (reader: Pick<Reader, 'rows' | 'slowRows'>) => Promise<readonly Cells[]>;
 
-/** Reads for one caller. What was written before the first of them is heard of once. */
+/** Reads for one caller. The first of them waits, once, for the notes of earlier writes. */
 class CallersReader implements Reader {
   readonly #replica: Replica;
   readonly #callerId: string;

@@ -4,13 +4,13 @@
  */
 import type { Cells } from './contract.ts';
 
-/** Of a message: a byte that says what it is, and the length of all that follows that byte. */
+/** The head of a message: its type in one byte, and the length of all that follows that byte. */
 const HEAD_BYTES = 5;
 /** `D` of a DataRow. */
 const ROW = 0x44;
-/** Above, a call that decodes a cell costs less than a look at each of its bytes. */
+/** For longer cells, one call that decodes costs less than looking at each byte. */
 const SHORT_CELL = 48;
-/** A part of a text keeps all of it in memory, so that only small ones are cut into cells. */
+/** A substring keeps the whole string in memory, so only small rows are cut into cells. */
 const SMALL_ROW = 4_096;
 /** Bytes above are parts of characters of several bytes. */
 const LAST_ASCII = 0x7f;
@@ -46,7 +46,7 @@ export class RowReader {
   /** Returns where the last whole message ends. */
   #readWhole(bytes: Buffer): number {
     let at = 0;
-    /** Where those begin that the driver has not been given. */
+    /** The start of the messages that the driver has not been given yet. */
     let others = 0;
     this.#missing = 0;
     while (at < bytes.length) {

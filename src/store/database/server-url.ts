@@ -88,8 +88,8 @@ function socketFolder(port: string | null): string | undefined {
 }
 
 /**
- * In a folder that everybody may write, a socket counts only if nobody but its keeper, root or this user made it: whoever
- * listens there is sent the password.
+ * In a folder that everybody may write, a socket counts only if it belongs to root, the folder's
+ * owner or this user: whoever listens there is sent the password.
  */
 function isServedBy(folder: string, socket: string): boolean {
   const path = join(folder, socket);

@@ -1,4 +1,4 @@
-/** What the owner of a table has given it, and a table that takes its place would not have: no schema can declare it. */
+/** What an owner has added to a table and no schema can declare: a table that takes its place would not have it. */
 import { type Sql, sql, text } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualTable } from './catalog.ts';

@@ -43,7 +43,7 @@ interface Redivision {
   readonly found: LostByCopy;
 }
 
-/** After the columns are as wanted and no foreign key has to do with the table. */
+/** After the columns are as wanted and no foreign key involves the table. */
 export function redivide({ actual, wanted, divided, hasRows, found }: Redivision): readonly Step[] {
   const { name } = wanted;
   const former = partitionName(name, 'former');

@@ -22,7 +22,7 @@ export interface Page extends RowSource {
   readonly permit: Permit;
   /** Those of the conditions that compare a column with values. */
   readonly filters: readonly ColumnValues[];
-  /** The links that another condition asks for. */
+  /** The links that another condition requires. */
   readonly links?: PageQuestion['links'];
   /** Of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;

@@ -101,7 +101,7 @@ export class BackgroundStatistics {
       this.#told.set(table!, size);
       const analyse = sql`${raw('ANALYZE')} ${ident(table!)}`;
       if (isEmbedded) await this.#db.run(analyse);
-      // What is known of other tables is read all the same.
+      // The statistics of other tables are read all the same.
       else
         await this.#db.transaction((tx) => tx.run(analyse), { unlimited: true }).catch(() => this.#told.delete(table!));
     }

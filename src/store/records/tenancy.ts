@@ -1,6 +1,7 @@
 /**
- * Of which tenant the records of a request are, where collections are divided by tenant. All that are read and written beside a
- * record are of its tenant or on every machine, so that each statement is about one tenant.
+ * Finds the tenant of a request's records, where collections are divided by tenant. Everything that
+ * is read or written beside a record belongs to its tenant or is on every machine, so each
+ * statement names one tenant.
  */
 import { invariant } from '../../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
@@ -13,7 +14,7 @@ import { tableOf } from './record-shape.ts';
 /** No record is of it. */
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
-/** After the verb of statements that are about the records of all tenants. */
+/** Marks statements about the records of all tenants, after the verb. */
 export const EVERY_TENANT = raw('/* every tenant */ ');
 
 export const tenancyOf = ({ distribution }: Pick<Collection, 'distribution'>): TenantDistribution | undefined =>
@@ -57,7 +58,7 @@ export async function inTenantOf<R extends Reading>(reading: R, id: string, acti
   if (tenancy === undefined) return reading;
   const required = requiredTenant(reading.access, action) ?? requiredTenant(reading.access, 'read');
   if (required !== undefined) return { ...reading, tenant: required };
-  // Whoever no rule allows anything finds nothing.
+  // A caller whom no rule allows finds nothing.
   if (tenancy.lists === 'routed') return { ...reading, tenant: NOBODY };
   const [row] = await reading.q.rows(sql`
     SELECT ${EVERY_TENANT}t.${ident(tenancy.column)}

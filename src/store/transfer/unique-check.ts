@@ -1,4 +1,4 @@
-/** What a unique constraint would refuse of an import, each value at its line. */
+/** Finds the values of an import that a unique constraint would reject, with their lines. */
 import type { Collection, Schema } from '../../schema/model.ts';
 import { ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Queryable } from '../database/contract.ts';

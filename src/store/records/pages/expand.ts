@@ -178,7 +178,7 @@ function relatedStatement(
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
-  // Once more: what the columns look up outside of the subquery goes by this.
+  // Repeated outside the subquery, because the columns look up rows by it.
   const own = isOfTenant(reading, collection, 'x');
   const isFound = own === empty ? empty : sql` WHERE TRUE${own}`;
   return sql`

@@ -1,6 +1,7 @@
 /**
- * Tells which fields pages are filtered and sorted by that no index serves: they read the whole
- * table as it grows. Where another filter has an index, the rest is asked of what it finds.
+ * Reports the fields that pages are filtered or sorted by without an index: such pages read the
+ * whole table as it grows. Where another filter has an index, the rest only narrows what that
+ * finds.
  */
 import type { Collection, Field } from '../../../schema/model.ts';
 import type { Store } from '../access-context.ts';

@@ -42,7 +42,7 @@ export async function writePartners(reading: Reading, { id, changes, objections 
       await writePartner(reading, { ...change, of: id }, objections);
     } catch (error) {
       if (!isTaken(error)) throw error;
-      // Meanwhile, somebody else has filled the place; the transaction can do no more.
+      // Another write has taken the place meanwhile; the transaction cannot go on.
       objections.note(heldByHidden(change.pointer));
       objections.raise();
     }

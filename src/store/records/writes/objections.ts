@@ -1,7 +1,7 @@
 /**
- * What stands against a write that the rules of its record allow. A graver refusal that is found
- * later comes before it: the order of checks is 403 and 404, which are thrown where they are found,
- * then 422, 412, 409.
+ * Refusals of a write that the rules of its record allow. They wait, because a later check may find
+ * one that takes precedence: 403 and 404 are thrown where they are found, then come 422, 412 and
+ * 409.
  */
 import { raw } from '../../../sql.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
@@ -26,7 +26,7 @@ export class Objections {
     }
   }
 
-  /** Throws the gravest. */
+  /** Throws the refusal that takes precedence. */
   raise(): void {
     const [gravest] = this.#noted.toSorted((a, b) => BY_GRAVITY.indexOf(a.code) - BY_GRAVITY.indexOf(b.code));
     if (gravest !== undefined) throw gravest;
@@ -43,7 +43,7 @@ export interface RowWrite<T> {
   readonly onTaken: (error: StoreError) => void;
 }
 
-/** INVARIANT: `onTaken` keeps the transaction, which has the stand-in then, from its commit. */
+/** INVARIANT: `onTaken` keeps the transaction from committing, because it holds a stand-in by then. */
 export async function unlessTaken<T>(tx: Transaction, { write, standIn, onTaken }: RowWrite<T>): Promise<T> {
   await tx.run(raw('SAVEPOINT own_row'));
   try {

@@ -34,8 +34,9 @@ export function setsUnique(collection: Collection, values: readonly ColumnValue[
 }
 
 /**
- * For an update: unique values stay as they are stored. Where the relation is set that they are unique within, they are null or
- * free, because the rules of others may ask about the relation; where no value is free, it stays too.
+ * For an update: unique values stay as stored. Where the update sets the relation that they are
+ * unique within, they become null or free, because rules of other records may ask about the
+ * relation; if no value is free, the relation stays too.
  */
 export function withoutUniques(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
   const written = new Map(values.map((each) => [each.column, each]));
@@ -61,7 +62,7 @@ export function withFreeUniques(collection: Collection, values: readonly ColumnV
   });
 }
 
-/** Of bools and references there may be no value that is free. */
+/** A bool or a reference may have no free value. */
 const canBeFree = (member: KeyMember): boolean => !member.required || FREE_BY_TYPE[typeOf(member)] !== undefined;
 
 function freeOf(member: KeyMember): ColumnValue {

@@ -166,7 +166,7 @@ function writeRow(
   });
 }
 
-/** Where no rule, or not again, decides. */
+/** Where no rule decides, or the rules have decided already. */
 function writeUnasked({ store, q, access, tenant }: Reading, id: string, writing: Writing): Promise<boolean> {
   const { collection, now } = access;
   return updateWhere(store, q, { collection: collection.name, id, writing, condition: ALWAYS, now, tenant });

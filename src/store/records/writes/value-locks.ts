@@ -16,7 +16,7 @@ export interface WantedValues {
   readonly data: Data;
 }
 
-/** Of each table: the locks of all batches together must fit into the server's table of locks. */
+/** For each table. The locks of all batches must fit into the server's lock table. */
 const LOCKS = 64;
 
 /** Until the end of the transaction. */
@@ -32,7 +32,7 @@ export async function lockValues(tx: Transaction, wanted: readonly WantedValues[
              ORDER BY 1) AS k`);
 }
 
-/** Here and not in the database, which takes no text that is not checked yet: it may hold NUL. */
+/** Hashed here: the values are not validated yet, and text with NUL must not reach the database. */
 const lockNumber = (table: string, value: string): number =>
   lockNumberOf(table) * LOCKS + (lockNumberOf(value) % LOCKS);
 const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
