@@ -1,7 +1,4 @@
 /** What it costs that a collection is divided by tenant: a list and a write of one tenant, beside the same collection in one table. */
-import { decide, type Permit } from '../src/policy/access.ts';
-import { prospectsOf } from '../src/policy/analyse/prospects.ts';
-import type { Action, Policy } from '../src/policy/types.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model.ts';
 import { raw, type Sql, sql } from '../src/sql.ts';
@@ -11,6 +8,7 @@ import { applyMigration } from '../src/store/migrations/apply-migration.ts';
 import { type AccessContext, createRecords, type Records } from '../src/store/records/records.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
+import { callerAccess } from './support/caller-access.ts';
 import { median, verdict } from './support/measure.ts';
 
 const TENANTS = 10_000;
@@ -92,19 +90,8 @@ class Contender {
   }
 
   #access(n: number): AccessContext {
-    const { collections } = this.#schema;
     const auth = { id: team(n), team: team(n), roles: ['member'] };
-    const request = { auth, query: {}, now: NOW };
-    const permit = (name: string, action: Action): Permit =>
-      decide({ rules: collections.get(name)!.access[action], request });
-    const prospect = (rules: readonly Policy[]) => {
-      const all = rules.map((rule) => prospectsOf(rule, this.#schema));
-      return {
-        certain: decide({ rules: all.map(({ certain }) => certain), request }),
-        possible: decide({ rules: all.map(({ possible }) => possible), request }),
-      };
-    };
-    return { collection: collections.get('documents')!, permit, member: () => undefined, prospect, auth, now: NOW };
+    return callerAccess(this.#schema, 'documents', { auth, now: NOW });
   }
 
   async list(n: number): Promise<void> {

@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { decide } from '../src/policy/access.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model.ts';
 import { sql, uuid } from '../src/sql.ts';
@@ -13,10 +12,11 @@ import type { Database } from '../src/store/database/contract.ts';
 import { openDatabase } from '../src/store/database/open-database.ts';
 import { applyMigration } from '../src/store/migrations/apply-migration.ts';
 import type { Filter } from '../src/store/records/pages/exact-filters.ts';
-import { type AccessContext, createRecords } from '../src/store/records/records.ts';
+import { createRecords } from '../src/store/records/records.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { COLUMNS, RULES } from './servers/documents.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
+import { callerAccess } from './support/caller-access.ts';
 import { fill } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
 import { median, verdict } from './support/measure.ts';
@@ -121,20 +121,9 @@ async function sentBy(db: Database, schema: Schema): Promise<readonly Omit<State
     return db.rows(statement);
   };
   const records = createRecords({ ...db, replicaFor: () => ({ ...db, rows }) } as Database, schema);
-  const auth = { id: CALLER, roles: ['member'] };
   const ask = async ({ table, status, offset = 0 }: Question): Promise<void> => {
-    const collection = schema.collections.get(table)!;
-    const access = {
-      collection,
-      auth,
-      now: NOW,
-      permit: (name, action) =>
-        decide({ rules: schema.collections.get(name)!.access[action], request: { auth, query: {}, now: NOW } }),
-      member: () => undefined,
-      prospect: () => {
-        throw new Error('nobody asks for capabilities here');
-      },
-    } satisfies AccessContext;
+    const access = callerAccess(schema, table, { auth: { id: CALLER, roles: ['member'] }, now: NOW });
+    const { collection } = access;
     const field = collection.fields.get('status')!;
     const filters: readonly Filter[] = status === undefined ? [] : [{ kind: 'field', field, value: status }];
     await records.list(access, { filters, limit: 20, offset, relations: [], count: false });

@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { decide } from '../../src/policy/access.ts';
 import { compileFilter } from '../../src/policy/filter.ts';
 import { sortPathOf } from '../../src/policy/sort-path.ts';
 import { readFilters } from '../../src/routes/records/filters.ts';
@@ -14,8 +13,9 @@ import type { Schema } from '../../src/schema/model.ts';
 import type { Database } from '../../src/store/database/contract.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
 import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
-import { type AccessContext, createRecords, type Records } from '../../src/store/records/records.ts';
+import { createRecords, type Records } from '../../src/store/records/records.ts';
 import { isolatedUrl, startPostgres } from '../../test/support/postgres.ts';
+import { callerAccess } from './caller-access.ts';
 import { record } from './figures.ts';
 import { median, verdict } from './measure.ts';
 
@@ -159,19 +159,8 @@ async function sentBy(db: Database, schema: Schema): Promise<readonly Statement[
 
 async function ask(records: Records, schema: Schema, question: Question): Promise<void> {
   const { filters = {}, filter, sort } = question;
-  const collection = schema.collections.get(question.collection)!;
-  const auth = { id: CALLER, roles: ['member'] };
-  const access = {
-    collection,
-    auth,
-    now: NOW,
-    permit: (name, action) =>
-      decide({ rules: schema.collections.get(name)!.access[action], request: { auth, query: {}, now: NOW } }),
-    member: () => undefined,
-    prospect: () => {
-      throw new Error('nobody asks for capabilities here');
-    },
-  } satisfies AccessContext;
+  const access = callerAccess(schema, question.collection, { auth: { id: CALLER, roles: ['member'] }, now: NOW });
+  const { collection } = access;
   if (filter === undefined && sort === undefined) {
     const pairs = Object.entries(filters).map(([key, value]) => ({ key, value }));
     const read = readFilters(pairs, collection, []);

@@ -236,13 +236,13 @@ test.skipIf(inject('postgresUrl') === '')(
   60_000,
 );
 
+const serveByTwo = async () =>
+  serve(['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))], ADMIN);
+
 test.skipIf(inject('postgresUrl') === '')(
   'several workers behind one port',
   async () => {
-    const server = await serve(
-      ['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))],
-      ADMIN,
-    );
+    const server = await serveByTwo();
     try {
       expect(server.line).toContain('2 workers');
       const clients = await Promise.all(Array.from({ length: 4 }, () => clientAt(server.url)));
@@ -264,10 +264,7 @@ test.skipIf(inject('postgresUrl') === '')(
 test.skipIf(inject('postgresUrl') === '')(
   'a connection that a worker had not taken when it was killed is served by another, and so are those that follow',
   async () => {
-    const server = await serve(
-      ['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))],
-      ADMIN,
-    );
+    const server = await serveByTwo();
     try {
       const [victim] = childrenOf(server.pid);
       process.kill(victim!, 'SIGSTOP');

@@ -139,6 +139,11 @@ interface SessionParts {
   readonly random: Random;
   readonly number: number;
 }
+/** What a policy comes to for the rows of a view, by the definition. */
+interface Answered {
+  readonly view: View;
+  readonly answers: readonly Truth[];
+}
 interface Asked {
   readonly expr: Expr;
   readonly from: string;
@@ -237,34 +242,38 @@ class Session {
   }
 
   #decideView(expr: Expr, forms: readonly Compiled[], request: PolicyRequest, view: View): Finding | undefined {
-    const { random, run } = this.#parts;
+    const { run } = this.#parts;
     const answers: Truth[] = truths(forms[0]!.meant, request, this.#arena, view);
     for (const answer of answers) if (answer === undefined) run.counts.unknown++;
-    const explained = testExplanation(forms[0]!, request, {
-      answers,
-      arena: this.#arena,
-      view,
-      random,
-      compiler: run.compiler,
-    });
-    if (explained) return explained;
-    for (const compiled of forms) {
-      const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-      const finding = testInProcess(compiled, request, {
-        expected,
-        arena: this.#arena,
-        view,
-        random,
-        counts: run.counts,
-      });
-      if (finding) return finding;
-      const question = this.#questionOf(compiled, { request, view, expected });
-      if (typeof question === 'function') return question();
-      this.#waiting.push({ expr, from: view.from, question });
-    }
+    const asked = this.#inProcess(forms, request, { view, answers });
+    if ('backend' in asked) return asked;
+    for (const question of asked) this.#waiting.push({ expr, from: view.from, question });
     run.counts.decisions += answers.length;
     if (view.name !== 'stored') run.counts.writes += answers.length;
     return undefined;
+  }
+
+  /** What the process has found wrong, or what is left to ask the database. */
+  #inProcess(
+    forms: readonly Compiled[],
+    request: PolicyRequest,
+    { view, answers }: Answered,
+  ): Finding | readonly Question[] {
+    const { random, run } = this.#parts;
+    const asked = { answers, arena: this.#arena, view, random, compiler: run.compiler };
+    const explained = testExplanation(forms[0]!, request, asked);
+    if (explained) return explained;
+    const questions: Question[] = [];
+    for (const compiled of forms) {
+      const expected = answers.map((answer) => expectedOf(compiled.form, answer));
+      const of = { expected, arena: this.#arena, view, random, counts: run.counts };
+      const finding = testInProcess(compiled, request, of);
+      if (finding) return finding;
+      const question = this.#questionOf(compiled, { request, view, expected });
+      if (typeof question === 'function') return question();
+      questions.push(question);
+    }
+    return questions;
   }
 
   /** A function: the finding that there is no condition. */
@@ -334,21 +343,9 @@ class Session {
       const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler, random }));
       for (const view of viewsOf(this.#arena, namesNext(forms))) {
         const answers = truths(forms[0]!.meant, request, this.#arena, view);
-        const asked = { answers, arena: this.#arena, view, random, compiler: run.compiler };
-        const explained = testExplanation(forms[0]!, request, asked);
-        if (explained) return explained;
-        for (const compiled of forms) {
-          const expected = answers.map((answer) => expectedOf(compiled.form, answer));
-          const finding = testInProcess(compiled, request, {
-            expected,
-            arena: this.#arena,
-            view,
-            random,
-            counts: run.counts,
-          });
-          if (finding) return finding;
-          const question = this.#questionOf(compiled, { request, view, expected });
-          if (typeof question === 'function') return question();
+        const asked = this.#inProcess(forms, request, { view, answers });
+        if ('backend' in asked) return asked;
+        for (const question of asked) {
           for (const asWhere of [false, true]) {
             const batch = { from: view.from, questions: [question], asWhere };
             const found = await ask(lane.database, batch, { compiler: run.compiler, backend: lane.backend });

@@ -1,0 +1,25 @@
+/** The access that the gate gives a member, for benches that call the store without HTTP. */
+import { decide, type Permit } from '../../src/policy/access.ts';
+import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
+import type { Action, Policy, Row } from '../../src/policy/types.ts';
+import type { Schema } from '../../src/schema/model.ts';
+import type { AccessContext } from '../../src/store/records/records.ts';
+
+interface Caller {
+  readonly auth: Row;
+  readonly now: string;
+}
+
+export function callerAccess(schema: Schema, name: string, { auth, now }: Caller): AccessContext {
+  const request = { auth, query: {}, now };
+  const permit = (of: string, action: Action): Permit =>
+    decide({ rules: schema.collections.get(of)!.access[action], request });
+  const prospect = (rules: readonly Policy[]) => {
+    const all = rules.map((rule) => prospectsOf(rule, schema));
+    return {
+      certain: decide({ rules: all.map(({ certain }) => certain), request }),
+      possible: decide({ rules: all.map(({ possible }) => possible), request }),
+    };
+  };
+  return { collection: schema.collections.get(name)!, permit, member: () => undefined, prospect, auth, now };
+}
