@@ -68,26 +68,31 @@ describe.skipIf(!hasPostgres)('a write that waits', () => {
 
   /** Runs `others` in a transaction that `write` begins to wait for, and which ends in `failure` if that is given. */
   async function during(others: readonly Sql[], write: () => Promise<unknown>, failure?: Error): Promise<unknown> {
-    const { promise: started, resolve: start } = Promise.withResolvers<void>();
+    const { promise: started, resolve: start } = Promise.withResolvers<string>();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const other = db.transaction(async (tx) => {
       for (const statement of others) await tx.run(statement);
-      start();
+      const [row] = await tx.rows(raw('SELECT pg_backend_pid()'));
+      start(row![0]!);
       await ended;
       if (failure !== undefined) throw failure;
     });
-    await started;
+    const process = await started;
     const written = write().catch((error: unknown) => Promise.reject(error));
     written.catch(() => undefined);
-    await untilWaiting();
+    await untilWaitingFor(process);
     end();
     expect(await other.catch((error: unknown) => error)).toBe(failure);
     return written;
   }
 
-  async function untilWaiting(): Promise<void> {
+  /** Other suites wait on the same server. */
+  async function untilWaitingFor(process: string): Promise<void> {
     for (let i = 0; i < 400; i++) {
-      const [row] = await db.rows(raw(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`));
+      const [row] = await db.rows(sql`
+        SELECT count(*)
+          FROM pg_stat_activity
+         WHERE wait_event_type = 'Lock' AND ${param('int8', Number(process))} = ANY(pg_blocking_pids(pid))`);
       if (row![0] !== '0') return;
       await sleep(5);
     }
