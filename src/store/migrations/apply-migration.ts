@@ -86,9 +86,7 @@ class MigrationRun {
     const { openSession } = this.#db;
     if (openSession === undefined) return (await this.#begin()).migration;
     // Most starts find nothing to do, and need no session.
-    const unnoted = { ...this.#options, onNote: undefined };
-    const planned = await stepsOf(this.#db, { schema: this.#schema, canRunApart: true, ...unnoted });
-    if (planned.length === 0) return (await this.#begin()).migration;
+    if (!(await this.#mayHaveSteps())) return (await this.#begin()).migration;
     this.#session = await openSession();
     try {
       await this.#takeTurn(this.#session);
@@ -99,6 +97,16 @@ class MigrationRun {
     } finally {
       await this.#session.close();
       this.#session = undefined;
+    }
+  }
+
+  /** Another node may rename a table while this one looks at it, so a plan that fails is made again in its turn. */
+  async #mayHaveSteps(): Promise<boolean> {
+    const unnoted = { ...this.#options, onNote: undefined };
+    try {
+      return (await stepsOf(this.#db, { schema: this.#schema, canRunApart: true, ...unnoted })).length > 0;
+    } catch {
+      return true;
     }
   }
 
