@@ -2,7 +2,7 @@
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model.ts';
 import { raw, type Sql, sql } from '../src/sql.ts';
-import type { Database } from '../src/store/database/contract.ts';
+import type { Database, WriteTarget } from '../src/store/database/contract.ts';
 import { openDatabase } from '../src/store/database/open-database.ts';
 import { applyMigration } from '../src/store/migrations/apply-migration.ts';
 import { type AccessContext, createRecords, type Records } from '../src/store/records/records.ts';
@@ -57,7 +57,7 @@ class Contender {
       replicaFor: {
         value: () => ({ rows: (statement: Sql) => db.rows(noted(statement)), slowRows: db.slowRows, run: db.run }),
       },
-      write: { value: (statement: Sql) => db.write(noted(statement)) },
+      write: { value: (statement: Sql, target?: WriteTarget) => db.write(noted(statement), target) },
       rows: { value: (statement: Sql) => db.rows(statement) },
       run: { value: (statement: Sql) => db.run(statement) },
       slowRows: { value: (statement: Sql) => db.slowRows(statement) },

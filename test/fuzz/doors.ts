@@ -20,6 +20,7 @@ import {
   seen,
   type Write,
 } from '../oracle/judge.ts';
+import { inCompany } from './company.ts';
 import { compileForm, Rejected } from './differential.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
 import { PolicyMaker, type Setting, SPAN } from './policies.ts';
@@ -49,7 +50,7 @@ export async function runDoors(number: number, db: Database, run: DoorRun): Prom
   const { schema, issues } = run.doors.parseSchema(randomSchema(random));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   await run.doors.applyMigration(db, schema);
-  const stocked = { doors: run.doors, schema, db };
+  const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
   await fill(stocked, random);
   run.counts.worlds++;
   const session = new Session(stocked, random);

@@ -19,6 +19,8 @@ const AT_ONCE = 'src/store/records/writes/at-once.ts';
 const REMOVE_AT_ONCE = 'src/store/records/writes/remove-at-once.ts';
 const REMOVE = 'src/store/records/writes/remove.ts';
 const CASCADES = 'src/store/records/relations/cascades.ts';
+const GATHERED = 'src/store/database/gathered-statements.ts';
+const STATEMENTS = 'src/store/database/statements.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -715,6 +717,14 @@ export const FAULTS: readonly Fault[] = [
     'a record that is its own partner keeps it',
     /collection === name\)\) return false;/,
     'collection !== collection)) return false;',
+  ),
+  fault(GATHERED, 'a statement is answered as the one beside it', /outcomes\[before\.length \+ i\]!/, 'outcomes[i]!'),
+  fault(GATHERED, 'what was undone with another is answered all the same', /if \(!isUndone\) \{/, 'if (true) {'),
+  fault(
+    STATEMENTS,
+    'the rows of all statements are those of the first',
+    /this\.#queries\[this\.#completed\]!\.handleDataRow/,
+    'this.#queries[0]!.handleDataRow',
   ),
   fault(REMOVE_AT_ONCE, 'a delete in one statement is judged by no rule', /permit\.where\(STORED\),/, "raw('TRUE'),"),
   {

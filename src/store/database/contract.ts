@@ -37,6 +37,17 @@ export interface Session extends Queryable {
   close(): Promise<void>;
 }
 
+/** What a statement writes, as far as it concerns those that it may share a transaction with. */
+export interface WriteTarget {
+  /** The id of the row that it locks. */
+  readonly row?: string | undefined;
+  /**
+   * Of a collection that is divided by tenant. It has a transaction of its own, because one of two
+   * tenants would be distributed over two machines of a cluster.
+   */
+  readonly isDivided?: boolean;
+}
+
 export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
@@ -64,10 +75,11 @@ export interface Database extends Reader {
    */
   readonly urgent: Queryable;
   /**
-   * The rows of one statement that writes, in its own transaction. `rows` takes SELECTs only, which
-   * it may send twice.
+   * The rows of one statement that writes; `rows` takes SELECTs only, which it may send twice. It is
+   * a transaction by itself, or shares one with other such statements: it may see what they wrote,
+   * and is committed with them, but never fails because of them.
    */
-  write(statement: Sql): Promise<readonly Cells[]>;
+  write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]>;
   /**
    * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures
    * and deadlocks are retried up to 3 times. `work` must use the given transaction only.

@@ -13,6 +13,7 @@ import { type Database, type Queryable, StoreError } from './contract.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineStream } from './engine-stream.ts';
 import { lockFolder } from './folder-lock.ts';
+import { GatheredStatements } from './gathered-statements.ts';
 import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
@@ -154,10 +155,15 @@ class Connection {
   async lease(isStatement = true): Promise<Lease> {
     const { client, statements } = this.#engine;
     const release = await this.#turns.take(isStatement);
-    return { command: (text) => client.query(text), send: (statement) => statements.send(client, statement), release };
+    return {
+      command: (text) => client.query(text),
+      send: (statement) => statements.send(client, statement),
+      sendTogether: (all) => statements.sendTogether(client, all),
+      release,
+    };
   }
 
-  async once(statement: Sql): Promise<Outcome> {
+  async alone(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
     const { send, release } = await this.lease();
     try {
@@ -191,15 +197,18 @@ class Connection {
 
 function databaseOn(engine: Engine): Database {
   const connection = new Connection(engine);
-  const once = (statement: Sql): Promise<Outcome> => connection.once(statement);
-  const rows = async (statement: Sql) => (await once(statement)).rows;
+  const lease = () => connection.lease();
+  const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
+  const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 1 });
+  const rows = (statement: Sql) => gathered.rows(statement);
   const database: Database = {
     kind: 'embedded',
     rows,
     async slowRows(statement, limitMs) {
-      if (limitMs === undefined) return rows(statement);
+      const slow = async (each: Sql) => (await alone(each)).rows;
+      if (limitMs === undefined) return slow(statement);
       await mustBeCheap(rows, statement, limitMs);
-      return rows(statement).catch((error: unknown) => {
+      return slow(statement).catch((error: unknown) => {
         throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
       });
     },
@@ -209,11 +218,12 @@ function databaseOn(engine: Engine): Database {
     get urgent() {
       return database;
     },
-    run: async (statement) => (await once(statement)).count,
-    write: rows,
-    transaction: (work, options) => transact(() => connection.lease(), work, options),
+    run: async (statement) => (await alone(statement)).count,
+    write: (statement, target) => gathered.rows(statement, target),
+    transaction: (work, options) => transact(lease, work, options),
     ...(engine.folder !== undefined && { copyFolder: (copy) => connection.copyFolder(copy) }),
-    listen: (channel, onMessage, onState) => listenOn({ client: engine.client, once }, channel, { onMessage, onState }),
+    listen: (channel, onMessage, onState) =>
+      listenOn({ client: engine.client, alone }, channel, { onMessage, onState }),
     async notify(channel, payload) {
       await rows(notifyStatement(channel, payload));
     },
@@ -227,7 +237,7 @@ function databaseOn(engine: Engine): Database {
 
 interface ListenClient {
   readonly client: pg.Client;
-  readonly once: (statement: Sql) => Promise<unknown>;
+  readonly alone: (statement: Sql) => Promise<unknown>;
 }
 interface ListenHandlers {
   readonly onMessage: (payload: string) => void;
@@ -235,7 +245,7 @@ interface ListenHandlers {
 }
 
 async function listenOn(
-  { client, once }: ListenClient,
+  { client, alone }: ListenClient,
   channel: string,
   { onMessage, onState }: ListenHandlers,
 ): Promise<() => Promise<void>> {
@@ -243,7 +253,7 @@ async function listenOn(
     if (message.channel === channel) onMessage(message.payload ?? '');
   };
   client.on('notification', deliver);
-  await once(sqlListen(channel));
+  await alone(sqlListen(channel));
   onState(true);
   return async () => {
     client.off('notification', deliver);

@@ -68,6 +68,7 @@ export class LeasePool {
       session: client,
       command: (text) => within(deadlineMs, client, client.query(text)),
       send: (statement) => within(deadlineMs, client, this.#statements.send(client, statement)),
+      sendTogether: (all) => within(deadlineMs, client, this.#statements.sendTogether(client, all)),
       release: (destroy) => {
         this.#estimate.note(performance.now() - since);
         client.release(destroy);

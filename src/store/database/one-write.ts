@@ -19,19 +19,24 @@ export interface OneWrite<C> {
   /** To be given to the driver. */
   readonly connection: C;
   send(): void;
+  /** What was gathered is not sent. */
+  drop(): void;
 }
 
 export function oneWriteOf<C extends { readonly stream: MessageStream }>(connection: C): OneWrite<C> {
   const messages: Buffer[] = [];
+  const drop = (): void => {
+    messages.length = 0;
+  };
   const send = (): void => {
     const { stream } = connection;
     if (stream.writable && messages.length > 0) stream.write(Buffer.concat(messages));
-    messages.length = 0;
+    drop();
   };
   const gathering: Gathering = {
     stream: { cork: () => undefined, uncork: () => undefined },
     _send: (message) => void messages.push(message),
     describe: () => undefined,
   };
-  return { connection: Object.assign(Object.create(connection) as C, gathering), send };
+  return { connection: Object.assign(Object.create(connection) as C, gathering), send, drop };
 }

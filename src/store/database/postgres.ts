@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../../sql.ts';
 import { CellClient } from './cell-client.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
+import { GatheredStatements } from './gathered-statements.ts';
 import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
@@ -43,16 +44,34 @@ export interface PostgresOptions {
 /** A slow statement takes one processor, and leaves the others to fast ones. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 
+/**
+ * By its own estimates PostgreSQL plans a statement over partitions anew each time, which takes as long as to run it. The write
+ * of one record needs no other plan for other values.
+ */
+const GENERIC_PLANS = '-c plan_cache_mode=force_generic_plan';
+const PARTITION_WRITES = 8;
+
+const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
+
+/** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
+const BESIDE_OTHERS = raw(
+  "SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '100', true)",
+);
+
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const primary = new Server(options.url, options);
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
   const transactions = primary.pool(options.poolSize ?? 16);
+  const partitioned = primary.pool(PARTITION_WRITES, { settings: GENERIC_PLANS });
   const urgent = primary.urgent();
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
-  const lease = (unlimited = false) => transactions.lease(unlimited ? {} : { deadlineMs: TIME_LIMIT_MS + GRACE_MS });
-  const run = async (statement: Sql) => (await retried(() => onLease(lease, statement))).count;
+  const lease = (unlimited = false) => transactions.lease(unlimited ? {} : LEASE);
+  const alone = (statement: Sql) => retried(() => onLease(lease, statement));
+  const run = async (statement: Sql) => (await alone(statement)).count;
+  const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 2, limits: BESIDE_OTHERS });
+  const inPartition = (statement: Sql) => retried(() => onLease(() => partitioned.lease(LEASE), statement));
   const database: Database = {
     kind: 'postgres',
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
@@ -71,7 +90,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     rows: (statement) => primary.reads.rows(statement),
     slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
     run,
-    write: async (statement) => (await retried(() => onLease(lease, statement))).rows,
+    write: async (statement, target) =>
+      target?.isDivided ? (await inPartition(statement)).rows : gathered.rows(statement, target),
     transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct.config),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
@@ -83,7 +103,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async close() {
       replica?.close();
-      const lanes = [transactions, urgent, standbyProbe, primary, standby, listener];
+      const lanes = [transactions, partitioned, urgent, standbyProbe, primary, standby, listener];
       await Promise.all(lanes.map((lane) => lane?.close()));
     },
   };

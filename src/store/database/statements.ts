@@ -28,6 +28,7 @@ export interface Outcome {
 
 /** A connection of the driver, as far as prepared statements go; its types leave this out. */
 interface Connection {
+  sync(): void;
   readonly parsedStatements: Record<string, string>;
   readonly submittedNamedStatements: Record<string, string>;
   readonly stream: MessageStream;
@@ -73,6 +74,7 @@ class CellQuery extends DriverQuery {
   #isPrepared = false;
   #connection: Connection | undefined;
   #tag = '';
+  #error: Error | undefined;
 
   constructor(statement: Sql, statements: Statements) {
     super(statement.text, statement.params.map(encode));
@@ -90,6 +92,16 @@ class CellQuery extends DriverQuery {
     const refused = super.submit(gathered.connection);
     gathered.send();
     return refused;
+  }
+
+  /**
+   * To the messages that are gathered for `connection`. Never as a simple query, which would end
+   * their transaction.
+   */
+  append(connection: Connection, gathering: Connection): void {
+    this.#connection = connection;
+    this.prepare(gathering);
+    if (this.#error !== undefined) throw this.#error;
   }
 
   override prepare(connection: Connection): void {
@@ -117,6 +129,7 @@ class CellQuery extends DriverQuery {
   override handleEmptyQuery(): void {}
 
   override handleError(error: Error): void {
+    this.#error = error;
     if (this.name !== undefined) {
       this.#prepared?.forget(this.name);
       if (isStalePlan(error)) this.#statements.renew(this.#sent, this.name);
@@ -127,6 +140,67 @@ class CellQuery extends DriverQuery {
   /** Only now: an adopted table may have constraints that refuse after the command is complete. */
   override handleReadyForQuery(): void {
     this.#settle.resolve({ rows: this.#rows, count: Number(/\d+$/.exec(this.#tag)?.[0] ?? 0) });
+  }
+}
+
+/** The statements before it are undone with it, and those behind it were not tried. */
+export class TogetherError extends Error {
+  /** Of those that were completed before: the place of the one that failed, or all, where their commit did. */
+  readonly completed: number;
+  constructor(cause: unknown, completed: number) {
+    super('one of several statements failed', { cause });
+    this.completed = completed;
+  }
+}
+
+/** Statements before one Sync, which PostgreSQL takes as one transaction. */
+class CellQueries {
+  readonly outcomes: Promise<readonly Outcome[]>;
+  readonly #queries: readonly CellQuery[];
+  readonly #statements: Statements;
+  #completed = 0;
+
+  constructor(all: readonly Sql[], statements: Statements) {
+    this.#statements = statements;
+    this.#queries = all.map((statement) => new CellQuery(statement, statements));
+    this.outcomes = Promise.all(this.#queries.map(({ outcome }) => outcome));
+  }
+
+  /** Called once, when they are sent. What cannot be written as a message keeps all from being sent. */
+  submit(driverConnection: object): Error | null {
+    const connection = driverConnection as Connection;
+    const gathered = this.#statements.oneWriteOn(connection);
+    const unsynced = Object.assign(Object.create(gathered.connection) as Connection, { sync: () => undefined });
+    try {
+      for (const query of this.#queries) query.append(connection, unsynced);
+    } catch (error) {
+      gathered.drop();
+      return error as Error;
+    }
+    gathered.connection.sync();
+    gathered.send();
+    return null;
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow(row: DataRow): void {
+    this.#queries[this.#completed]!.handleDataRow(row);
+  }
+
+  handleCommandComplete(message: CommandComplete): void {
+    this.#queries[this.#completed++]!.handleCommandComplete(message);
+  }
+
+  handleEmptyQuery(): void {}
+
+  handleError(error: Error): void {
+    const failure = new TogetherError(error, this.#completed);
+    for (const query of this.#queries) query.handleError(failure);
+  }
+
+  handleReadyForQuery(): void {
+    for (const query of this.#queries) query.handleReadyForQuery();
   }
 }
 
@@ -195,6 +269,13 @@ export class Statements {
     const query = new CellQuery(statement, this);
     client.query(query);
     return query.outcome;
+  }
+
+  /** As one transaction. Rejects with a `TogetherError`. */
+  sendTogether(client: Pick<pg.ClientBase, 'query'>, statements: readonly Sql[]): Promise<readonly Outcome[]> {
+    const queries = new CellQueries(statements, this);
+    client.query(queries);
+    return queries.outcomes;
   }
 
   /**

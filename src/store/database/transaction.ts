@@ -18,6 +18,8 @@ export interface Lease {
   /** BEGIN, COMMIT, ROLLBACK and SET. Resolves with what PostgreSQL reports to have done. */
   command(text: string): Promise<{ readonly command: string }>;
   send(statement: Sql): Promise<Outcome>;
+  /** As one transaction, outside another one. Rejects with a `TogetherError`. */
+  sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
   release(destroy: boolean): void;
 }
 

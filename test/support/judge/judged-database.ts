@@ -1,7 +1,14 @@
 /** A database of which every statement is judged before it is sent. */
 import type { Schema } from '../../../src/schema/model.ts';
 import { raw, type Sql } from '../../../src/sql.ts';
-import type { Database, Queryable, Reader, Session, Transaction } from '../../../src/store/database/contract.ts';
+import type {
+  Database,
+  Queryable,
+  Reader,
+  Session,
+  Transaction,
+  WriteTarget,
+} from '../../../src/store/database/contract.ts';
 import { Judge, type Offence } from './judge.ts';
 
 /** Throws where a statement would not do on a cluster. `sent` gets the texts of all. */
@@ -74,8 +81,8 @@ class JudgedDatabase implements Database {
   async slowRows(statement: Sql, limitMs?: number) {
     return this.#db.slowRows(this.#assert(statement), limitMs);
   }
-  async write(statement: Sql) {
-    return this.#db.write(this.#assert(statement));
+  async write(statement: Sql, target?: WriteTarget) {
+    return this.#db.write(this.#assert(statement), target);
   }
   replicaFor(callerId: string): Reader {
     return reader(this.#db.replicaFor(callerId), this.#assert);

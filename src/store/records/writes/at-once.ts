@@ -6,11 +6,11 @@ import { param, raw, type Sql, sql, uuid } from '../../../sql.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { versionColumn } from '../select.ts';
-import { isOfTenant } from '../tenancy.ts';
+import { isOfTenant, tenancyOf } from '../tenancy.ts';
 
 export interface AtOnce extends Reading {
-  /** Sends one statement that writes, and resolves with the rows that it returns. */
-  readonly write: Queryable['rows'];
+  /** Sends one statement that writes, and resolves with the rows that it returns. `row`: the id of the one that it locks. */
+  write(statement: Sql, row?: string): ReturnType<Queryable['rows']>;
 }
 
 export interface Target {
@@ -21,7 +21,9 @@ export interface Target {
 
 /** In a transaction of its own, or as a part of `tx`. */
 export function atOnce(store: Store, access: AccessContext, tx?: Transaction): AtOnce {
-  const write: Queryable['rows'] = (statement) => (tx === undefined ? store.db.write(statement) : tx.rows(statement));
+  const isDivided = tenancyOf(access.collection) !== undefined;
+  const write: AtOnce['write'] = (statement, row) =>
+    tx === undefined ? store.db.write(statement, { row, isDivided }) : tx.rows(statement);
   return { store, access, q: tx ?? store.db, write };
 }
 

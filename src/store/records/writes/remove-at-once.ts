@@ -18,10 +18,11 @@ export async function removeAtOnce(within: AtOnce, request: Target): Promise<boo
     ...(permit.consultsOthers ? [unmoved(within, request.id)] : []),
     ...accepted,
   ];
-  const deleted = await write(sql`
+  const statement = sql`
     DELETE FROM ${store.from(collection.name, raw(STORED))}
      WHERE ${raw(STORED)}.id = ${uuid(request.id)}${isOfTenant(within, collection.name, STORED)}
        AND ${join(conditions, ' AND ')}
-    RETURNING id`);
+    RETURNING id`;
+  const deleted = await write(statement, request.id);
   return deleted.length > 0;
 }

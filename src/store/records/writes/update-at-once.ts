@@ -45,6 +45,7 @@ export async function updateAtOnce(within: AtOnce, change: RowChange): Promise<W
       tenant: within.tenant,
       returning,
     }),
+    id,
   );
   return cells && view.answer(id, cells);
 }

@@ -1,0 +1,328 @@
+/** Statements that write at the same time share a transaction, and none of them can tell. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { param, raw, type Sql, sql, text } from '../../src/sql.ts';
+import { type Database, StoreError } from '../../src/store/database/contract.ts';
+import { GatheredStatements } from '../../src/store/database/gathered-statements.ts';
+import { type Outcome, TogetherError } from '../../src/store/database/statements.ts';
+import type { Lease } from '../../src/store/database/transaction.ts';
+import { hasPostgres, KINDS, openKind } from './world.ts';
+
+const TABLES = [
+  'CREATE TABLE shelves (id int PRIMARY KEY)',
+  'INSERT INTO shelves SELECT generate_series(1, 10)',
+  `CREATE TABLE notes (id int PRIMARY KEY, n int NOT NULL DEFAULT 0, code text UNIQUE,
+                       shelf int REFERENCES shelves DEFERRABLE INITIALLY DEFERRED)`,
+];
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i + 1);
+const int = (value: number) => param('int8', value);
+const insert = (id: number): Sql => sql`INSERT INTO notes (id) VALUES (${int(id)}) RETURNING id`;
+const coded = (id: number, code: string): Sql =>
+  sql`INSERT INTO notes (id, code) VALUES (${int(id)}, ${text(code)}) RETURNING id`;
+const shelved = (id: number, shelf: number): Sql =>
+  sql`INSERT INTO notes (id, shelf) VALUES (${int(id)}, ${int(shelf)}) RETURNING id`;
+const increment = (id: number): Sql => sql`UPDATE notes SET n = n + 1 WHERE id = ${int(id)} RETURNING id, n`;
+
+/** The kind of the error, or the first cell of each row. */
+async function outcomeOf(work: ReturnType<Database['write']>): Promise<unknown> {
+  try {
+    return (await work).map(([cell]) => cell);
+  } catch (error) {
+    return error instanceof StoreError ? error.kind : error;
+  }
+}
+
+describe.each(KINDS)('writes at the same time on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    for (const statement of TABLES) await db.run(raw(statement));
+  }, 60_000);
+  afterAll(() => db?.close());
+  beforeEach(async () => {
+    await db.run(raw('DELETE FROM notes'));
+  });
+
+  const all = (statements: readonly Sql[]): Promise<unknown[]> =>
+    Promise.all(statements.map((statement) => outcomeOf(db.write(statement))));
+  const ids = async (): Promise<readonly number[]> =>
+    (await db.rows(raw('SELECT id FROM notes ORDER BY id'))).map(([id]) => Number(id));
+  const transactions = async (): Promise<number> =>
+    Number((await db.rows(raw('SELECT count(DISTINCT xmin::text) FROM notes')))[0]![0]);
+
+  it('each get their own rows, in few transactions', async () => {
+    expect(await all(upTo(100).map(insert))).toEqual(upTo(100).map((id) => [String(id)]));
+    expect(await ids()).toEqual(upTo(100));
+    expect(await transactions()).toBeLessThan(20);
+  });
+
+  it('get as many rows as each asks for, or none', async () => {
+    await all(upTo(10).map(insert));
+    const several = (to: number): Sql =>
+      sql`UPDATE notes SET n = 5 WHERE id <= ${int(to)} RETURNING id, (SELECT ${text(`${to}`)})`;
+    const asked = [3, 0, 10, 0, 1];
+    const answers = await Promise.all(asked.map((to) => db.write(several(to))));
+    expect(answers.map((rows) => rows.map(([, name]) => name))).toEqual(
+      asked.map((to) => upTo(to).map(() => String(to))),
+    );
+  });
+
+  it('go one after the other on one row', async () => {
+    await db.write(insert(1));
+    await Promise.all(upTo(40).map(() => db.write(increment(1), { row: '1' })));
+    expect(await db.rows(raw('SELECT n FROM notes'))).toEqual([['40']]);
+  });
+
+  it('wait for no row of each other for long, in whatever order they come', async () => {
+    await all(upTo(20).map(insert));
+    const random = upTo(400).map((n) => ((n * 7_919) % 20) + 1);
+    await Promise.all(random.map((id) => db.write(increment(id), { row: String(id) })));
+    expect(await db.rows(raw('SELECT sum(n) FROM notes'))).toEqual([['400']]);
+  });
+
+  it('are written once where one of them is refused by a constraint', async () => {
+    await db.write(coded(1_000, 'taken'));
+    await all(upTo(20).map(insert));
+    const answers = await all([
+      ...upTo(20).map(increment),
+      coded(1_001, 'taken'),
+      ...upTo(5).map((n) => coded(2_000 + n, `free ${n}`)),
+    ]);
+    expect(answers[20]).toBe('unique');
+    expect(answers.filter((answer) => !Array.isArray(answer))).toHaveLength(1);
+    expect(await db.rows(raw('SELECT DISTINCT n FROM notes WHERE id <= 20'))).toEqual([['1']]);
+    expect(await ids()).toEqual([...upTo(20), 1_000, ...upTo(5).map((n) => 2_000 + n)]);
+  });
+
+  it('are written where one of them is refused by its commit', async () => {
+    const answers = await all([...upTo(10).map((id) => shelved(id, id)), shelved(11, 11), shelved(12, 2)]);
+    expect(answers).toEqual([...upTo(10).map((id) => [String(id)]), 'foreign_key', ['12']]);
+    expect(await ids()).toEqual([...upTo(10), 12]);
+  });
+
+  it('may have no parameters, the first time and later', async () => {
+    for (const round of [1, 2, 3]) {
+      const plain = upTo(5).map((n) => raw(`INSERT INTO notes (id) VALUES (${100 * round + n}) RETURNING id`));
+      expect(await all([...plain, insert(round)])).toEqual([
+        ...upTo(5).map((n) => [String(100 * round + n)]),
+        [String(round)],
+      ]);
+    }
+  });
+
+  it('fail alone where the statement itself is wrong', async () => {
+    const answers = await all([insert(1), raw('INSERT INTO notes (nothing) VALUES (1)'), insert(2)]);
+    expect(answers[1]).toMatchObject({ message: expect.stringContaining('nothing') });
+    expect([answers[0], answers[2]]).toEqual([['1'], ['2']]);
+    expect(await all([insert(3), insert(4)])).toEqual([['3'], ['4']]);
+  });
+
+  it('are not asked for within a transaction', async () => {
+    await expect(db.transaction(() => db.write(insert(1)))).rejects.toThrow('only the transaction itself');
+  });
+
+  it('use the new columns after a migration', async () => {
+    const everything = (id: number): Sql => sql`INSERT INTO notes (id) VALUES (${int(id)}) RETURNING *`;
+    for (const id of [1, 3]) await Promise.all([db.write(everything(id)), db.write(everything(id + 1))]);
+    await db.run(raw("ALTER TABLE notes ADD COLUMN later text DEFAULT 'new'"));
+    const [first, second] = await Promise.all([db.write(everything(5)), db.write(everything(6))]);
+    expect([first![0]!.at(-1), second![0]!.at(-1)]).toEqual(['new', 'new']);
+  });
+});
+
+describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind('postgres');
+    for (const statement of TABLES) await db.run(raw(statement));
+  }, 60_000);
+  afterAll(() => db?.close());
+  beforeEach(async () => {
+    await db.run(raw('DELETE FROM notes'));
+  });
+
+  /** Milliseconds after which each of them was answered. */
+  async function timesOf(works: readonly Promise<unknown>[]): Promise<readonly number[]> {
+    const since = performance.now();
+    return Promise.all(works.map((work) => work.then(() => performance.now() - since)));
+  }
+
+  it('do not wait for a row that another transaction holds', async () => {
+    await Promise.all(upTo(10).map((id) => db.write(insert(id))));
+    const release = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.run(sql`UPDATE notes SET n = 100 WHERE id = ${int(5)}`);
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    let isWritten = false;
+    const waiting = db.write(increment(5), { row: '05' }).then((rows) => {
+      isWritten = true;
+      return rows;
+    });
+    const others = upTo(10).filter((id) => id !== 5);
+    await Promise.all(others.map((id) => db.write(increment(id), { row: String(id).padStart(2, '0') })));
+    expect(isWritten).toBe(false);
+    release.resolve();
+    await holder;
+    expect(await waiting).toEqual([['5', '101']]);
+  });
+
+  it('do not wait for a slow statement', async () => {
+    const slow = sql`INSERT INTO notes (id) SELECT ${int(1)} FROM pg_sleep(1.5) RETURNING id`;
+    const [took, ...others] = await timesOf([slow, ...upTo(8).map((n) => insert(n + 1))].map((each) => db.write(each)));
+    expect(took).toBeGreaterThan(1_500);
+    expect(Math.max(...others)).toBeLessThan(1_400);
+  });
+
+  it('are all of unknown outcome where their connection is lost, and are not sent again', async () => {
+    const own = raw('SELECT pg_backend_pid()');
+    const ending = raw('INSERT INTO notes (id) SELECT 1 WHERE pg_terminate_backend(pg_backend_pid()) RETURNING id');
+    const works = [insert(2), ending, insert(3)].map((each) => outcomeOf(db.write(each)));
+    expect(await Promise.all(works)).toEqual(['unavailable', 'unavailable', 'unavailable']);
+    expect(await db.rows(raw('SELECT id FROM notes'))).toEqual([]);
+    expect(await db.rows(own)).toHaveLength(1);
+    expect(await outcomeOf(db.write(insert(4)))).toEqual(['4']);
+  });
+
+  it('of collections that are divided by tenant have transactions of their own, and one plan for all values', async () => {
+    const asked = sql`INSERT INTO notes (id) VALUES (${int(1)}) RETURNING current_setting('plan_cache_mode')`;
+    const divided = (id: number) => db.write(insert(id), { isDivided: true });
+    const [[mode]] = await Promise.all([db.write(asked, { isDivided: true }), ...upTo(19).map((n) => divided(n + 1))]);
+    expect(mode).toEqual(['force_generic_plan']);
+    expect(await db.rows(raw('SELECT count(DISTINCT xmin::text) FROM notes'))).toEqual([['20']]);
+    const others = upTo(20).map(() => db.write(raw("SELECT current_setting('plan_cache_mode')")));
+    expect(new Set((await Promise.all(others)).flat(2))).toEqual(new Set(['auto']));
+  });
+
+  it('leave no limit behind on their connection', async () => {
+    await Promise.all(upTo(40).map((id) => db.write(insert(id))));
+    const settings = raw("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
+    const found = await Promise.all(upTo(16).map(() => db.transaction((tx) => tx.rows(settings))));
+    expect(new Set(found.flat().map(String))).toEqual(new Set(['0,15s']));
+  });
+});
+
+describe('gathered writes', () => {
+  const ANSWER: Outcome = { rows: [], count: 1 };
+  const LIMITS = raw('limits');
+
+  /** What was sent, each transaction a list. */
+  function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined) {
+    const sent: (readonly string[])[] = [];
+    const released: boolean[] = [];
+    const lease = async (): Promise<Lease> => ({
+      command: () => Promise.reject(new Error('not used')),
+      send: () => Promise.reject(new Error('not used')),
+      async sendTogether(statements) {
+        const texts = statements.map((statement) => statement.text);
+        sent.push(texts);
+        await sleep(1);
+        const error = fail(texts);
+        if (error !== undefined) throw error;
+        return statements.map(() => ANSWER);
+      },
+      release: (destroy) => released.push(destroy),
+    });
+    const alone = async (statement: Sql): Promise<Outcome> => {
+      sent.push([statement.text]);
+      return ANSWER;
+    };
+    const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 1, limits: LIMITS });
+    const write = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
+    return { sent, released, gathered, write };
+  }
+  const at = (completed: number, cause: unknown = new Error('refused')): Error => new TogetherError(cause, completed);
+
+  it('sends one by itself, and several behind their limits', async () => {
+    const { sent, write } = recorded();
+    await write('a');
+    await write('a', 'b');
+    expect(sent).toEqual([['a'], ['limits', 'a', 'b']]);
+  });
+
+  it('orders them by the rows that they lock', async () => {
+    const { sent, gathered } = recorded();
+    await Promise.all(['c', 'a', 'b'].map((row) => gathered.rows(raw(row), { row })));
+    expect(sent).toEqual([['limits', 'a', 'b', 'c']]);
+  });
+
+  it('gathers what comes while others are under way', async () => {
+    const { sent, write } = recorded();
+    const first = write('a', 'b');
+    await sleep(0);
+    await Promise.all([first, write('c'), write('d'), write('e')]);
+    expect(sent).toEqual([
+      ['limits', 'a', 'b'],
+      ['limits', 'c', 'd', 'e'],
+    ]);
+  });
+
+  it('sends 32 at once at most', async () => {
+    const { sent, write } = recorded();
+    await write(...upTo(70).map(String));
+    expect(sent.map(({ length }) => length)).toEqual([33, 33, 7]);
+  });
+
+  it('sends each alone after a failure, and for a time the one that failed', async () => {
+    const { sent, released, write } = recorded((texts) => (texts.includes('bad') ? at(2) : undefined));
+    await write('a', 'bad', 'c');
+    expect(sent.splice(0)).toEqual([['limits', 'a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
+    expect(released).toEqual([false]);
+    await write('a', 'bad', 'c');
+    expect(sent.splice(0)).toEqual([['bad'], ['limits', 'a', 'c']]);
+    await sleep(60);
+    await write('a', 'bad', 'c');
+    expect(sent.splice(0)[0]).toEqual(['limits', 'a', 'bad', 'c']);
+    // Twice as long.
+    await sleep(60);
+    await write('a', 'bad');
+    expect(sent).toEqual([['bad'], ['a']]);
+  });
+
+  it('blames none for a failed commit', async () => {
+    const { sent, write } = recorded((texts) => (sent.length === 1 ? at(texts.length) : undefined));
+    await write('a', 'b');
+    await write('a', 'b');
+    expect(sent).toEqual([['limits', 'a', 'b'], ['a'], ['b'], ['limits', 'a', 'b']]);
+  });
+
+  it('sends nothing again after a lost connection, and gives it up', async () => {
+    const lost = Object.assign(new Error('Connection terminated unexpectedly'), { syscall: 'read' });
+    const { sent, released, write } = recorded(() => at(1, lost));
+    await expect(write('a', 'b')).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(sent).toHaveLength(1);
+    expect(released).toEqual([true]);
+  });
+
+  it('does not wait for those under way for ever', async () => {
+    const { promise: never, resolve } = Promise.withResolvers<Outcome>();
+    const sent: string[] = [];
+    const gathered = new GatheredStatements({
+      lease: () => Promise.reject(new Error('not used')),
+      alone: ({ text: each }) => {
+        sent.push(each);
+        return each === 'held' ? never : Promise.resolve(ANSWER);
+      },
+      mostUnderWay: 1,
+    });
+    const held = gathered.rows(raw('held'));
+    await sleep(1);
+    await gathered.rows(raw('later'));
+    expect(sent).toEqual(['held', 'later']);
+    resolve(ANSWER);
+    await held;
+  });
+
+  it('passes on that no connection is to be had', async () => {
+    const gathered = new GatheredStatements({
+      lease: () => Promise.reject(new StoreError('unavailable')),
+      alone: () => Promise.reject(new Error('not used')),
+      mostUnderWay: 1,
+    });
+    const works = ['a', 'b'].map((each) => outcomeOf(gathered.rows(raw(each))));
+    expect(await Promise.all(works)).toEqual(['unavailable', 'unavailable']);
+  });
+});
