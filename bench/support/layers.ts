@@ -1,4 +1,7 @@
-/** The self time of a processor profile of V8 by layer. A native function counts for the one that called it. */
+/**
+ * The self time of a processor profile of V8 by layer. A native function counts for the one that called it, but for the system calls that
+ * write: their time is mostly that of waking up who reads.
+ */
 import { readFileSync } from 'node:fs';
 
 interface ProfileNode {
@@ -35,6 +38,8 @@ const LAYERS: readonly (readonly [layer: string, address: RegExp])[] = [
   ['node: streams, sockets', /^node:/],
 ];
 
+const WRITES = /^write(?:v|Buffer|(?:Utf8|Latin1|Ascii|Ucs2)String)$/;
+
 export interface LayerTime {
   readonly layer: string;
   readonly us: number;
@@ -68,6 +73,6 @@ function layerOf({ callFrame: { functionName, url } }: ProfileNode, above: strin
   if (functionName === '(idle)') return 'idle';
   if (functionName === '(garbage collector)') return 'garbage collection';
   if (functionName === '(program)') return 'program';
-  if (url === '') return above;
+  if (url === '') return WRITES.test(functionName) ? 'system calls that write' : above;
   return LAYERS.find(([, address]) => address.test(url))?.[0] ?? 'other';
 }
