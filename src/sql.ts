@@ -1,8 +1,8 @@
 /**
  * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a
- * `typedLiteral` if the program or the schema states it; a name goes through `ident`. Request input
- * reaches the database only as parameters. `text` numbers the parameters; equal shapes have equal
- * text, so the text identifies a statement.
+ * literal if the program, the schema, a policy or a filter states it; a name goes through `ident`.
+ * Other input of a request reaches the database only as parameters. `text` numbers the parameters;
+ * equal shapes have equal text, so the text identifies a statement.
  */
 type ElementType =
   | 'text'
@@ -26,15 +26,18 @@ export class Param {
   }
 }
 
-export class Sql {
-  /** Always one longer than `params`. */
+/** A fragment without its values. Fragments that are made alike share one, so its text is made once. */
+class SqlShape {
+  /** Always one longer than `types`. */
   readonly chunks: readonly string[];
-  readonly params: readonly Param[];
+  readonly types: readonly SqlType[];
+  readonly isCacheable: boolean;
   #text: string | undefined;
 
-  constructor(chunks: readonly string[], params: readonly Param[]) {
+  constructor(chunks: readonly string[], types: readonly SqlType[], isCacheable = true) {
     this.chunks = chunks;
-    this.params = params;
+    this.types = types;
+    this.isCacheable = isCacheable;
   }
 
   /** With `$1::uuid`-style placeholders. */
@@ -42,10 +45,25 @@ export class Sql {
     if (this.#text === undefined) {
       const [first = '', ...others] = this.chunks;
       let text = first;
-      for (const [i, { type }] of this.params.entries()) text += `$${i + 1}::${type}${others[i]}`;
+      for (const [i, type] of this.types.entries()) text += `$${i + 1}::${type}${others[i]}`;
       this.#text = text;
     }
     return this.#text;
+  }
+}
+
+export class Sql {
+  readonly shape: SqlShape;
+  /** As many as the shape has types, and of those types. */
+  readonly params: readonly Param[];
+
+  constructor(shape: SqlShape, params: readonly Param[]) {
+    this.shape = shape;
+    this.params = params;
+  }
+
+  get text(): string {
+    return this.shape.text;
   }
 
   get values(): unknown[] {
@@ -53,22 +71,122 @@ export class Sql {
   }
 }
 
-export function sql(strings: TemplateStringsArray, ...parts: readonly (Sql | Param)[]): Sql {
-  const chunks: string[] = [strings[0]!];
-  const params: Param[] = [];
-  parts.forEach((part, i) => {
-    const after = strings[i + 1]!;
-    if (part instanceof Param) {
-      params.push(part);
-      chunks.push(after);
-    } else {
-      chunks[chunks.length - 1] += part.chunks[0]!;
-      params.push(...part.params);
-      chunks.push(...part.chunks.slice(1));
-      chunks[chunks.length - 1] += after;
+type FragmentPart = Sql | Param;
+
+/** A place in the cache: what begins with the same parts in the same order. */
+class CacheNode {
+  /** Of what ends here. */
+  shape: SqlShape | undefined;
+  next: Map<SqlShape | SqlType, CacheNode> | undefined;
+}
+
+/** Of the whole cache. A statement has some 5 to 140 nodes that others do not share. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const NODE_BYTES = 400;
+
+/**
+ * The shapes of fragments, by what they are made of. Nothing in it is text of a request. Requests choose
+ * what is combined, so its size is limited: a full cache drops everything, and shapes in use are soon back.
+ */
+class FragmentCache {
+  /** By the template, or by the separator of a join. */
+  readonly #roots = new Map<TemplateStringsArray | string, CacheNode>();
+  readonly #texts = new Map<string, Sql>();
+  readonly #names = new Map<string, Sql>();
+  /** An estimate. */
+  #bytes = 0;
+
+  /** The place of these parts; one outside the cache if a part may not be cached. */
+  nodeOf(root: TemplateStringsArray | string, parts: readonly FragmentPart[]): CacheNode {
+    let node = this.#roots.get(root) ?? this.#added(this.#roots, root, new CacheNode());
+    for (const part of parts) {
+      const key = part instanceof Param ? part.type : part.shape;
+      if (typeof key !== 'string' && !key.isCacheable) return new CacheNode();
+      node.next ??= new Map();
+      node = node.next.get(key) ?? this.#added(node.next, key, new CacheNode());
     }
+    return node;
+  }
+
+  kept(node: CacheNode, shape: SqlShape): SqlShape {
+    node.shape = shape;
+    if (shape.isCacheable) this.#grow(shape.chunks.reduce((sum, { length }) => sum + length, 0));
+    return shape;
+  }
+
+  text(text: string): Sql {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    this.#grow(text.length);
+    return this.#added(this.#texts, text, new Sql(new SqlShape([text], []), []));
+  }
+
+  name(name: string): Sql {
+    const known = this.#names.get(name);
+    return known ?? this.#added(this.#names, name, this.text(`"${name.replaceAll('"', '""')}"`));
+  }
+
+  #added<K, V>(map: Map<K, V>, key: K, value: V): V {
+    this.#grow(NODE_BYTES);
+    map.set(key, value);
+    return value;
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes <= MOST_BYTES) return;
+    this.#roots.clear();
+    this.#texts.clear();
+    this.#names.clear();
+    this.#bytes = 0;
+  }
+}
+
+/** Process-wide: a memo of pure functions. */
+const cache = new FragmentCache();
+
+export function sql(strings: TemplateStringsArray, ...parts: readonly FragmentPart[]): Sql {
+  const node = cache.nodeOf(strings, parts);
+  const shape = node.shape ?? cache.kept(node, shapeOf(strings, parts));
+  return new Sql(shape, paramsOf(parts));
+}
+
+/** The fragments, with the separator between them. */
+export function join(parts: readonly Sql[], separator: string): Sql {
+  const node = cache.nodeOf(separator, parts);
+  const strings = (): string[] => [...parts.map((_, i) => (i === 0 ? '' : separator)), ''];
+  const shape = node.shape ?? cache.kept(node, shapeOf(strings(), parts));
+  return new Sql(shape, paramsOf(parts));
+}
+
+/** @param strings around and between the parts, one more than these */
+function shapeOf(strings: readonly string[], parts: readonly FragmentPart[]): SqlShape {
+  const chunks: string[] = [strings[0]!];
+  const types: SqlType[] = [];
+  let isCacheable = true;
+  parts.forEach((part, i) => {
+    if (part instanceof Param) {
+      types.push(part.type);
+      chunks.push('');
+    } else {
+      const { shape } = part;
+      chunks[chunks.length - 1] += shape.chunks[0]!;
+      chunks.push(...shape.chunks.slice(1));
+      types.push(...shape.types);
+      isCacheable &&= shape.isCacheable;
+    }
+    chunks[chunks.length - 1] += strings[i + 1]!;
   });
-  return new Sql(chunks, params);
+  return new SqlShape(chunks, types, isCacheable);
+}
+
+function paramsOf(parts: readonly FragmentPart[]): readonly Param[] {
+  const params: Param[] = [];
+  for (const part of parts) {
+    if (part instanceof Param) params.push(part);
+    else for (const each of part.params) params.push(each);
+  }
+  return params;
 }
 
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
@@ -77,13 +195,21 @@ export const text = (value: string | null): Param => param('text', value);
 /** An interval. */
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
-/**
- * A value that is part of the text, so that a plan is made for it. For values that the program or
- * the schema states, literals of policies among them; request input is a `param`.
- */
-export function typedLiteral(type: SqlType, value: unknown): Sql {
-  if (!Array.isArray(value)) return raw(`${literal(value)}::${type}`);
-  return raw(`ARRAY[${value.map(literal).join(', ')}]::${type}`);
+/** A value that is part of the text, so that a plan is made for it. For values that the program or the schema states. */
+export const typedLiteral = (type: SqlType, value: unknown): Sql => raw(typedText(type, value));
+
+/** As `typedLiteral`, for values of policies and of filters. What contains it is not cached: a request may state it. */
+export const uncachedLiteral = (type: SqlType, value: unknown): Sql =>
+  new Sql(new SqlShape([typedText(type, value)], [], false), []);
+
+/** The same, so that what contains it is cached: for a condition of a policy, which is printed once and kept. */
+export function cacheable(fragment: Sql): Sql {
+  const { shape, params } = fragment;
+  return shape.isCacheable ? fragment : new Sql(new SqlShape(shape.chunks, shape.types), params);
+}
+
+function typedText(type: SqlType, value: unknown): string {
+  return Array.isArray(value) ? `ARRAY[${value.map(literal).join(', ')}]::${type}` : `${literal(value)}::${type}`;
 }
 
 /**
@@ -96,22 +222,11 @@ function literal(value: unknown): string {
   return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`;
 }
 
-/** A quoted name. Names come from the schema, never from a request. */
-export const ident = (...names: readonly string[]): Sql =>
-  new Sql([names.map((name) => `"${name.replaceAll('"', '""')}"`).join('.')], []);
+/** A quoted name, or that of a table or an alias and its column. Names come from the schema, never from a request. */
+export const ident = (name: string, column?: string): Sql =>
+  column === undefined ? cache.name(name) : sql`${cache.name(name)}.${cache.name(column)}`;
 
 /** SQL text of this program. Never call it with input of any kind. */
-export const raw = (text: string): Sql => new Sql([text], []);
+export const raw = (text: string): Sql => cache.text(text);
 
 export const empty: Sql = raw('');
-
-export function join(parts: readonly Sql[], separator: string): Sql {
-  const chunks = [''];
-  const params: Param[] = [];
-  parts.forEach((part, i) => {
-    chunks[chunks.length - 1] += (i > 0 ? separator : '') + part.chunks[0]!;
-    params.push(...part.params);
-    chunks.push(...part.chunks.slice(1));
-  });
-  return new Sql(chunks, params);
-}

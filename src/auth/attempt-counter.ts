@@ -2,7 +2,7 @@
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 import type { Rate } from '../schema/model.ts';
-import { Param, Sql, type SqlType } from '../sql.ts';
+import { join, param, raw, type Sql, sql } from '../sql.ts';
 import type { Database } from '../store/database/contract.ts';
 import { BoundedMap } from './bounded-map.ts';
 
@@ -98,13 +98,10 @@ function limiterClient(db: Database) {
 /** The limiter's own constant texts, with `$n` for strings and whole numbers. */
 function toSql(statement: string, values: readonly unknown[]): Sql {
   const parts = statement.split(/\$(\d+)/);
-  const chunks = parts.filter((_, i) => i % 2 === 0);
-  const params = parts
-    .filter((_, i) => i % 2 === 1)
-    .map((number) => {
-      const value = values[Number(number) - 1];
-      const type: SqlType = typeof value === 'string' ? 'text' : 'int8';
-      return new Param(type, value);
-    });
-  return new Sql(chunks, params);
+  return join(
+    parts.map((part, i) => (i % 2 === 0 ? raw(part) : placeOf(values[Number(part) - 1]))),
+    '',
+  );
 }
+
+const placeOf = (value: unknown): Sql => sql`${param(typeof value === 'string' ? 'text' : 'int8', value)}`;

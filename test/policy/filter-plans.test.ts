@@ -4,7 +4,7 @@ import { compileFilter } from '../../src/policy/filter.ts';
 import { FilterPlan, FilterPlans } from '../../src/policy/filter-plans.ts';
 import type { Catalog } from '../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../src/policy/visibility.ts';
-import { raw } from '../../src/sql.ts';
+import { raw, sql } from '../../src/sql.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({ verdict, where: () => raw(text) });
@@ -42,6 +42,35 @@ test('every caller gets the condition that a first caller would get', () => {
   expect(new Set(first).size).toBe(first.length);
   for (let round = 0; round < 3; round++)
     expect(Object.values(CALLERS).map((visibility) => sqlOf(FILTER, visibility, { email: 'x' }))).toEqual(first);
+});
+
+test.each([
+  'title = "secret"',
+  'title in ["secret", "other"]',
+  'title starts with "secret"',
+  'title contains "secret"',
+  'not (title ends with "secret")',
+  'title matches "secret"',
+  'score > 271828',
+  'created_at < "2718-02-08T00:00:00Z"',
+  'any(tags as t, t.label = "secret")',
+  'count(tags as t, t.label = $x) < 271828',
+])('no literal of a filter stays in the cache of SQL: %s', (text) => {
+  const { filter, issues } = compileFilter(text, { catalog, collection: 'documents', params: { x: 'a' } });
+  expect(issues).toEqual([]);
+  const printed = Object.values(CALLERS).map((visibility) => filter!.where('t', REQUEST, visibility));
+  const hasLiteral = printed.map((where) => /secret|2718/.test(where.text));
+  expect(hasLiteral[0]).toBe(true);
+  expect(printed.map(({ shape }) => shape.isCacheable)).toEqual(hasLiteral.map((has) => !has));
+});
+
+test('a filter whose values are params shares the text of its statements', () => {
+  const ask = (email: string) => {
+    const { filter } = compileFilter('owner.email = $email', { catalog, collection: 'documents', params: { email } });
+    return sql`SELECT 1 WHERE ${filter!.where('t', REQUEST, CALLERS.some!)}`;
+  };
+  expect(ask('a').shape).toBe(ask('b').shape);
+  expect([ask('a').values, ask('b').values]).toEqual([['a'], ['b']]);
 });
 
 test('values are those of the request, and a kind of value has a filter of its own', () => {

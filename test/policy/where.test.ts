@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compile } from '../../src/policy/compile.ts';
+import { sql } from '../../src/sql.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
@@ -227,6 +228,32 @@ describe('where', () => {
     const [mine, theirs] = [ME, TAG].map((id) => policy.specialise({ ...REQUEST, auth: { id } }).where('d'));
     expect(mine?.text).toBe(theirs?.text);
     expect([mine?.values, theirs?.values]).toEqual([[ME], [TAG]]);
+  });
+
+  it.each(PINNED)('shares the text of statements between requests: %s', (text) => {
+    const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
+    const statement = (id: string) =>
+      sql`SELECT 1 WHERE ${policy.specialise({ ...REQUEST, auth: { ...REQUEST.auth, id } }).where('d')}`;
+    expect(statement(ME).shape).toBe(statement(TAG).shape);
+  });
+
+  it('shares the text of lists by branches', () => {
+    const text = [
+      '@record.status in ["a", "b"] and @record.score > 5',
+      '@record.title = "x"',
+      'any(@record.team.memberships as m, m.role = "x" and m.user = @request.auth.id)',
+    ].join(' or ');
+    const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
+    const indexed = new Set(['id', 'status', 'team_id', 'title']);
+    const statements = (id: string) =>
+      policy
+        .specialise({ ...REQUEST, auth: { ...REQUEST.auth, id } })
+        .branches('d', indexed)!
+        .flatMap(({ keys, where }) => [keys, where])
+        .flatMap((part) => (part === undefined ? [] : [sql`SELECT (${part})`]));
+    const [mine, theirs] = [statements(ME), statements(TAG)];
+    expect(mine.length).toBeGreaterThan(3);
+    for (const [i, { shape }] of mine.entries()) expect(shape).toBe(theirs[i]!.shape);
   });
 
   it('keeps what wraps a column from an index out of every condition', () => {

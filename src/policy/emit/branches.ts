@@ -3,7 +3,7 @@
  * the column, or a list of keys, each with a range of the index of its own. A page needs no more than its first records of
  * each range. No condition with another branch is taken apart.
  */
-import { raw, type Sql, sql } from '../../sql.ts';
+import { cacheable, raw, type Sql, sql } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test } from '../condition.ts';
 import { and } from '../lower/simplify.ts';
@@ -150,7 +150,8 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const listed = () => (access.kind === 'test' ? listOf(access) : fillable(keysOf(access, cond, alias).keys));
+  const listed = () =>
+    access.kind === 'test' ? listOf(access) : fillable(cacheable(keysOf(access, cond, alias).keys));
   const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -222,7 +223,7 @@ function keysOf(exists: Exists, cond: Condition, alias: string) {
 
 function listOf({ right }: OwnTest): Where {
   const list: Sql = right.kind === 'literal' || right.kind === 'slot' ? placeholder(right, true) : raw('NULL');
-  return fillable(sql`SELECT unnest(${list})`);
+  return fillable(cacheable(sql`SELECT unnest(${list})`));
 }
 
 function valuesOf({ left, right }: OwnTest): OwnValues {

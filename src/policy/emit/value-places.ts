@@ -3,7 +3,7 @@
  * request.
  */
 import { invariant } from '../../invariant.ts';
-import { Param, param, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import { Param, param, Sql, type SqlType, sql, uncachedLiteral } from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import type { ConditionOperand, Value } from '../condition.ts';
 import { likePattern } from '../fold.ts';
@@ -21,10 +21,10 @@ export interface Where {
   fill(values: readonly unknown[]): Sql;
 }
 
-export const fillable = ({ chunks, params }: Sql): Where => ({
+export const fillable = ({ shape, params }: Sql): Where => ({
   fill: (values) =>
     new Sql(
-      chunks,
+      shape,
       params.map((place) => filled(place, values)),
     ),
 });
@@ -40,7 +40,7 @@ function filled(place: Param, values: readonly unknown[]): Param {
 export function placeholder(value: Value, list: boolean): Sql {
   const element = scalarOf(value.type).sqlType;
   const type = list ? (`${element}[]` as SqlType) : element;
-  return value.kind === 'literal' ? typedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+  return value.kind === 'literal' ? uncachedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
 }
 
 /** The checker has seen that it is a string. */
@@ -51,7 +51,7 @@ const readingText = (slot: number, change: (text: string) => string | undefined)
 export function patternPlace(operand: ConditionOperand): Sql {
   invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
   return operand.kind === 'literal'
-    ? typedLiteral('text', likePattern(patternText(operand.value)))
+    ? uncachedLiteral('text', likePattern(patternText(operand.value)))
     : sql`${param('text', readingText(operand.slot, likePattern))}`;
 }
 
@@ -59,7 +59,7 @@ export function successorPlace(operand: ConditionOperand): Sql | undefined {
   if (operand.kind === 'column' || operand.kind === 'count') return undefined;
   if (operand.kind === 'literal') {
     const successor = successorOf(patternText(operand.value));
-    return successor === undefined ? undefined : typedLiteral('text', successor);
+    return successor === undefined ? undefined : uncachedLiteral('text', successor);
   }
   const { slot, hasNoSuccessor } = operand;
   return hasNoSuccessor ? undefined : sql`${param('text', readingText(slot, successorOf))}`;

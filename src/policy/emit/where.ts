@@ -4,7 +4,7 @@
  * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { cacheable, empty, ident, join, raw, type Sql, sql } from '../../sql.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -30,7 +30,9 @@ import { fillable, patternPlace, placeholder, successorPlace, type Where } from 
 
 export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
   const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
-  return fillable(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
+  const where = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
+  const isFilter = visibility !== undefined;
+  return fillable(isFilter ? where : cacheable(where));
 }
 
 /** The place of the last ancestor that counts. */
@@ -272,7 +274,7 @@ export class Printer {
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
     const where = join([match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists)], ' AND ');
     if (limit === undefined) return sql`(SELECT count(*) FROM ${from} WHERE ${where})`;
-    const most = typedLiteral('int8', limit);
+    const most = placeholder({ kind: 'literal', type: 'int', value: limit }, false);
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
   }
 
