@@ -208,6 +208,8 @@ function readChunks(
     // Not `complete`: if the socket fails after the last byte arrived, the bytes that were not yet
     // read are lost.
     const onClose = (): void => fail(malformedMultipart('the body is cut off'));
+    // A request without a body.
+    if (request.readableEnded) return onEnd();
     // It ended before the listeners were added, while its caller was authenticated.
     if (request.destroyed) return onClose();
     request.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose);

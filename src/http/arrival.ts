@@ -19,7 +19,7 @@ export const MAX_REQUEST_MS = 3_600_000;
 
 export function limitArrivals(server: Server, { lingerMs }: ArrivalLimits): void {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    response.once('finish', () => {
+    response.on('finish', () => {
       if (request.complete) return;
       const late = setTimeout(() => request.socket.destroy(), lingerMs);
       for (const event of ['end', 'close'] as const) request.once(event, () => clearTimeout(late));

@@ -41,12 +41,18 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
 }
 
 /**
- * A small body arrives with the head. Collecting it through streams would cost more than checking
- * the rules of a write.
+ * A small body arrives with the head, and is there before the request counts as complete. Collecting
+ * it through streams would cost more than checking the rules of a write.
  */
 function arrivedBody(request: IncomingMessage): Buffer | undefined {
-  if (!request.complete || !request.readable) return undefined;
-  return (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  const { complete, headers, readableLength, readableEnded } = request;
+  if (readableEnded) return Buffer.alloc(0);
+  const isWhole = complete || headers['content-length'] === String(readableLength);
+  if (!isWhole || !request.readable) return undefined;
+  const bytes = (request.read() as Buffer | null) ?? Buffer.alloc(0);
+  // So that the stream of the request ends.
+  if (!complete) request.resume();
+  return bytes;
 }
 
 /** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */

@@ -10,15 +10,12 @@ export interface ErrorDoorOptions {
   readonly translate: (error: unknown) => Problem | undefined;
 }
 
+/** Answers with what was thrown. */
 export function errorDoor({ log, translate }: ErrorDoorOptions) {
-  return async (ctx: Context, answer: () => Promise<void>): Promise<void> => {
-    try {
-      await answer();
-    } catch (error) {
-      const problem = error instanceof Problem ? error : (translate(error) ?? internal(error));
-      if (problem.code === 'internal') logDefect(log, ctx, error);
-      writeProblem(ctx, problem);
-    }
+  return (ctx: Context, error: unknown): void => {
+    const problem = error instanceof Problem ? error : (translate(error) ?? internal(error));
+    if (problem.code === 'internal') logDefect(log, ctx, error);
+    writeProblem(ctx, problem);
   };
 }
 

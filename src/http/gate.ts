@@ -48,12 +48,13 @@ export interface Exchange {
 export async function authorize(exchange: Exchange): Promise<Route> {
   const { ctx, app, match } = exchange;
   const door = doorOf(match);
-  const caller = await callerAt(door, exchange);
+  const known = callerAt(door, exchange);
+  const caller = known instanceof Promise ? await known : known;
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
   if (caller !== undefined) app.inFlight.enter(caller.id, ctx.res);
   // A response is private to its caller, unless the handler sets another header.
-  if (caller !== undefined) ctx.set('Cache-Control', 'private, no-cache');
+  if (caller !== undefined) ctx.res.setHeader('Cache-Control', 'private, no-cache');
   const collection = collectionAt(door, exchange);
   ctx.state.collection = collection;
   const route = routeFor(collection, match);
@@ -108,18 +109,25 @@ function doorOf({ route, path }: Match): Door {
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
 }
 
-async function callerAt(door: Door, { ctx, app, match }: Exchange): Promise<Caller | undefined> {
+/** At once where the caller's session is remembered. */
+function callerAt(door: Door, exchange: Exchange): Caller | undefined | Promise<Caller | undefined> {
+  const { ctx, app, match } = exchange;
   if (door === 'public') return undefined;
+  if (door === 'optional') return optionalCallerAt(exchange);
   const token = typeof door === 'object' && door.link ? tokenOf(ctx) : undefined;
   if (token !== undefined) {
     const session = app.files.links.read(token, parseUuid(match.params.id ?? '') ?? '');
     allowEmbedding(ctx);
     return app.auth.callerOfSession(session);
   }
+  return app.auth.authenticate(credentialsOf(ctx));
+}
+
+async function optionalCallerAt({ ctx, app }: Exchange): Promise<Caller | undefined> {
   try {
     return await app.auth.authenticate(credentialsOf(ctx));
   } catch (error) {
-    if (door === 'optional' && error instanceof Problem && error.status === 401) return undefined;
+    if (error instanceof Problem && error.status === 401) return undefined;
     throw error;
   }
 }
@@ -175,7 +183,10 @@ export class Admission {
   readonly #rules: readonly Policy[];
   /** Rules read `@request.data`, so the decision has to wait for it. */
   readonly #waitsForBody: boolean;
-  readonly #permits = new Map<string, Permit>();
+  /** By the rules that they decide. */
+  readonly #permits = new Map<readonly Policy[], Permit>();
+  /** Of members, whose rules may read the body: by action, collection and member. */
+  readonly #memberPermits = new Map<string, Permit>();
 
   /** Throws `forbidden` where no body could make a rule true. */
   constructor(schema: Schema, { caller, collection, action, request, origin }: Asked) {
@@ -221,12 +232,12 @@ export class Admission {
     const rules = this.#schema.collections.get(name)?.memberAccess.get(member)?.[action];
     if (rules === undefined) return undefined;
     const key = `${action} ${name}.${member}`;
-    const known = this.#permits.get(key);
+    const known = this.#memberPermits.get(key);
     if (known !== undefined) return known;
     const isOwnWrite = name === this.collection.name && action === this.#action;
     const request = isOwnWrite ? { ...this.#request, data } : this.#request;
     const permit = decide({ rules, request });
-    this.#permits.set(key, permit);
+    this.#memberPermits.set(key, permit);
     return permit;
   }
 
@@ -245,16 +256,17 @@ export class Admission {
   }
 
   #permit(name: string, action: Action): Permit {
-    const key = `${action} ${name}`;
-    let permit = this.#permits.get(key);
+    const rules = this.#schema.collections.get(name)?.access[action] ?? NO_RULES;
+    let permit = this.#permits.get(rules);
     if (permit === undefined) {
-      const rules = this.#schema.collections.get(name)?.access[action] ?? [];
       permit = decide({ rules, request: this.#request });
-      this.#permits.set(key, permit);
+      this.#permits.set(rules, permit);
     }
     return permit;
   }
 }
+
+const NO_RULES: readonly Policy[] = [];
 
 /** Denies by the caller's side alone: no rule can become true for any record. */
 function requireAllowable(permit: Permit): void {

@@ -26,7 +26,7 @@ export class InFlight {
       );
     }
     this.#counts.set(callerId, count + 1);
-    response.once('close', () => this.#leave(callerId));
+    response.on('close', () => this.#leave(callerId));
   }
 
   #leave(callerId: string): void {

@@ -20,7 +20,7 @@ const LINGER_MS = 1_000;
 type NodeResponse = ServerResponse<IncomingMessage>;
 
 export function answerMalformedRequests(server: Server, log: Logger): void {
-  // The latest answer of each connection; earlier ones are complete before it.
+  // The latest answer of each connection that is under way; earlier ones are complete before it.
   const answers = new WeakMap<Duplex, NodeResponse>();
   const refused = new WeakSet<Duplex>();
   const refuse = (socket: Duplex, problem: Problem, { code: reason, rawPacket }: ParseError = {}): void => {
@@ -32,7 +32,13 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
     socket.once('close', () => clearTimeout(late));
   };
 
-  server.prependListener('request', (request, response) => answers.set(request.socket, response));
+  server.prependListener('request', ({ socket }, response) => {
+    answers.set(socket, response);
+    // Or an idle connection would keep all of its last request in memory.
+    response.on('close', () => {
+      if (answers.get(socket) === response) answers.delete(socket);
+    });
+  });
   server.on('clientError', (error: ParseError, socket) => {
     // The parser fails again on the bytes that follow.
     if (refused.has(socket)) return;

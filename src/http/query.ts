@@ -12,9 +12,11 @@ export function queryOf(ctx: Context): readonly QueryPair[] {
   return ctx.state.query;
 }
 
+const NO_PAIRS: readonly QueryPair[] = [];
+
 /** The encoding of HTML forms: `+` is a space. */
 function readQuery(text: string): readonly QueryPair[] {
-  if (text === '') return [];
+  if (text === '') return NO_PAIRS;
   return text
     .split('&')
     .filter((part) => part !== '')
@@ -33,8 +35,11 @@ function decodeComponent(text: string): string | undefined {
   }
 }
 
+const NO_QUERY = Object.freeze(Object.create(null));
+
 /** The query as policies see it: one value is a string, several are a list, an undecodable one is null. */
 export function policyQueryOf(pairs: readonly QueryPair[]): Readonly<Record<string, string | readonly string[]>> {
+  if (pairs.length === 0) return NO_QUERY;
   const query: Record<string, string | string[]> = Object.create(null);
   for (const { key, value } of pairs) {
     if (value === undefined) continue;

@@ -11,7 +11,7 @@ export function giveRequestId(ctx: Context): void {
   const given = ctx.get('X-Request-Id');
   const id = REQUEST_ID.test(given) ? given : randomUUID();
   ctx.state.requestId = id;
-  ctx.set('X-Request-Id', id);
+  ctx.res.setHeader('X-Request-Id', id);
 }
 
 export const requestIdOf = (ctx: Context): string => ctx.state.requestId;

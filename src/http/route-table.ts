@@ -99,4 +99,9 @@ function entryOf(route: Route): TableEntry {
   };
 }
 
-const isReserved = (path: string): boolean => RESERVED_COLLECTIONS.includes(path.split('/', 3)[2] ?? '');
+/** Of the paths that begin with `/api/`. */
+function isReserved(path: string): boolean {
+  const start = '/api/'.length;
+  const end = path.indexOf('/', start);
+  return RESERVED_COLLECTIONS.includes(path.slice(start, end === -1 ? undefined : end));
+}

@@ -4,6 +4,6 @@ const TYPE = 'application/json; charset=utf-8';
 
 /** `json` is the text. Koa would look the type up for each answer. */
 export function sendJson(ctx: Context, json: string): void {
-  ctx.set('Content-Type', TYPE);
+  ctx.res.setHeader('Content-Type', TYPE);
   ctx.body = json;
 }

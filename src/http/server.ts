@@ -24,7 +24,7 @@ import { problemOf } from './problem-of.ts';
 import { protect } from './protective-headers.ts';
 import { giveRequestId } from './request-id.ts';
 import type { Route } from './route.ts';
-import { type Match, RouteTable } from './route-table.ts';
+import { RouteTable } from './route-table.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -42,7 +42,7 @@ class Generation {
     // It was aborted while it waited.
     if (response.closed) return;
     this.#running++;
-    response.once('close', () => {
+    response.on('close', () => {
       this.#running--;
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
@@ -76,6 +76,8 @@ export class HttpServer {
       keepAliveTimeout: 65_000,
       // Node would answer it without a word; checkHead does.
       requireHostHeader: false,
+      // Requests without a body get no stream for it.
+      optimizeEmptyRequests: true,
     });
     for (const event of ['request', 'checkExpectation']) {
       this.server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#take(request, response));
@@ -138,7 +140,7 @@ export class HttpServer {
     const { socket } = request;
     // Counted while it waits, too: its client has sent the whole request.
     this.#connections.begin(socket);
-    response.once('close', () => this.#connections.end(socket));
+    response.on('close', () => this.#connections.end(socket));
     this.#handOn(request, response);
   }
 
@@ -158,19 +160,27 @@ const connectionsOf = (server: Server): Promise<number> =>
 function handlerOf(app: App, routes: readonly Route[]): Handler {
   const table = new RouteTable(routes);
   const protectResponse = protect(app.config);
-  const guarded = errorDoor({ log: app.log, translate });
+  const answerError = errorDoor({ log: app.log, translate });
   const isAnsweredByOrigin = answerOrigins(app);
   const koa = new Koa();
   koa.silent = true;
-  // One function for all: each that waits for the next would cost a promise a request.
-  koa.use((ctx) => {
+  // One function for all: each that waits for the next would cost a kilobyte a request.
+  koa.use(async (ctx) => {
     giveRequestId(ctx);
     watch(ctx, app);
     protectResponse(ctx);
-    return guarded(ctx, async () => {
+    try {
       checkHead(ctx);
-      if (!isAnsweredByOrigin(ctx)) await answerRoute(ctx, app, table.match(ctx.method, ctx.path));
-    });
+      if (isAnsweredByOrigin(ctx)) return;
+      const match = table.match(ctx.method, ctx.path);
+      ctx.params = match.params;
+      const route = await authorize({ ctx, app, match });
+      ctx.state.route = route;
+      if (route.accepts !== 'any') checkAccept(ctx);
+      await route.handle(ctx, app);
+    } catch (error) {
+      answerError(ctx, error);
+    }
   });
   return koa.callback();
 }
@@ -179,19 +189,11 @@ function handlerOf(app: App, routes: readonly Route[]): Handler {
 function watch(ctx: Context, app: App): void {
   const start = performance.now();
   const address = app.addressOf(ctx.req);
-  ctx.res.once('close', () => {
+  ctx.res.on('close', () => {
     const ms = performance.now() - start;
     logRequest(app.log, ctx, { ms, address });
     app.metrics.observe(ctx, ms / 1000);
   });
-}
-
-async function answerRoute(ctx: Context, app: App, match: Match): Promise<void> {
-  ctx.params = match.params;
-  const route = await authorize({ ctx, app, match });
-  ctx.state.route = route;
-  if (route.accepts !== 'any') checkAccept(ctx);
-  await route.handle(ctx, app);
 }
 
 function checkAccept(ctx: Context): void {

@@ -25,5 +25,6 @@ export interface Definition<B> extends Description, Omit<Route, 'handle'> {
 
 export function route<B = undefined>(definition: Definition<B>): DescribedRoute {
   const { body, handle } = definition;
-  return { ...definition, handle: async (ctx, app) => handle(ctx, app, (await body?.read(ctx, app)) as B) };
+  if (body === undefined) return { ...definition, handle: (ctx, app) => handle(ctx, app, undefined as B) };
+  return { ...definition, handle: async (ctx, app) => handle(ctx, app, await body.read(ctx, app)) };
 }

@@ -1,6 +1,7 @@
 /** "Conventions" and "Errors" of the interface: bodies, headers, methods, origins, and what is outside /api. */
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
@@ -72,6 +73,30 @@ describeOnBoth(
           } as RequestInit);
         expect((await stream(4)).status).toBe(422);
         expect((await stream(17)).status).toBe(413);
+      });
+      test('with its head, after it, in pieces, and none, all on one connection', async () => {
+        const { hostname, port } = new URL(service.url);
+        const headOf = (path: string, headers: string) =>
+          `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\n${headers}\r\n`;
+        const json = JSON.stringify({ data: { title: 'aé€😀' } });
+        const length = Buffer.byteLength(json);
+        const head = headOf('/api/posts', `Content-Type: application/json\r\nContent-Length: ${length}\r\n`);
+        const empty = headOf('/api/posts', 'Content-Type: application/json\r\n');
+        const noParts = headOf('/api/files', 'Content-Type: multipart/form-data; boundary=b\r\nConnection: close\r\n');
+        const socket = connect({ port: Number(port), host: hostname, noDelay: true });
+        const said = text(socket);
+        for (const piece of [`${head}${json}`, head, json, head, json.slice(0, 9), json.slice(9), empty]) {
+          socket.write(piece);
+          await sleep(20);
+        }
+        // Several at once.
+        socket.write(`${head}${json}${empty}${head}${json}${noParts}`);
+        const answers = [...(await said).matchAll(/HTTP\/1\.1 (\d+) |"detail":"([^"]+)"/g)];
+        expect(answers.map(([, status, detail]) => status ?? detail)).toEqual([
+          ...['201', '201', '201', '400', 'the body is empty; send a JSON object'],
+          ...['201', '400', 'the body is empty; send a JSON object', '201'],
+          ...['400', 'the boundaries between the parts are malformed, or the last part is cut off'],
+        ]);
       });
       test.each([
         [{}],

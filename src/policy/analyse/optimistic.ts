@@ -12,7 +12,9 @@ const optimisticPolicies = new WeakMap<Policy, Policy>();
  * only deny; otherwise the rule itself decides with the body.
  */
 export function optimistic(policy: Policy, catalog: Catalog): Policy {
-  const answer = optimisticPolicies.get(policy) ?? (readsData(policy.checked) ? assumeBody(policy, catalog) : policy);
+  const known = optimisticPolicies.get(policy);
+  if (known !== undefined) return known;
+  const answer = readsData(policy.checked) ? assumeBody(policy, catalog) : policy;
   optimisticPolicies.set(policy, answer);
   return answer;
 }

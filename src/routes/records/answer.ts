@@ -25,6 +25,6 @@ export function answerWritten({ id, json, version }: Written): Answer {
 
 export function send(ctx: Context, { status, headers, body }: Answer): void {
   ctx.status = status;
-  ctx.set(headers);
+  for (const name in headers) ctx.res.setHeader(name, headers[name]!);
   sendJson(ctx, body);
 }

@@ -23,7 +23,7 @@ export const readRecord = route({
     const relations = expandOf(ctx, admission.collection);
     const { json, version } = await records.read(admission.access(), { id: idOf(ctx), relations });
     const etag = etagOf(version, json);
-    ctx.set('ETag', etag);
+    ctx.res.setHeader('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {
       ctx.status = 304;
       return;

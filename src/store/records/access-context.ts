@@ -132,9 +132,8 @@ export class Store {
   }
 
   /** @param q reads the key, once: the transaction where the caller is in one. */
-  async versions(q: Queryable): Promise<Versions> {
-    this.#versions ??= new Versions(await readVersionKey(q));
-    return this.#versions;
+  versions(q: Queryable): Versions | Promise<Versions> {
+    return this.#versions ?? this.#readVersions(q);
   }
 
   async cursors(): Promise<Cursors> {
@@ -170,6 +169,11 @@ export class Store {
   /** The table of a collection under an alias, for FROM. */
   from(collection: string, alias: Sql): Sql {
     return sql`${tableOf(this.shape(collection).collection)} AS ${alias}`;
+  }
+
+  async #readVersions(q: Queryable): Promise<Versions> {
+    this.#versions ??= new Versions(await readVersionKey(q));
+    return this.#versions;
   }
 }
 

@@ -23,7 +23,7 @@ export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
   const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
-  const cells = await selectReadable(reading, id);
+  const [cells] = await reading.q.rows(selectReadable(reading, id));
   if (cells === undefined) throw notFound();
   return answerOf(reading, cells, relations);
 }
@@ -31,10 +31,11 @@ export async function read(store: Store, access: AccessContext, { id, relations 
 /** `cells`: the version, then the record. */
 export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
   const { store, q, access } = reading;
-  const versions = await store.versions(q);
-  const collection = access.collection.name;
-  const expands = expandsOf(relations);
-  const [json] = await toJson(reading, { collection, rows: [cells], from: VERSION_WIDTH, expands });
+  const { name: collection } = access.collection;
+  const versions = store.versions(q);
+  const texts = toJson(reading, { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) });
+  const [json] = texts instanceof Promise ? await texts : texts;
   const [count, id] = cells;
-  return { json: json!, version: versions.of({ collection, id: id!, count: count! }) };
+  const version = (versions instanceof Promise ? await versions : versions).of({ collection, id: id!, count: count! });
+  return { json: json!, version };
 }

@@ -142,6 +142,7 @@ export class RecordView {
 
 /** Of the members whose rules are about reading. */
 function readRulesOf(access: AccessContext, { name: collection, memberAccess }: Collection): readonly Mask[] {
+  if (memberAccess.size === 0) return [];
   return [...memberAccess.keys()].flatMap((name) => {
     const permit = access.member(collection, name, 'read');
     return permit === undefined ? [] : [{ name, permit }];

@@ -1,6 +1,5 @@
 /** The columns that a record is selected by. */
 import { ident, raw, type Sql, sql, uuid } from '../../sql.ts';
-import type { Cells } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../migrations/tables.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { RecordView, type Viewed } from './record-view.ts';
@@ -19,14 +18,13 @@ export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN
 /** How many cells come before the record where the version does. */
 export const VERSION_WIDTH = 1;
 
-/** The version and the record, if the caller may read it. */
-export async function selectReadable(reading: Reading, id: string): Promise<Cells | undefined> {
-  const { store, q, access } = reading;
+/** Selects the version and the record, if the caller may read it. */
+export function selectReadable(reading: Omit<Reading, 'q'>, id: string): Sql {
+  const { store, access } = reading;
   const { name } = access.collection;
-  const [cells] = await q.rows(sql`
+  return sql`
     SELECT ${versionColumn('t')}, ${recordColumns(store, access, { collection: name, alias: 't' })}
       FROM ${store.from(name, raw('t'))}
      WHERE t.id = ${uuid(id)}${isOfTenant(reading, name, 't')}
-       AND ${readable(access, name, 't')}`);
-  return cells;
+       AND ${readable(access, name, 't')}`;
 }

@@ -52,10 +52,19 @@ function requiredTenant(access: AccessContext, action: Action): string | undefin
 }
 
 /** The reading of one record: by the rules of the action, or, where these do not say, as it is stored. */
-export async function inTenantOf<R extends Reading>(reading: R, id: string, action: Action): Promise<R> {
+export function inTenantOf<R extends Reading>(reading: R, id: string, action: Action): R | Promise<R> {
+  const tenancy = tenancyOf(reading.access.collection);
+  return tenancy === undefined ? reading : inFoundTenant(reading, { id, action, tenancy });
+}
+
+interface TenantQuestion {
+  readonly id: string;
+  readonly action: Action;
+  readonly tenancy: TenantDistribution;
+}
+
+async function inFoundTenant<R extends Reading>(reading: R, { id, action, tenancy }: TenantQuestion): Promise<R> {
   const { collection } = reading.access;
-  const tenancy = tenancyOf(collection);
-  if (tenancy === undefined) return reading;
   const required = requiredTenant(reading.access, action) ?? requiredTenant(reading.access, 'read');
   if (required !== undefined) return { ...reading, tenant: required };
   // A caller whom no rule allows finds nothing.

@@ -58,13 +58,17 @@ interface Expansion extends Omit<Reading, 'q'> {
   readonly budget?: RowBudget;
 }
 
-/** The JSON text of each record. */
-export async function toJson(reading: Expansion, given: ExpandedRows): Promise<readonly string[]> {
+/** The JSON text of each record; at once where nothing is expanded. */
+export function toJson(reading: Expansion, given: ExpandedRows): readonly string[] | Promise<readonly string[]> {
   const { collection, rows, from, members, expands } = given;
   const own = withExpanded(members, expands);
   const view = new RecordView(reading.store, reading.access, { collection, members: own });
   if (expands.length === 0) return rows.map((cells) => view.json(cells, from));
-  if (rows.length === 0) return [];
+  return rows.length === 0 ? [] : expandedJson(reading, given, view);
+}
+
+async function expandedJson(reading: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly string[]> {
+  const { collection, rows, from, members, expands } = given;
   const records = rows.map((cells) => cells.slice(from));
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
   return records.map((record) => {

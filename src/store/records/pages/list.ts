@@ -41,7 +41,8 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
   const expands = expandsOf(request.relations);
-  const records = await toJson(reading, { collection: access.collection.name, rows: shown, from: 0, expands });
+  const texts = toJson(reading, { collection: access.collection.name, rows: shown, from: 0, expands });
+  const records = texts instanceof Promise ? await texts : texts;
   return { json: `[${records.join(',')}]`, hasMore, ...(total ? { total: Number(total[0]![0]) } : {}) };
 }
 
