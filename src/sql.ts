@@ -1,8 +1,8 @@
 /**
  * The only way to make SQL: fragments of the `sql` tag. A value becomes a typed parameter, or a
- * literal if the program, the schema, a policy or a filter states it; a name goes through `ident`.
- * Other input of a request reaches the database only as parameters. `text` numbers the parameters;
- * equal shapes have equal text, so the text identifies a statement.
+ * literal if the program, the schema or a policy states it; a name goes through `ident`. Input of a
+ * request reaches the database only as parameters, the literals of its filters included. `text`
+ * numbers the parameters; equal shapes have equal text, so the text identifies a statement.
  */
 type ElementType =
   | 'text'
@@ -20,9 +20,13 @@ export type SqlType = ElementType | `${ElementType}[]`;
 export class Param {
   readonly type: SqlType;
   readonly value: unknown;
-  constructor(type: SqlType, value: unknown) {
+  /** The statement needs a plan for this very value. */
+  readonly isPlannedFor: boolean;
+
+  constructor(type: SqlType, value: unknown, isPlannedFor = false) {
     this.type = type;
     this.value = value;
+    this.isPlannedFor = isPlannedFor;
   }
 }
 
@@ -31,13 +35,11 @@ class SqlShape {
   /** Always one longer than `types`. */
   readonly chunks: readonly string[];
   readonly types: readonly SqlType[];
-  readonly isCacheable: boolean;
   #text: string | undefined;
 
-  constructor(chunks: readonly string[], types: readonly SqlType[], isCacheable = true) {
+  constructor(chunks: readonly string[], types: readonly SqlType[]) {
     this.chunks = chunks;
     this.types = types;
-    this.isCacheable = isCacheable;
   }
 
   /** With `$1::uuid`-style placeholders. */
@@ -69,6 +71,11 @@ export class Sql {
   get values(): unknown[] {
     return this.params.map((param) => param.value);
   }
+
+  /** A plan that serves other values too will not do. */
+  get isPlannedAnew(): boolean {
+    return this.params.some(({ isPlannedFor }) => isPlannedFor);
+  }
 }
 
 type FragmentPart = Sql | Param;
@@ -96,12 +103,10 @@ class FragmentCache {
   /** An estimate. */
   #bytes = 0;
 
-  /** The place of these parts; one outside the cache if a part may not be cached. */
   nodeOf(root: TemplateStringsArray | string, parts: readonly FragmentPart[]): CacheNode {
     let node = this.#roots.get(root) ?? this.#added(this.#roots, root, new CacheNode());
     for (const part of parts) {
       const key = part instanceof Param ? part.type : part.shape;
-      if (typeof key !== 'string' && !key.isCacheable) return new CacheNode();
       node.next ??= new Map();
       node = node.next.get(key) ?? this.#added(node.next, key, new CacheNode());
     }
@@ -110,7 +115,7 @@ class FragmentCache {
 
   kept(node: CacheNode, shape: SqlShape): SqlShape {
     node.shape = shape;
-    if (shape.isCacheable) this.#grow(shape.chunks.reduce((sum, { length }) => sum + length, 0));
+    this.#grow(shape.chunks.reduce((sum, { length }) => sum + length, 0));
     return shape;
   }
 
@@ -163,7 +168,6 @@ export function join(parts: readonly Sql[], separator: string): Sql {
 function shapeOf(strings: readonly string[], parts: readonly FragmentPart[]): SqlShape {
   const chunks: string[] = [strings[0]!];
   const types: SqlType[] = [];
-  let isCacheable = true;
   parts.forEach((part, i) => {
     if (part instanceof Param) {
       types.push(part.type);
@@ -173,11 +177,10 @@ function shapeOf(strings: readonly string[], parts: readonly FragmentPart[]): Sq
       chunks[chunks.length - 1] += shape.chunks[0]!;
       chunks.push(...shape.chunks.slice(1));
       types.push(...shape.types);
-      isCacheable &&= shape.isCacheable;
     }
     chunks[chunks.length - 1] += strings[i + 1]!;
   });
-  return new SqlShape(chunks, types, isCacheable);
+  return new SqlShape(chunks, types);
 }
 
 function paramsOf(parts: readonly FragmentPart[]): readonly Param[] {
@@ -190,23 +193,18 @@ function paramsOf(parts: readonly FragmentPart[]): readonly Param[] {
 }
 
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
+/**
+ * A parameter that is planned as a literal is: PostgreSQL estimates the rows for this value, whatever values the
+ * same text had before.
+ */
+export const plannedParam = (type: SqlType, value: unknown): Param => new Param(type, value, true);
 export const uuid = (value: string | null): Param => param('uuid', value);
 export const text = (value: string | null): Param => param('text', value);
 /** An interval. */
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
-/** A value that is part of the text, so that a plan is made for it. For values that the program or the schema states. */
+/** A value that is part of the text, so that every plan knows it. For values that the program, the schema or a policy states. */
 export const typedLiteral = (type: SqlType, value: unknown): Sql => raw(typedText(type, value));
-
-/** As `typedLiteral`, for values of policies and of filters. What contains it is not cached: a request may state it. */
-export const uncachedLiteral = (type: SqlType, value: unknown): Sql =>
-  new Sql(new SqlShape([typedText(type, value)], [], false), []);
-
-/** The same, so that what contains it is cached: for a condition of a policy, which is printed once and kept. */
-export function cacheable(fragment: Sql): Sql {
-  const { shape, params } = fragment;
-  return shape.isCacheable ? fragment : new Sql(new SqlShape(shape.chunks, shape.types), params);
-}
 
 function typedText(type: SqlType, value: unknown): string {
   return Array.isArray(value) ? `ARRAY[${value.map(literal).join(', ')}]::${type}` : `${literal(value)}::${type}`;

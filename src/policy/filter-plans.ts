@@ -1,5 +1,5 @@
 /**
- * Filters that were compiled lately, without the values of a request. What is hidden from a caller takes part in lowering by its
+ * Filters that were compiled lately, without the values that a request gives beside them. What is hidden from a caller takes part in lowering by its
  * verdicts alone, so that callers with the same verdicts share a condition, and no others do.
  */
 import type { Sql } from '../sql.ts';

@@ -4,7 +4,7 @@ import { compileFilter } from '../../src/policy/filter.ts';
 import { FilterPlan, FilterPlans } from '../../src/policy/filter-plans.ts';
 import type { Catalog } from '../../src/policy/types.ts';
 import type { Readable, Visibility } from '../../src/policy/visibility.ts';
-import { raw, sql } from '../../src/sql.ts';
+import { param, plannedParam, raw, type Sql, sql, typedLiteral } from '../../src/sql.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({ verdict, where: () => raw(text) });
@@ -44,24 +44,70 @@ test('every caller gets the condition that a first caller would get', () => {
     expect(Object.values(CALLERS).map((visibility) => sqlOf(FILTER, visibility, { email: 'x' }))).toEqual(first);
 });
 
-test.each([
-  'title = "secret"',
-  'title in ["secret", "other"]',
-  'title starts with "secret"',
-  'title contains "secret"',
-  'not (title ends with "secret")',
-  'title matches "secret"',
-  'score > 271828',
-  'created_at < "2718-02-08T00:00:00Z"',
-  'any(tags as t, t.label = "secret")',
-  'count(tags as t, t.label = $x) < 271828',
-])('no literal of a filter stays in the cache of SQL: %s', (text) => {
-  const { filter, issues } = compileFilter(text, { catalog, collection: 'documents', params: { x: 'a' } });
+const condition = (text: string, params: Record<string, unknown> = {}, visibility = CALLERS.some!): Sql => {
+  const { filter, issues } = compileFilter(text, { catalog, collection: 'documents', params });
   expect(issues).toEqual([]);
-  const printed = Object.values(CALLERS).map((visibility) => filter!.where('t', REQUEST, visibility));
-  const hasLiteral = printed.map((where) => /secret|2718/.test(where.text));
-  expect(hasLiteral[0]).toBe(true);
-  expect(printed.map(({ shape }) => shape.isCacheable)).toEqual(hasLiteral.map((has) => !has));
+  return filter!.where('t', REQUEST, visibility);
+};
+const ID = '0190000b-0000-7000-8000-00000000000';
+
+type Literals = readonly [pattern: string, one: string | number, other: string | number, values: readonly unknown[]];
+test.each<Literals>([
+  ['title = "?"', 'secret', 'x', ['secret']],
+  ['title != "?"', 'secret', `'; DROP TABLE t; --`, ['secret']],
+  ['title in ["?", "a"]', 'secret', '$1', [['secret', 'a']]],
+  ['title not in ["?", "a"]', 'secret', '"', [['secret', 'a']]],
+  ['title >= "?"', 'secret', '\\', ['secret']],
+  ['title starts with "?"', 'secret', '%', ['secret', 'secreu', 'secret']],
+  ['not (title starts with "?")', 'secret', 'x', ['secret']],
+  ['title contains "?"', 'secret', 'x', ['secret']],
+  ['not (title ends with "?")', 'secret', 'x', ['secret', 'secret']],
+  ['title matches "?"', 'secret', 'x', ['%secret%']],
+  ['score > ?', 271_828, 3, [271_828]],
+  ['score in [?, 1.5, 2]', 271_828, 3, [[271_828, 2]]],
+  ['rating = ?', 2.7181, 9_007_199_254_740_992, [2.7181]],
+  ['created_at < "?"', '2718-02-08T00:00:00Z', '1900-01-01T00:00:00+02:00', ['2718-02-08T00:00:00.000000Z']],
+  ['owner_id = "?"', `${ID}1`, `${ID}2`, [`${ID}1`]],
+  ['owner.email = "?"', 'secret', 'x', ['secret']],
+  ['any(tags as t, t.label = "?")', 'secret', 'x', ['secret']],
+  ['none(tags as t, t.label contains "?")', 'secret', 'x', ['secret']],
+  ['count(tags as t, t.label = "?") < 3', 'secret', 'x', ['secret', 4, 3]],
+  ['count(tags) >= ?', 2_718, 5, [2_719, 2_718]],
+])('what a filter states is no text, and equal filters share theirs: %s', (pattern, one, other, values) => {
+  for (const visibility of Object.values(CALLERS)) {
+    const [first, second] = [one, other].map((value) => {
+      const spelled = typeof value === 'string' ? JSON.stringify(value).slice(1, -1) : String(value);
+      return condition(pattern.replace('?', spelled), {}, visibility);
+    }) as [Sql, Sql];
+    expect(first.text).not.toMatch(/secre|2\.?718|0190/);
+    expect(second.shape).toBe(first.shape);
+    // Where the caller may not read what is asked, nothing is left to plan for.
+    expect([first.isPlannedAnew, second.isPlannedAnew]).toEqual(
+      first.params.length > 0 ? [true, true] : [false, false],
+    );
+    expect(first.params.every(({ isPlannedFor }) => isPlannedFor)).toBe(true);
+    if (visibility !== CALLERS.open) continue;
+    expect(first.params.length).toBeGreaterThan(0);
+    expect(first.values).toEqual(values);
+  }
+});
+
+test('a bool is part of the condition, and bare: its index matches nothing else', () => {
+  expect(condition('pinned = true').text).toBe('"t"."pinned"');
+  expect(condition('pinned != true').text).toBe('NOT "t"."pinned"');
+});
+
+test('a param is not planned for, and a literal beside it is', () => {
+  expect(condition('title = $x', { x: 'a' }).isPlannedAnew).toBe(false);
+  const both = condition('title = $x and status = "b"', { x: 'a' });
+  expect(both.params).toEqual([param('text', 'a'), plannedParam('text', 'b')]);
+});
+
+test('the rules that a filter goes through keep their literals', () => {
+  const rules = seeing({ verdict: 'depends', where: () => sql`x = ${typedLiteral('text', 'of the rule')}` });
+  const { text, values } = condition('any(tags as t, t.label = "secret")', {}, rules);
+  expect(text).toContain("x = 'of the rule'::text");
+  expect(values).toEqual(['secret']);
 });
 
 test('a filter whose values are params shares the text of its statements', () => {
@@ -76,9 +122,9 @@ test('a filter whose values are params shares the text of its statements', () =>
 test('values are those of the request, and a kind of value has a filter of its own', () => {
   const { open } = CALLERS as { readonly open: Visibility };
   const values = ['a', null, 'b'].map((email) => sqlOf(FILTER, open, { email }));
-  expect(values[0]).toContain('["a"]');
+  expect(values[0]).toContain('["a","a"]');
   expect(values[1]).not.toContain('"email"');
-  expect(values[2]).toBe(values[0]!.replace('["a"]', '["b"]'));
+  expect(values[2]).toBe(values[0]!.replace('["a","a"]', '["a","b"]'));
   expect(
     compileFilter('$x is null', { catalog, collection: 'documents', params: { x: ['a'] } }).filter?.issues,
   ).toEqual([]);

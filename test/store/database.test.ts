@@ -9,7 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { param, raw, sql, typedLiteral } from '../../src/sql.ts';
+import { type Param, param, plannedParam, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/store/database/folder-lock.ts';
 import { openDatabase } from '../../src/store/database/open-database.ts';
@@ -95,6 +95,41 @@ describe.each(KINDS)('%s', (kind) => {
       });
     },
   );
+
+  it('plans a statement for the values that need it, however often its text was sent', async () => {
+    await db.run(raw('CREATE TABLE skewed (id int PRIMARY KEY, kind text NOT NULL)'));
+    await db.run(
+      raw(
+        `INSERT INTO skewed SELECT n, CASE n WHEN 20000 THEN 'rare' ELSE 'common' END FROM generate_series(1, 20000) n`,
+      ),
+    );
+    await db.run(raw('CREATE INDEX skewed_kind_idx ON skewed (kind)'));
+    await db.run(raw('ANALYZE skewed'));
+    /** The rows that the last of many statements with one text reads. */
+    const readFor = (value: (kind: string) => Param): Promise<number> =>
+      db.transaction(async (tx) => {
+        const ask = (kind: string) =>
+          tx.rows(sql`SELECT id FROM skewed WHERE kind = ${value(kind)} ORDER BY id LIMIT ${typedLiteral('int8', 10)}`);
+        const read = async (): Promise<number> =>
+          Number(
+            (
+              await tx.rows(
+                raw(`SELECT sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid))
+                       FROM pg_class WHERE relname LIKE 'skewed%'`),
+              )
+            )[0]![0],
+          );
+        for (let i = 0; i < 12; i++) expect(await ask('common')).toHaveLength(10);
+        const before = await read();
+        expect(await ask('rare')).toEqual([['20000']]);
+        return (await read()) - before;
+      });
+    expect(await readFor((kind) => plannedParam('text', kind))).toBeLessThan(10);
+    // The plan for any value walks the table.
+    expect(await readFor((kind) => param('text', kind))).toBeGreaterThan(10_000);
+    const named = await db.rows(raw(`SELECT 1 FROM pg_prepared_statements WHERE statement LIKE '%skewed WHERE kind%'`));
+    expect(named.length).toBeLessThanOrEqual(1);
+  });
 
   it('keeps nothing of an answer after it is given', async () => {
     setFlagsFromString('--expose-gc');

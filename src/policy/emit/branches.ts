@@ -1,14 +1,14 @@
 /**
- * A condition as branches, of each of which an index on (column, id) finds the records in the order of their ids: one value of
+ * A policy's condition as branches, of each of which an index on (column, id) finds the records in the order of their ids: one value of
  * the column, or a list of keys, each with a range of the index of its own. A page needs no more than its first records of
  * each range. No condition with another branch is taken apart.
  */
-import { cacheable, raw, type Sql, sql } from '../../sql.ts';
+import { raw, type Sql, sql } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test } from '../condition.ts';
 import { and } from '../lower/simplify.ts';
 import { isMember, OPERATORS } from '../operators.ts';
-import { fillable, placeholder, readerOf, type Where } from './value-places.ts';
+import { fillable, POLICY_PLACES, readerOf, type Where } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
 export interface BranchPrinting {
@@ -150,8 +150,7 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const listed = () =>
-    access.kind === 'test' ? listOf(access) : fillable(cacheable(keysOf(access, cond, alias).keys));
+  const listed = () => (access.kind === 'test' ? listOf(access) : fillable(keysOf(access, cond, alias).keys));
   const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -222,8 +221,8 @@ function keysOf(exists: Exists, cond: Condition, alias: string) {
 }
 
 function listOf({ right }: OwnTest): Where {
-  const list: Sql = right.kind === 'literal' || right.kind === 'slot' ? placeholder(right, true) : raw('NULL');
-  return fillable(cacheable(sql`SELECT unnest(${list})`));
+  const list: Sql = right.kind === 'literal' || right.kind === 'slot' ? POLICY_PLACES.of(right, true) : raw('NULL');
+  return fillable(sql`SELECT unnest(${list})`);
 }
 
 function valuesOf({ left, right }: OwnTest): OwnValues {

@@ -10,7 +10,7 @@ export interface Printing {
   readonly next?: string | undefined;
   /** The condition will be placed under an `or`. */
   readonly inUnion: boolean;
-  /** Of a filter. */
+  /** Of a filter. With it, what the condition states is of a request: see `FILTER_PLACES`. */
   readonly visibility?: Visibility;
   /** Of a filter: a condition to ask in every loop within another one, which fails once the statement has had its time. */
   readonly inTime?: Sql | undefined;

@@ -1,9 +1,9 @@
 /**
- * The values in printed conditions: those of the policy are part of the text, those of a request fill holes in it, once per
- * request.
+ * The values in printed conditions: those that a policy states are part of the text, those that a filter states are parameters, and
+ * other values of a request fill holes, once per request.
  */
 import { invariant } from '../../invariant.ts';
-import { Param, param, Sql, type SqlType, sql, uncachedLiteral } from '../../sql.ts';
+import { Param, param, plannedParam, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import type { ConditionOperand, Value } from '../condition.ts';
 import { likePattern } from '../fold.ts';
@@ -33,37 +33,48 @@ function filled(place: Param, values: readonly unknown[]): Param {
   return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
 }
 
-/**
- * Values of the policy are part of the text, so that generic plans know them too; values of a
- * request are parameters.
- */
-export function placeholder(value: Value, list: boolean): Sql {
-  const element = scalarOf(value.type).sqlType;
-  const type = list ? (`${element}[]` as SqlType) : element;
-  return value.kind === 'literal' ? uncachedLiteral(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
-}
-
 /** The checker has seen that it is a string. */
 const patternText = (value: unknown): string => value as string;
 const readingText = (slot: number, change: (text: string) => string | undefined): Hole =>
   new Hole((values) => change(patternText(values[slot])));
 
-export function patternPlace(operand: ConditionOperand): Sql {
-  invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
-  return operand.kind === 'literal'
-    ? uncachedLiteral('text', likePattern(patternText(operand.value)))
-    : sql`${param('text', readingText(operand.slot, likePattern))}`;
+/** The values of one condition as SQL. */
+class ValuePlaces {
+  readonly #literal: (type: SqlType, value: unknown) => Sql;
+
+  /** @param literal prints a value that the condition itself states */
+  constructor(literal: (type: SqlType, value: unknown) => Sql) {
+    this.#literal = literal;
+  }
+
+  of(value: Value, isList: boolean): Sql {
+    const element = scalarOf(value.type).sqlType;
+    const type = isList ? (`${element}[]` as SqlType) : element;
+    return value.kind === 'literal' ? this.#literal(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+  }
+
+  pattern(operand: ConditionOperand): Sql {
+    invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
+    return operand.kind === 'literal'
+      ? this.#literal('text', likePattern(patternText(operand.value)))
+      : sql`${param('text', readingText(operand.slot, likePattern))}`;
+  }
+
+  successor(operand: ConditionOperand): Sql | undefined {
+    if (operand.kind === 'column' || operand.kind === 'count') return undefined;
+    if (operand.kind === 'literal') {
+      const successor = successorOf(patternText(operand.value));
+      return successor === undefined ? undefined : this.#literal('text', successor);
+    }
+    const { slot, hasNoSuccessor } = operand;
+    return hasNoSuccessor ? undefined : sql`${param('text', readingText(slot, successorOf))}`;
+  }
 }
 
-export function successorPlace(operand: ConditionOperand): Sql | undefined {
-  if (operand.kind === 'column' || operand.kind === 'count') return undefined;
-  if (operand.kind === 'literal') {
-    const successor = successorOf(patternText(operand.value));
-    return successor === undefined ? undefined : uncachedLiteral('text', successor);
-  }
-  const { slot, hasNoSuccessor } = operand;
-  return hasNoSuccessor ? undefined : sql`${param('text', readingText(slot, successorOf))}`;
-}
+/** What a policy states is part of the text, so that generic plans know it too. */
+export const POLICY_PLACES = new ValuePlaces(typedLiteral);
+/** What a filter states is of its request, and never text. Its plan knows it all the same. */
+export const FILTER_PLACES = new ValuePlaces((type, value) => sql`${plannedParam(type, value)}`);
 
 // Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.
 const BEYOND = 2 ** 53;

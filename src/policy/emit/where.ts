@@ -4,7 +4,7 @@
  * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { cacheable, empty, ident, join, raw, type Sql, sql } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql } from '../../sql.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -26,13 +26,11 @@ import type { Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
-import { fillable, patternPlace, placeholder, successorPlace, type Where } from './value-places.ts';
+import { FILTER_PLACES, fillable, POLICY_PLACES, type Where } from './value-places.ts';
 
 export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
   const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
-  const where = cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed;
-  const isFilter = visibility !== undefined;
-  return fillable(isFilter ? where : cacheable(where));
+  return fillable(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
 /** The place of the last ancestor that counts. */
@@ -43,6 +41,7 @@ export class Printer {
   readonly #naming = new Map<number, Naming>();
   readonly #visibility: Visibility | undefined;
   readonly #inTime: Sql | undefined;
+  readonly #places: typeof POLICY_PLACES;
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
   #rows = 0;
@@ -56,6 +55,7 @@ export class Printer {
     this.#alias = alias;
     this.#visibility = visibility;
     this.#inTime = inTime;
+    this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
     if (next !== undefined) this.#naming.set(NEXT.id, (column) => ident(next, column));
@@ -115,7 +115,7 @@ export class Printer {
 
   #tenantOf(exists: Exists): Sql | undefined {
     const value = this.#tenants.of(exists);
-    return value && placeholder(value, false);
+    return value && this.#places.of(value, false);
   }
 
   #anyOf({ column, keys }: Keys): Sql {
@@ -274,7 +274,7 @@ export class Printer {
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
     const where = join([match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists)], ' AND ');
     if (limit === undefined) return sql`(SELECT count(*) FROM ${from} WHERE ${where})`;
-    const most = placeholder({ kind: 'literal', type: 'int', value: limit }, false);
+    const most = this.#places.of({ kind: 'literal', type: 'int', value: limit }, false);
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
   }
 
@@ -285,7 +285,7 @@ export class Printer {
   }
 
   #key({ key }: Exists): Sql {
-    return key.kind === 'column' ? this.#column(key) : placeholder(key, false);
+    return key.kind === 'column' ? this.#column(key) : this.#places.of(key, false);
   }
 
   /**
@@ -376,11 +376,11 @@ export class Printer {
       negated: test.negated,
       render: (operand) => {
         if (operand.kind === 'count') return this.#count(operand);
-        if (operand.kind !== 'column') return placeholder(operand, isList(operand));
+        if (operand.kind !== 'column') return this.#places.of(operand, isList(operand));
         return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
       },
-      successor: successorPlace,
-      pattern: patternPlace,
+      successor: (operand) => this.#places.successor(operand),
+      pattern: (operand) => this.#places.pattern(operand),
     });
     if (test.left.kind !== 'count' || !test.left.beyond) return printed;
     const { right } = test;

@@ -1,6 +1,6 @@
 /**
- * Sends statements: prepared under a name if they are sent more than once, parameters as text,
- * cells as they come.
+ * Sends statements: prepared under a name if they are sent more than once and one plan serves all
+ * their values, parameters as text, cells as they come.
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
@@ -80,7 +80,7 @@ class CellQuery extends DriverQuery {
     super(statement.text, statement.params.map(encode));
     this.#statements = statements;
     this.#sent = statement.text;
-    this.name = statements.nameOf(statement.text);
+    this.name = statements.nameOf(statement);
     this.#settle = Promise.withResolvers();
     this.outcome = this.#settle.promise;
   }
@@ -279,10 +279,13 @@ export class Statements {
   }
 
   /**
-   * A text gets a name with its second use, so that shapes which are asked once displace nothing.
+   * A text gets a name with its second use, so that shapes which are asked once displace nothing. Under a name,
+   * PostgreSQL soon keeps one plan for all values, which is slow for a rare one under a LIMIT: a statement that is
+   * planned for its values never has one.
    */
-  nameOf(text: string): string | undefined {
-    if (this.#mostPrepared === 0) return undefined;
+  nameOf(statement: Sql): string | undefined {
+    if (this.#mostPrepared === 0 || statement.isPlannedAnew) return undefined;
+    const { text } = statement;
     const isKnown = this.#names.has(text);
     const name = isKnown ? (this.#names.get(text) ?? hashOf(text)) : undefined;
     this.#names.delete(text);
