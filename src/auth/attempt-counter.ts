@@ -86,10 +86,8 @@ function limiterClient(db: Database) {
       const statement = toSql(statementText, values);
       if (statementText.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
       const isRead = statementText.trimStart().startsWith('SELECT');
-      const rows = (await (isRead ? db.urgent.rows(statement) : db.write(statement))).map(([points, expire]) => ({
-        points: Number(points),
-        expire: Number(expire),
-      }));
+      const cells = await (isRead ? db.urgent.rows(statement) : db.write(statement, { row: String(values[0]) }));
+      const rows = cells.map(([points, expire]) => ({ points: Number(points), expire: Number(expire) }));
       return { rowCount: rows.length, rows };
     },
   };

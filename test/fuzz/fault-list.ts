@@ -719,12 +719,12 @@ export const FAULTS: readonly Fault[] = [
     'collection !== collection)) return false;',
   ),
   fault(GATHERED, 'a statement is answered as the one beside it', /outcomes\[before\.length \+ i\]!/, 'outcomes[i]!'),
-  fault(GATHERED, 'what was undone with another is answered all the same', /if \(!isUndone\) \{/, 'if (true) {'),
+  fault(GATHERED, 'what was undone with another is answered all the same', /if \(isUndone\) \{/, 'if (false) {'),
   fault(
     STATEMENTS,
     'the rows of all statements are those of the first',
-    /this\.#queries\[this\.#completed\]!\.handleDataRow/,
-    'this.#queries[0]!.handleDataRow',
+    /this\.#queries\[this\.#completed\]\?\.handleDataRow/,
+    'this.#queries[0]?.handleDataRow',
   ),
   fault(REMOVE_AT_ONCE, 'a delete in one statement is judged by no rule', /permit\.where\(STORED\),/, "raw('TRUE'),"),
   {

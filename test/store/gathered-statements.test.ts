@@ -1,12 +1,14 @@
 /** Statements that write at the same time share a transaction, and none of them can tell. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { param, raw, type Sql, sql, text } from '../../src/sql.ts';
-import { type Database, StoreError } from '../../src/store/database/contract.ts';
+import { ident, param, raw, type Sql, sql, text } from '../../src/sql.ts';
+import { type Database, QueueFull, StoreError } from '../../src/store/database/contract.ts';
 import { GatheredStatements } from '../../src/store/database/gathered-statements.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { type Outcome, TogetherError } from '../../src/store/database/statements.ts';
 import type { Lease } from '../../src/store/database/transaction.ts';
-import { hasPostgres, KINDS, openKind } from './world.ts';
+import { SilentProxy } from '../support/silent-proxy.ts';
+import { hasPostgres, KINDS, openKind, postgresUrl } from './world.ts';
 
 const TABLES = [
   'CREATE TABLE shelves (id int PRIMARY KEY)',
@@ -110,6 +112,16 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     }
   });
 
+  it('may do nothing at all', async () => {
+    expect(await all([insert(1), raw(''), insert(2), raw('-- nothing'), insert(3)])).toEqual([
+      ['1'],
+      [],
+      ['2'],
+      [],
+      ['3'],
+    ]);
+  });
+
   it('fail alone where the statement itself is wrong', async () => {
     const answers = await all([insert(1), raw('INSERT INTO notes (nothing) VALUES (1)'), insert(2)]);
     expect(answers[1]).toMatchObject({ message: expect.stringContaining('nothing') });
@@ -177,6 +189,103 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(Math.max(...others)).toBeLessThan(1_400);
   });
 
+  it('do not fail with one that exhausts what a statement may use', async () => {
+    await db.run(
+      raw(`CREATE OR REPLACE FUNCTION exhausted() RETURNS int LANGUAGE plpgsql
+             AS $$ BEGIN RAISE EXCEPTION 'too large' USING ERRCODE = '53400'; END $$`),
+    );
+    const exhausting = raw('INSERT INTO notes (id) VALUES (exhausted()) RETURNING id');
+    const works = [insert(1), exhausting, insert(2)].map((each) => outcomeOf(db.write(each)));
+    expect(await Promise.all(works)).toEqual([['1'], 'unavailable', ['2']]);
+  });
+
+  it('of tables with triggers have transactions of their own, and of tables whose deletes reach one', async () => {
+    const url = await postgresUrl();
+    const own = await openDatabase({ url });
+    const made = [
+      ...TABLES,
+      'CREATE TABLE plain (id int PRIMARY KEY)',
+      'CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$',
+      'CREATE TRIGGER noted BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION nothing()',
+    ];
+    for (const statement of made) await own.run(raw(statement));
+    await own.close();
+    const opened = await openDatabase({ url });
+    try {
+      const counts = [];
+      for (const table of ['notes', 'shelves', 'plain']) {
+        const into = (id: number): Sql => sql`INSERT INTO ${ident(table)} (id) VALUES (${int(id)}) RETURNING id`;
+        await Promise.all(upTo(20).map((n) => opened.write(into(100 + n), { table })));
+        const [row] = await opened.rows(sql`SELECT count(DISTINCT xmin::text) FROM ${ident(table)} WHERE id > 100`);
+        counts.push(Number(row![0]));
+      }
+      expect(counts).toEqual([20, 20, 1]);
+    } finally {
+      await opened.close();
+    }
+  });
+
+  it('leave no statement prepared that nobody counts', async () => {
+    const counted = await openDatabase({ url: await postgresUrl(), poolSize: 1, preparedStatements: 40 });
+    try {
+      for (const statement of TABLES) await counted.run(raw(statement));
+      const named = (n: number): Sql => sql`SELECT ${text('a')} AS ${ident(`a${n}`)}`;
+      for (const round of upTo(20))
+        for (const _ of ['first', 'named'])
+          await Promise.allSettled([
+            ...upTo(10).map((n) => counted.write(named(100 * round + n))),
+            counted.write(raw(`SELECT 1 / (length('${round}') - length('${round}'))`)),
+            ...upTo(10).map((n) => counted.write(named(100 * round + 50 + n))),
+          ]);
+      await counted.write(named(1));
+      const prepared = await counted.transaction((tx) => tx.rows(raw('SELECT count(*) FROM pg_prepared_statements')));
+      expect(Number(prepared[0]![0])).toBeLessThanOrEqual(42);
+    } finally {
+      await counted.close();
+    }
+  });
+
+  it('work where fewer statements stay prepared than come together', async () => {
+    const few = await openDatabase({ url: await postgresUrl(), preparedStatements: 2 });
+    try {
+      for (const _ of upTo(4)) {
+        const answers = await Promise.all(
+          upTo(9).map((n) => few.write(sql`SELECT ${text(`${n}`)} AS ${ident(`b${n}`)}`)),
+        );
+        expect(answers).toEqual(upTo(9).map((n) => [[`${n}`]]));
+      }
+    } finally {
+      await few.close();
+    }
+  });
+
+  const fatal = Buffer.from('SFATAL\0VFATAL\0CXX000\0Mserver connection crashed\0\0');
+  const headed = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.from(`${type}\0\0\0\0`);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  it.each([
+    ['a crash that a pooler reports', headed('E', fatal)],
+    ['what is no message', headed('~', Buffer.alloc(8))],
+    ['nothing', Buffer.alloc(0)],
+  ])('are written once, where their answer is lost after the commit and replaced by %s', async (_, bytes) => {
+    const url = await postgresUrl();
+    const proxy = await SilentProxy.open(url);
+    const through = await openDatabase({ url: proxy.url, poolSize: 1 });
+    try {
+      for (const statement of TABLES) await through.run(raw(statement));
+      await Promise.all(upTo(3).map((id) => through.write(insert(id))));
+      proxy.replaceNext(bytes);
+      const works = upTo(3).map((id) => outcomeOf(through.write(increment(id))));
+      for (const outcome of await Promise.all(works)) expect(Array.isArray(outcome)).toBe(false);
+      expect(await through.rows(raw('SELECT DISTINCT n FROM notes'))).toEqual([['1']]);
+    } finally {
+      await through.close();
+      await proxy.close();
+    }
+  });
+
   it('are all of unknown outcome where their connection is lost, and are not sent again', async () => {
     const own = raw('SELECT pg_backend_pid()');
     const ending = raw('INSERT INTO notes (id) SELECT 1 WHERE pg_terminate_backend(pg_backend_pid()) RETURNING id');
@@ -208,9 +317,17 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
 describe('gathered writes', () => {
   const ANSWER: Outcome = { rows: [], count: 1 };
   const LIMITS = raw('limits');
+  const ONE = { connections: 1, mostUnanswered: 100 };
+
+  interface Recording {
+    /** Milliseconds of a transaction. */
+    readonly took?: number;
+    readonly mostUnanswered?: number;
+  }
 
   /** What was sent, each transaction a list. */
-  function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined) {
+  function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined, more: Recording = {}) {
+    const { took = 1, mostUnanswered = 1_000 } = more;
     const sent: (readonly string[])[] = [];
     const released: boolean[] = [];
     const lease = async (): Promise<Lease> => ({
@@ -219,7 +336,7 @@ describe('gathered writes', () => {
       async sendTogether(statements) {
         const texts = statements.map((statement) => statement.text);
         sent.push(texts);
-        await sleep(1);
+        await sleep(took);
         const error = fail(texts);
         if (error !== undefined) throw error;
         return statements.map(() => ANSWER);
@@ -230,11 +347,12 @@ describe('gathered writes', () => {
       sent.push([statement.text]);
       return ANSWER;
     };
-    const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 1, limits: LIMITS });
+    const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered, limits: LIMITS });
     const write = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
     return { sent, released, gathered, write };
   }
-  const at = (completed: number, cause: unknown = new Error('refused')): Error => new TogetherError(cause, completed);
+  const at = (completed: number, isUndone = true): Error =>
+    new TogetherError(new Error('Connection terminated'), { completed, isUndone });
 
   it('sends one by itself, and several behind their limits', async () => {
     const { sent, write } = recorded();
@@ -289,9 +407,8 @@ describe('gathered writes', () => {
     expect(sent).toEqual([['limits', 'a', 'b'], ['a'], ['b'], ['limits', 'a', 'b']]);
   });
 
-  it('sends nothing again after a lost connection, and gives it up', async () => {
-    const lost = Object.assign(new Error('Connection terminated unexpectedly'), { syscall: 'read' });
-    const { sent, released, write } = recorded(() => at(1, lost));
+  it('sends nothing again where the outcome is unknown, and gives up the connection', async () => {
+    const { sent, released, write } = recorded(() => at(1, false));
     await expect(write('a', 'b')).rejects.toMatchObject({ kind: 'unavailable' });
     expect(sent).toHaveLength(1);
     expect(released).toEqual([true]);
@@ -306,7 +423,7 @@ describe('gathered writes', () => {
         sent.push(each);
         return each === 'held' ? never : Promise.resolve(ANSWER);
       },
-      mostUnderWay: 1,
+      ...ONE,
     });
     const held = gathered.rows(raw('held'));
     await sleep(1);
@@ -316,11 +433,60 @@ describe('gathered writes', () => {
     await held;
   });
 
+  it('sends fewer at once after one that was long, and more again', async () => {
+    const { sent, write } = recorded(() => undefined, { took: 40 });
+    for (let i = 0; i < 4; i++) await write(...upTo(32).map(String));
+    const sizes = sent.map(({ length }) => length - 1);
+    expect(sizes.slice(0, 3)).toEqual([32, 16, 16]);
+    expect(sizes.at(-1)).toBeLessThan(4);
+    const quick = recorded((texts) => (texts.length > 17 ? at(1) : undefined));
+    await quick.write(...upTo(32).map(String));
+    for (let i = 0; i < 3; i++) await quick.write(...upTo(32).map((n) => `again ${n}`));
+    const together = quick.sent.filter(([first]) => first === 'limits').map(({ length }) => length - 1);
+    expect(together.slice(0, 5)).toEqual([32, 16, 16, 17, 8]);
+  });
+
+  it('sends one or two at once where something always fails', async () => {
+    const { sent, write } = recorded((texts) => at(texts.length));
+    for (let i = 0; i < 6; i++) await write(...upTo(32).map(String));
+    sent.length = 0;
+    await write(...upTo(32).map(String));
+    expect(Math.max(...sent.map(({ length }) => length))).toBeLessThan(4);
+  });
+
+  it('refuses what would wait too long', async () => {
+    const { sent, gathered } = recorded(() => undefined, { mostUnanswered: 3 });
+    const works = upTo(5).map((n) => gathered.rows(raw(`${n}`)).catch((error: unknown) => error));
+    expect((await Promise.all(works)).map((each) => each instanceof QueueFull)).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
+    expect(sent).toEqual([['limits', '1', '2', '3']]);
+    await expect(gathered.rows(raw('later'))).resolves.toEqual([]);
+  });
+
+  it('answers what was asked before it is closed, and nothing else', async () => {
+    const { sent, gathered, write } = recorded();
+    let isAnswered = false;
+    const before = write('a', 'b').then(() => {
+      isAnswered = true;
+    });
+    await gathered.close();
+    expect(sent).toEqual([['limits', 'a', 'b']]);
+    await before;
+    expect(isAnswered).toBe(true);
+    expect(await outcomeOf(gathered.rows(raw('c')))).toBe('unavailable');
+    expect(sent).toHaveLength(1);
+  });
+
   it('passes on that no connection is to be had', async () => {
     const gathered = new GatheredStatements({
       lease: () => Promise.reject(new StoreError('unavailable')),
       alone: () => Promise.reject(new Error('not used')),
-      mostUnderWay: 1,
+      ...ONE,
     });
     const works = ['a', 'b'].map((each) => outcomeOf(gathered.rows(raw(each))));
     expect(await Promise.all(works)).toEqual(['unavailable', 'unavailable']);

@@ -26,7 +26,7 @@ test.skipIf(!hasPostgres)('parse, bind, execute and sync are one write; the plan
     const statements = new Statements();
     const ask = (value: string) => statements.send(client, sql`SELECT ${text(value)}, NULL`);
     for (const value of ['a', 'b', 'c']) expect(await ask(value)).toEqual({ rows: [[value, null]], count: 1 });
-    expect(writes.splice(0)).toEqual(['PBES', 'C', 'PBES', 'BES']);
+    expect(writes.splice(0)).toEqual(['PBES', 'CPBES', 'BES']);
     const both = ['d', 'e'].map((value) => sql`SELECT ${text(value)}, NULL`);
     const outcomes = await statements.sendTogether(client, [raw('SELECT 0'), ...both]);
     expect(outcomes.map(({ rows }) => rows)).toEqual([[['0']], [['d', null]], [['e', null]]]);

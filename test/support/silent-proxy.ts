@@ -1,6 +1,6 @@
 /**
  * A TCP door in front of a server. `silence` makes the connections that are open go dead without a
- * word, as a lost host does; new ones work. `hold` makes them slow.
+ * word, as a lost host does; new ones work. `hold` makes them slow, `replaceNext` loses an answer.
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 
@@ -62,6 +62,12 @@ export class SilentProxy {
     return () => {
       for (const upstream of upstreams) upstream.resume();
     };
+  }
+
+  /** The next that the server sends is lost: the clients get this in its place, and their connections end. */
+  replaceNext(bytes: Buffer): void {
+    for (const [client, upstream] of this.#pairs)
+      upstream!.removeAllListeners('data').once('data', () => client!.end(bytes));
   }
 
   close(): Promise<void> {

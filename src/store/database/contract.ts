@@ -39,6 +39,8 @@ export interface Session extends Queryable {
 
 /** What a statement writes, as far as it concerns those that it may share a transaction with. */
 export interface WriteTarget {
+  /** Undefined: one of the service's own. */
+  readonly table?: string;
   /** The id of the row that it locks. */
   readonly row?: string | undefined;
   /**

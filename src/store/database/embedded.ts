@@ -199,7 +199,7 @@ function databaseOn(engine: Engine): Database {
   const connection = new Connection(engine);
   const lease = () => connection.lease();
   const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
-  const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 1 });
+  const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered: MAX_QUEUED });
   const rows = (statement: Sql) => gathered.rows(statement);
   const database: Database = {
     kind: 'embedded',
@@ -225,12 +225,16 @@ function databaseOn(engine: Engine): Database {
     listen: (channel, onMessage, onState) =>
       listenOn({ client: engine.client, alone }, channel, { onMessage, onState }),
     async notify(channel, payload) {
-      await rows(notifyStatement(channel, payload));
+      // One of several equal ones of a transaction would be heard once.
+      await alone(notifyStatement(channel, payload));
     },
     async ping() {
       await rows(PING);
     },
-    close: () => connection.close(),
+    async close() {
+      await gathered.close();
+      await connection.close();
+    },
   };
   return database;
 }

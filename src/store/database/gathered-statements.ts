@@ -5,14 +5,20 @@
  * failed beside others, for some time.
  */
 import type { Sql } from '../../sql.ts';
-import type { Cells, WriteTarget } from './contract.ts';
+import { type Cells, QueueFull, StoreError, type WriteTarget } from './contract.ts';
 import { type Outcome, TogetherError } from './statements.ts';
-import { isConnectionLoss, toStoreError } from './to-store-error.ts';
+import { toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from './transaction.ts';
 
 const MOST_TOGETHER = 32;
+/** Statements under way at a time, over all transactions, as long as there are connections. */
+const MOST_UNDER_WAY = 64;
 /** Milliseconds after which what came meanwhile no longer waits for those under way. */
 const PATIENCE_MS = 20;
+/** Milliseconds of a transaction, above which the next has fewer statements: what is quick is answered with what is not. */
+const LONG_MS = 30;
+/** Milliseconds until one that is refused may try again. */
+const RETRY_MS = 1_000;
 /** Milliseconds for which a statement that failed beside others goes alone: the first time, and at most. */
 const FIRST_PENALTY_MS = 50;
 const LAST_PENALTY_MS = 2_000;
@@ -21,8 +27,9 @@ const MOST_PENALTIES = 1_000;
 export interface GatheredStatementsOptions {
   readonly lease: () => Promise<Lease>;
   readonly alone: (statement: Sql) => Promise<Outcome>;
-  /** Transactions at a time. What comes meanwhile makes up the next. */
-  readonly mostUnderWay: number;
+  readonly connections: number;
+  /** Statements that may wait for their answers; one more is refused with `QueueFull`. */
+  readonly mostUnanswered: number;
   /** Sent before the others: limits for the transaction. */
   readonly limits?: Sql;
 }
@@ -42,7 +49,14 @@ interface Penalty {
 export class GatheredStatements {
   readonly #options: GatheredStatementsOptions;
   #waiting: Asked[] = [];
+  /** Transactions. */
   #underWay = 0;
+  /** In the next transaction: halved by one that fails or is long, and one more after any other that was full. */
+  #mostTogether = MOST_TOGETHER;
+  /** Accepted, and not answered. */
+  #unanswered = 0;
+  #onAnswered: (() => void) | undefined;
+  #isClosed = false;
   /** By the text of the statement; the oldest first. */
   readonly #penalties = new Map<string, Penalty>();
 
@@ -52,10 +66,24 @@ export class GatheredStatements {
 
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
-    const { rows } = await (this.#isPenalised(statement)
-      ? this.#options.alone(statement)
-      : this.#beside(statement, row));
-    return rows;
+    if (this.#isClosed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
+    if (this.#unanswered >= this.#options.mostUnanswered) throw new QueueFull(RETRY_MS);
+    this.#unanswered++;
+    try {
+      const { rows } = await (this.#isPenalised(statement)
+        ? this.#options.alone(statement)
+        : this.#beside(statement, row));
+      return rows;
+    } finally {
+      this.#unanswered--;
+      if (this.#unanswered === 0) this.#onAnswered?.();
+    }
+  }
+
+  /** Refuses what is asked from now on, and waits for the answers to what was asked before. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#unanswered > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
   }
 
   #beside(statement: Sql, row: string): Promise<Outcome> {
@@ -66,9 +94,14 @@ export class GatheredStatements {
     });
   }
 
+  /** Few where each takes many statements. */
+  get #mostTransactions(): number {
+    return Math.min(this.#options.connections, Math.ceil(MOST_UNDER_WAY / this.#mostTogether));
+  }
+
   #sendWaiting(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#options.mostUnderWay) {
-      const together = this.#waiting.splice(0, MOST_TOGETHER);
+    while (this.#waiting.length > 0 && this.#underWay < this.#mostTransactions) {
+      const together = this.#waiting.splice(0, this.#mostTogether);
       this.#underWay++;
       const end = once(() => {
         this.#underWay--;
@@ -83,12 +116,23 @@ export class GatheredStatements {
   }
 
   async #send(together: Asked[]): Promise<void> {
+    const since = performance.now();
+    const isFull = together.length >= this.#mostTogether;
     const [first] = together;
-    if (together.length === 1) await settle(first!, this.#options.alone(first!.statement));
-    else await this.#sendTogether(together.sort(byRow));
+    const isWhole =
+      together.length === 1 ? await this.#sendAlone(first!) : await this.#sendTogether(together.sort(byRow));
+    const isLong = performance.now() - since > LONG_MS;
+    if (!isWhole || (isLong && together.length > 1)) this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
+    else if (isFull && !isLong) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
   }
 
-  async #sendTogether(together: readonly Asked[]): Promise<void> {
+  /** True, also for one that fails: nothing failed with it. */
+  async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
+    await this.#options.alone(statement).then(resolve, reject);
+    return true;
+  }
+
+  async #sendTogether(together: readonly Asked[]): Promise<boolean> {
     const { lease, limits } = this.#options;
     const before = limits === undefined ? [] : [limits];
     let held: Lease | undefined;
@@ -97,18 +141,16 @@ export class GatheredStatements {
       const outcomes = await held.sendTogether([...before, ...together.map(({ statement }) => statement)]);
       held.release(false);
       for (const [i, asked] of together.entries()) asked.resolve(outcomes[before.length + i]!);
-      if (this.#penalties.size > 0) for (const { statement } of together) this.#penalties.delete(statement.text);
+      return true;
     } catch (error) {
       const failure = error instanceof TogetherError ? error : undefined;
-      // Whether a lost connection committed them is unknown.
-      const isUndone = failure !== undefined && !isConnectionLoss(failure.cause);
+      const isUndone = failure?.isUndone === true;
       held?.release(!isUndone);
-      if (!isUndone) {
-        for (const asked of together) asked.reject(toStoreError(failure?.cause ?? error));
-        return;
-      }
-      this.#penalise(together[failure.completed - before.length]);
-      await Promise.all(together.map((asked) => settle(asked, this.#options.alone(asked.statement))));
+      if (isUndone) {
+        this.#penalise(together[failure.completed - before.length]);
+        for (const asked of together) void this.#sendAlone(asked);
+      } else for (const asked of together) asked.reject(toStoreError(failure?.cause ?? error));
+      return false;
     }
   }
 
@@ -118,18 +160,19 @@ export class GatheredStatements {
     return penalty !== undefined && penalty.until > performance.now();
   }
 
+  /** Twice as long as the last time, if that was not long ago. */
   #penalise(culprit: Asked | undefined): void {
     if (culprit === undefined) return;
     const { text } = culprit.statement;
     const before = this.#penalties.get(text);
-    const ms = before === undefined ? FIRST_PENALTY_MS : Math.min(2 * before.ms, LAST_PENALTY_MS);
+    const now = performance.now();
+    const isRecent = before !== undefined && now < before.until + before.ms;
+    const ms = isRecent ? Math.min(2 * before.ms, LAST_PENALTY_MS) : FIRST_PENALTY_MS;
     this.#penalties.delete(text);
-    this.#penalties.set(text, { ms, until: performance.now() + ms });
+    this.#penalties.set(text, { ms, until: now + ms });
     if (this.#penalties.size > MOST_PENALTIES) this.#penalties.delete(this.#penalties.keys().next().value!);
   }
 }
-
-const settle = (asked: Asked, outcome: Promise<Outcome>): Promise<void> => outcome.then(asked.resolve, asked.reject);
 
 /** In one order everywhere, so that two transactions do not wait for each other's rows. */
 const byRow = (a: Asked, b: Asked): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);

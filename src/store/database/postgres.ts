@@ -7,7 +7,6 @@ import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../../sql.ts';
 import { CellClient } from './cell-client.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
-import { GatheredStatements } from './gathered-statements.ts';
 import { LeasePool } from './lease-pool.ts';
 import { Listener } from './listener.ts';
 import { Pipeline } from './pipeline.ts';
@@ -18,10 +17,10 @@ import { openSession } from './session.ts';
 import { Silence } from './silence.ts';
 import { SlowShapes } from './slow-shapes.ts';
 import { StatementLimits } from './statement-limits.ts';
-import { type Outcome, Statements } from './statements.ts';
-import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
-import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
+import { Statements } from './statements.ts';
+import { mustNotHoldConnection, transact } from './transaction.ts';
 import { readWriters, WRITE_CHANNEL, WriteNews } from './write-news.ts';
+import { Writes } from './writes.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -44,34 +43,14 @@ export interface PostgresOptions {
 /** A slow statement takes one processor, and leaves the others to fast ones. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 
-/**
- * By its own estimates PostgreSQL plans a statement over partitions anew each time, which takes as long as to run it. The write
- * of one record needs no other plan for other values.
- */
-const GENERIC_PLANS = '-c plan_cache_mode=force_generic_plan';
-const PARTITION_WRITES = 8;
-
-const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
-
-/** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
-const BESIDE_OTHERS = raw(
-  "SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '100', true)",
-);
-
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const primary = new Server(options.url, options);
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
-  const transactions = primary.pool(options.poolSize ?? 16);
-  const partitioned = primary.pool(PARTITION_WRITES, { settings: GENERIC_PLANS });
+  const writes = new Writes((size, settings) => primary.pool(size, { settings }), options.poolSize);
   const urgent = primary.urgent();
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
-  const lease = (unlimited = false) => transactions.lease(unlimited ? {} : LEASE);
-  const alone = (statement: Sql) => retried(() => onLease(lease, statement));
-  const run = async (statement: Sql) => (await alone(statement)).count;
-  const gathered = new GatheredStatements({ lease, alone, mostUnderWay: 2, limits: BESIDE_OTHERS });
-  const inPartition = (statement: Sql) => retried(() => onLease(() => partitioned.lease(LEASE), statement));
   const database: Database = {
     kind: 'postgres',
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
@@ -85,14 +64,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
         mustNotHoldConnection();
         return urgent.rows(statement);
       },
-      run,
+      run: (statement) => writes.run(statement),
     },
     rows: (statement) => primary.reads.rows(statement),
     slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
-    run,
-    write: async (statement, target) =>
-      target?.isDivided ? (await inPartition(statement)).rows : gathered.rows(statement, target),
-    transaction: (work, more) => transact(() => lease(more?.unlimited), work, more),
+    run: (statement) => writes.run(statement),
+    write: (statement, target) => writes.write(statement, target),
+    transaction: (work, more) => transact(() => writes.lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct.config),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
     async notify(channel, payload) {
@@ -103,7 +81,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async close() {
       replica?.close();
-      const lanes = [transactions, partitioned, urgent, standbyProbe, primary, standby, listener];
+      const lanes = [writes, urgent, standbyProbe, primary, standby, listener];
       await Promise.all(lanes.map((lane) => lane?.close()));
     },
   };
@@ -112,7 +90,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const probes = standbyProbe && { standbyProbe, primaryProbe: urgent, hearAll };
   const replica = standby && probes && replicaOf(standby, database, probes);
   const news = replica && listener && new WriteNews((ids) => sendWriters(urgent, ids));
-  await checkStart(database, primary.isPooled ? urgent : undefined);
+  await checkStart(database, async () => {
+    await writes.findTriggers(urgent);
+    if (primary.isPooled) await checkPooledSettings(urgent);
+  });
   if (replica !== undefined && listener !== undefined) await hearWriters(replica, listener);
   return database;
 }
@@ -143,11 +124,10 @@ const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) =>
   return async () => undefined;
 };
 
-/** Closes a database that cannot be used. `pooled`: a connection through a pooler. */
-async function checkStart(database: Database, pooled: Pick<Queryable, 'rows'> | undefined): Promise<void> {
+/** Closes a database that cannot be used. */
+async function checkStart(database: Database, check: () => Promise<void>): Promise<void> {
   try {
-    await database.ping();
-    if (pooled !== undefined) await checkPooledSettings(pooled);
+    await check();
   } catch (error) {
     await database.close();
     throw startError(error);
@@ -250,26 +230,6 @@ function startError(error: unknown): unknown {
       'and give DATABASE_DIRECT_URL for notifications',
     { cause: error },
   );
-}
-
-/** One statement outside a transaction. What another try may cure keeps its own shape. */
-async function onLease(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
-  mustNotHoldConnection();
-  const held = await lease();
-  let destroy = false;
-  try {
-    return await held.send(statement);
-  } catch (error) {
-    if (isTransient(error)) {
-      destroy = isStalePlan(error);
-      throw error;
-    }
-    const mapped = toStoreError(error);
-    destroy = mapped instanceof StoreError && mapped.kind === 'unavailable';
-    throw mapped;
-  } finally {
-    held.release(destroy);
-  }
 }
 
 export const PING: Sql = raw('SELECT 1');

@@ -7,7 +7,7 @@ import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
 import { type MessageStream, type OneWrite, oneWriteOf } from './one-write.ts';
-import { isStalePlan } from './to-store-error.ts';
+import { isQueryCanceled, isServerError, isStalePlan } from './to-store-error.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
 const MOST_PREPARED = 256;
@@ -27,7 +27,7 @@ export interface Outcome {
 }
 
 /** A connection of the driver, as far as prepared statements go; its types leave this out. */
-interface Connection {
+interface Connection extends NodeJS.EventEmitter {
   sync(): void;
   readonly parsedStatements: Record<string, string>;
   readonly submittedNamedStatements: Record<string, string>;
@@ -107,7 +107,7 @@ class CellQuery extends DriverQuery {
   override prepare(connection: Connection): void {
     if (this.name !== undefined) {
       this.#prepared = this.#statements.preparedOn(this.#connection!);
-      this.#isPrepared = this.#prepared.use(this.name);
+      this.#isPrepared = this.#prepared.use(this.name, connection);
     }
     super.prepare(connection);
   }
@@ -130,10 +130,21 @@ class CellQuery extends DriverQuery {
 
   override handleError(error: Error): void {
     this.#error = error;
-    if (this.name !== undefined) {
-      this.#prepared?.forget(this.name);
-      if (isStalePlan(error)) this.#statements.renew(this.#sent, this.name);
-    }
+    this.note(error);
+    this.#settle.reject(error);
+  }
+
+  /** The error of this statement itself. */
+  note(error: unknown): void {
+    if (this.name === undefined) return;
+    const isStale = isStalePlan(error);
+    if (isStale || !this.#isPrepared) this.#prepared?.forget(this.name);
+    if (isStale) this.#statements.renew(this.#sent, this.name);
+  }
+
+  /** Beside another that failed. */
+  fail(error: TogetherError, wasCompleted: boolean): void {
+    if (this.name !== undefined && !wasCompleted && !this.#isPrepared) this.#prepared?.forget(this.name);
     this.#settle.reject(error);
   }
 
@@ -143,13 +154,21 @@ class CellQuery extends DriverQuery {
   }
 }
 
-/** The statements before it are undone with it, and those behind it were not tried. */
-export class TogetherError extends Error {
+export interface Together {
   /** Of those that were completed before: the place of the one that failed, or all, where their commit did. */
   readonly completed: number;
-  constructor(cause: unknown, completed: number) {
+  /** Whether nothing of them was committed, for certain. */
+  readonly isUndone: boolean;
+}
+
+/** One of several statements failed, and with it all. */
+export class TogetherError extends Error {
+  readonly completed: number;
+  readonly isUndone: boolean;
+  constructor(cause: unknown, { completed, isUndone }: Together) {
     super('one of several statements failed', { cause });
     this.completed = completed;
+    this.isUndone = isUndone;
   }
 }
 
@@ -158,7 +177,11 @@ class CellQueries {
   readonly outcomes: Promise<readonly Outcome[]>;
   readonly #queries: readonly CellQuery[];
   readonly #statements: Statements;
+  /** Names whose closing is sent with them. */
+  readonly #closed: string[] = [];
+  #connection: Connection | undefined;
   #completed = 0;
+  #isSent = false;
 
   constructor(all: readonly Sql[], statements: Statements) {
     this.#statements = statements;
@@ -169,14 +192,23 @@ class CellQueries {
   /** Called once, when they are sent. What cannot be written as a message keeps all from being sent. */
   submit(driverConnection: object): Error | null {
     const connection = driverConnection as Connection;
+    this.#connection = connection;
     const gathered = this.#statements.oneWriteOn(connection);
-    const unsynced = Object.assign(Object.create(gathered.connection) as Connection, { sync: () => undefined });
+    const gathering: Pick<Connection, 'sync' | 'close'> = {
+      sync: () => undefined,
+      close: (message) => {
+        this.#closed.push(message.name);
+        gathered.connection.close(message);
+      },
+    };
+    const unsynced = Object.assign(Object.create(gathered.connection) as Connection, gathering);
     try {
       for (const query of this.#queries) query.append(connection, unsynced);
     } catch (error) {
       gathered.drop();
       return error as Error;
     }
+    this.#isSent = true;
     gathered.connection.sync();
     gathered.send();
     return null;
@@ -185,22 +217,51 @@ class CellQueries {
   handleRowDescription(): void {}
 
   handleDataRow(row: DataRow): void {
-    this.#queries[this.#completed]!.handleDataRow(row);
+    this.#queries[this.#completed]?.handleDataRow(row);
   }
 
   handleCommandComplete(message: CommandComplete): void {
-    this.#queries[this.#completed++]!.handleCommandComplete(message);
+    this.#queries[this.#completed++]?.handleCommandComplete(message);
   }
 
-  handleEmptyQuery(): void {}
+  handleEmptyQuery(): void {
+    this.#completed++;
+  }
 
+  /**
+   * Nothing was committed if the server itself reports the error, and is ready again; not if it was
+   * told to cancel, and all were complete: it may have been at the end of the commit.
+   */
   handleError(error: Error): void {
-    const failure = new TogetherError(error, this.#completed);
-    for (const query of this.#queries) query.handleError(failure);
+    const isCancelledLate = isQueryCanceled(error) && this.#completed >= this.#queries.length;
+    if (!this.#isSent) this.#fail(error, true);
+    else if (!isServerError(error) || isCancelledLate) this.#fail(error, false);
+    else this.#failOnceReady(error, this.#connection!);
+  }
+
+  #failOnceReady(error: Error, connection: Connection): void {
+    const whenReady = (): void => end(true);
+    const whenEnded = (): void => end(false);
+    const end = (isUndone: boolean): void => {
+      connection.off('readyForQuery', whenReady);
+      connection.off('end', whenEnded);
+      this.#fail(error, isUndone);
+    };
+    connection.on('readyForQuery', whenReady);
+    connection.on('end', whenEnded);
   }
 
   handleReadyForQuery(): void {
-    for (const query of this.#queries) query.handleReadyForQuery();
+    if (this.#completed !== this.#queries.length) this.#fail(new Error('the connection lost an answer'), false);
+    else for (const query of this.#queries) query.handleReadyForQuery();
+  }
+
+  #fail(cause: Error, isUndone: boolean): void {
+    const completed = this.#completed;
+    this.#queries[completed]?.note(cause);
+    for (const name of this.#closed) this.#statements.preparedOn(this.#connection!).forget(name);
+    const failure = new TogetherError(cause, { completed, isUndone });
+    for (const [i, query] of this.#queries.entries()) query.fail(failure, i < completed);
   }
 }
 
@@ -209,6 +270,8 @@ class PreparedNames {
   readonly #connection: Connection;
   readonly #most: number;
   readonly #names = new Set<string>();
+  /** Whether they are prepared is unknown. Closing an unknown name is not an error. */
+  readonly #doubtful = new Set<string>();
 
   constructor(connection: Connection, most: number) {
     this.#connection = connection;
@@ -216,39 +279,40 @@ class PreparedNames {
   }
 
   /**
-   * Whether the name is prepared; if not, the next statement must prepare it. Closes the one that
-   * it displaces.
+   * Whether the name is prepared; if not, the next message of `gathering` must prepare it. What it
+   * displaces is closed there.
    */
-  use(name: string): boolean {
+  use(name: string, gathering: Connection): boolean {
     const isPrepared = this.#names.delete(name);
     this.#names.add(name);
     if (isPrepared) return true;
-    // A statement that failed may have been prepared all the same; closing an unknown name is not
-    // an error.
-    this.#close(name);
+    this.#doubtful.add(name);
     if (this.#names.size > this.#most) this.#evict();
+    for (const each of this.#doubtful) this.#close(each, gathering);
+    this.#doubtful.clear();
     return false;
   }
 
-  /** After an error it is unknown whether the name is prepared. */
+  /** After an error. */
   forget(name: string): void {
     this.#names.delete(name);
+    this.#doubtful.add(name);
   }
 
   #evict(): void {
     const [oldest] = this.#names;
     this.#names.delete(oldest!);
-    this.#close(oldest!);
+    this.#doubtful.add(oldest!);
   }
 
   /**
    * Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed
    * transaction too.
    */
-  #close(name: string): void {
+  #close(name: string, gathering: Connection): void {
     delete this.#connection.parsedStatements[name];
     delete this.#connection.submittedNamedStatements[name];
-    this.#connection.close({ type: 'S', name });
+    gathering.close({ type: 'S', name });
   }
 }
 
@@ -272,10 +336,17 @@ export class Statements {
   }
 
   /** As one transaction. Rejects with a `TogetherError`. */
-  sendTogether(client: Pick<pg.ClientBase, 'query'>, statements: readonly Sql[]): Promise<readonly Outcome[]> {
-    const queries = new CellQueries(statements, this);
-    client.query(queries);
-    return queries.outcomes;
+  async sendTogether(client: Pick<pg.ClientBase, 'query'>, statements: readonly Sql[]): Promise<readonly Outcome[]> {
+    return client.query(this.#together(statements)).outcomes;
+  }
+
+  #together(statements: readonly Sql[]): CellQueries {
+    try {
+      return new CellQueries(statements, this);
+    } catch (error) {
+      // A value that cannot be sent.
+      throw new TogetherError(error, { completed: statements.length, isUndone: true });
+    }
   }
 
   /**

@@ -21,9 +21,10 @@ export interface Target {
 
 /** In a transaction of its own, or as a part of `tx`. */
 export function atOnce(store: Store, access: AccessContext, tx?: Transaction): AtOnce {
+  const { table } = access.collection;
   const isDivided = tenancyOf(access.collection) !== undefined;
   const write: AtOnce['write'] = (statement, row) =>
-    tx === undefined ? store.db.write(statement, { row, isDivided }) : tx.rows(statement);
+    tx === undefined ? store.db.write(statement, { table, row, isDivided }) : tx.rows(statement);
   return { store, access, q: tx ?? store.db, write };
 }
 

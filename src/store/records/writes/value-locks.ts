@@ -1,7 +1,8 @@
 /**
  * Batches that write the same unique values in different orders would wait for each other, until
  * PostgreSQL ends one of them after a second. So a batch takes its turn for all of its values at
- * once, in one order. A single write needs none: it waits for one value at a time, and holds none.
+ * once, in one order. A single write needs none: beside others it waits for 20 ms at most, and alone it
+ * holds no value while it waits for one.
  */
 import { createHash } from 'node:crypto';
 import { type Collection, isTenant } from '../../../schema/model.ts';
