@@ -1,48 +1,95 @@
-/** Where the processor time of a request goes, by layer: a profile of the service alone under the same load as in the races. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+/**
+ * Where the processor time of a request goes, and who allocates its memory, by layer: profiles of the service alone under the same load as
+ * in the races.
+ */
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { byId, create, ownOrPublished, patch } from './support/courses.ts';
 import { DocumentsWorld } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
-import { type LayerTime, layersOf } from './support/layers.ts';
-import { load } from './support/load.ts';
+import { allocationsOf, type LayerBytes, type LayerTime, layersOf } from './support/layers.ts';
+import { type LoadResult, load } from './support/load.ts';
 import type { Course } from './support/race.ts';
 
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 2;
 
 async function run({ seconds }: BenchOptions): Promise<void> {
-  for (const course of [ownOrPublished, byId, create, patch]) report(course, await profile(course, seconds));
+  for (const course of [ownOrPublished, byId, create, patch]) {
+    report(course, await profile(course, seconds));
+    reportAllocations(course, await allocations(course, seconds));
+  }
 }
 
 interface Profiled {
   readonly requests: number;
   readonly layers: readonly LayerTime[];
 }
+interface Allocated {
+  readonly requests: number;
+  readonly layers: readonly LayerBytes[];
+}
 
 async function profile(course: Course, seconds: number): Promise<Profiled> {
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-profile-'));
-  const before = process.env.NODE_OPTIONS;
-  process.env.NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${folder}`;
   try {
-    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true, isSource: true });
-    const { url } = world.contenders[0]!;
-    const headers = { authorization: `Bearer ${world.token}` };
-    const ask = (duration: number) =>
-      load({ url, request: course.request, headers, connections: CONNECTIONS, seconds: duration });
-    await ask(WARM_UP_SECONDS);
-    const measured = await ask(seconds);
-    await world.close();
-    const requests = measured.requestsPerSecond * measured.seconds;
-    return { requests, layers: layersOf(join(folder, profileIn(folder)), measured.seconds) };
+    const measured = await withService(`--cpu-prof --cpu-prof-dir=${folder}`, course, ({ ask }) => ask(seconds));
+    return { requests: requestsOf(measured), layers: layersOf(join(folder, profileIn(folder)), measured.seconds) };
   } finally {
-    if (before === undefined) delete process.env.NODE_OPTIONS;
-    else process.env.NODE_OPTIONS = before;
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+const SAMPLER = fileURLToPath(new URL('support/sample-allocations.ts', import.meta.url));
+
+async function allocations(course: Course, seconds: number): Promise<Allocated> {
+  const folder = mkdtempSync(join(tmpdir(), 'bylaw-allocations-'));
+  const file = join(folder, 'allocations.json');
+  process.env.ALLOCATIONS_FILE = file;
+  try {
+    return await withService(`--import ${SAMPLER}`, course, async ({ pid, ask }) => {
+      process.kill(pid, 'SIGUSR2');
+      const measured = await ask(seconds);
+      process.kill(pid, 'SIGUSR2');
+      while (!existsSync(file)) await sleep(50);
+      return { requests: requestsOf(measured), layers: allocationsOf(file) };
+    });
+  } finally {
+    delete process.env.ALLOCATIONS_FILE;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Service {
+  readonly pid: number;
+  /** Sends the requests of the course for so many seconds. */
+  readonly ask: (seconds: number) => Promise<LoadResult>;
+}
+
+/** Under Node with these options, from its sources, and warm. */
+async function withService<T>(options: string, course: Course, work: (service: Service) => Promise<T>): Promise<T> {
+  const before = process.env.NODE_OPTIONS;
+  process.env.NODE_OPTIONS = options;
+  try {
+    const world = await DocumentsWorld.open({ rows: 100_000, isAlone: true, isSource: true });
+    const { url, pid } = world.contenders[0]!;
+    const headers = { authorization: `Bearer ${world.token}` };
+    const ask = (seconds: number) => load({ url, request: course.request, headers, connections: CONNECTIONS, seconds });
+    await ask(WARM_UP_SECONDS);
+    const result = await work({ pid, ask });
+    await world.close();
+    return result;
+  } finally {
+    if (before === undefined) delete process.env.NODE_OPTIONS;
+    else process.env.NODE_OPTIONS = before;
+  }
+}
+
+const requestsOf = ({ requestsPerSecond, seconds }: LoadResult): number => requestsPerSecond * seconds;
 
 const profileIn = (folder: string): string => {
   const [file] = readdirSync(folder);
@@ -70,5 +117,25 @@ function report({ title }: Course, { requests, layers }: Profiled): void {
   });
 }
 
-const bench: Bench = { name: 'profile', question: 'where does the processor time of a request go?', run };
+function reportAllocations({ title }: Course, { requests, layers }: Allocated): void {
+  const all = layers.reduce((sum, { bytes }) => sum + bytes, 0);
+  console.log(`\n  ${title}: ${(all / requests / 1_000).toFixed(1)} kB a request`);
+  for (const { layer, bytes } of layers)
+    console.log(
+      `  ${layer.padEnd(36)} ${(bytes / requests / 1_000).toFixed(1).padStart(7)} kB ${((bytes / all) * 100).toFixed(1).padStart(6)} %`,
+    );
+  record({
+    bench: 'profile',
+    title: `${title}, allocations by layer`,
+    unit: 'kB',
+    kind: 'bars',
+    labels: layers.map(({ layer }) => layer),
+    series: [
+      { name: 'a request', values: layers.map(({ bytes }) => Number((bytes / requests / 1_000).toPrecision(3))) },
+    ],
+    notes: [],
+  });
+}
+
+const bench: Bench = { name: 'profile', question: 'where do the processor time and the memory of a request go?', run };
 export default bench;

@@ -1,13 +1,20 @@
 /**
- * The self time of a processor profile of V8 by layer. A native function counts for the one that called it, but for the system calls that
- * write: their time is mostly that of waking up who reads.
+ * The self time of a processor profile of V8 by layer, and what a sampled heap says of allocations. A native function counts for the one
+ * that called it, but for the system calls that write: their time is mostly that of waking up who reads.
  */
 import { readFileSync } from 'node:fs';
 
-interface ProfileNode {
-  readonly id: number;
+interface Called {
   readonly callFrame: { readonly functionName: string; readonly url: string };
+}
+interface ProfileNode extends Called {
+  readonly id: number;
   readonly children?: readonly number[];
+}
+/** Bytes that the function itself asked for. */
+interface AllocationNode extends Called {
+  readonly selfSize: number;
+  readonly children: readonly AllocationNode[];
 }
 interface Profile {
   readonly nodes: readonly ProfileNode[];
@@ -44,6 +51,10 @@ export interface LayerTime {
   readonly layer: string;
   readonly us: number;
 }
+export interface LayerBytes {
+  readonly layer: string;
+  readonly bytes: number;
+}
 
 /** The busiest first, without idle time, of the last seconds of the process. */
 export function layersOf(file: string, lastSeconds: number): readonly LayerTime[] {
@@ -69,7 +80,20 @@ export function layersOf(file: string, lastSeconds: number): readonly LayerTime[
   return [...times].map(([layer, us]) => ({ layer, us })).sort((a, b) => b.us - a.us);
 }
 
-function layerOf({ callFrame: { functionName, url } }: ProfileNode, above: string): string {
+/** What allocates most first. */
+export function allocationsOf(file: string): readonly LayerBytes[] {
+  const { head } = JSON.parse(readFileSync(file, 'utf8')) as { readonly head: AllocationNode };
+  const layers = new Map<string, number>();
+  const walk = (node: AllocationNode, above: string): void => {
+    const layer = layerOf(node, above);
+    layers.set(layer, (layers.get(layer) ?? 0) + node.selfSize);
+    for (const child of node.children) walk(child, layer);
+  };
+  walk(head, 'program');
+  return [...layers].map(([layer, bytes]) => ({ layer, bytes })).sort((a, b) => b.bytes - a.bytes);
+}
+
+function layerOf({ callFrame: { functionName, url } }: Called, above: string): string {
   if (functionName === '(idle)') return 'idle';
   if (functionName === '(garbage collector)') return 'garbage collection';
   if (functionName === '(program)') return 'program';

@@ -37,21 +37,32 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** INVARIANT: the text is JSON, so every string that opens closes, and matching stays linear. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/gs;
-
+/** Character by character: matching a pattern would make an array for each token. */
 function checkStructure(text: string): void {
   /** The keys so far of each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
-  let last = '';
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token === '{') open.push(new Set());
-    else if (token === '[') open.push(undefined);
-    else if (token === '}' || token === ']') open.pop();
-    else if (token === ':') addKey(open.at(-1), last);
+  /** Where the last string is, with its quotation marks. */
+  let start = 0;
+  let end = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') {
+      start = at;
+      at = lastOfString(text, at);
+      end = at + 1;
+    } else if (character === ':') addKey(open.at(-1), text.slice(start, end));
+    else if (character === '{') open.push(new Set());
+    else if (character === '[') open.push(undefined);
+    else if (character === '}' || character === ']') open.pop();
     if (open.length > MAX_JSON_DEPTH) throw malformedJson(`the body is nested more than ${MAX_JSON_DEPTH} levels deep`);
-    last = token;
   }
+}
+
+/** INVARIANT: the text is JSON, so every string that opens closes. */
+function lastOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
 }
 
 function addKey(keys: Set<string> | undefined, token: string): void {

@@ -200,11 +200,12 @@ export const withStamps = (id: string, now: string, values: readonly ColumnValue
 
 /** The record as it would be stored, as policies see it. */
 export function proposedRow({ collection }: AccessContext, values: readonly ColumnValue[]): Row {
-  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const byColumn = new Map<string, ColumnValue['value']>();
+  for (const { column, value } of values) byColumn.set(column, value);
   const row: Record<string, unknown> = { id: byColumn.get('id') };
-  for (const member of [...collection.fields.values(), ...collection.relations.values()]) {
-    if ('column' in member) row[member.name] = byColumn.get(member.column) ?? null;
-  }
+  for (const { name, column } of collection.fields.values()) row[name] = byColumn.get(column) ?? null;
+  for (const relation of collection.relations.values())
+    if ('column' in relation) row[relation.name] = byColumn.get(relation.column) ?? null;
   return row;
 }
 
