@@ -3,6 +3,7 @@
  * it does not serve.
  */
 import cluster from 'node:cluster';
+import { setFlagsFromString } from 'node:v8';
 import { readConfig, SETTING_NAMES } from '../config.ts';
 import type { Command } from './command.ts';
 
@@ -16,6 +17,7 @@ export const command: Command = {
       const { serveWithWorkers } = await import('./workers/workers.ts');
       return serveWithWorkers(config, io);
     }
+    letYoungObjectsDie();
     const { serveHere } = await import('./serve-here.ts');
     try {
       return await serveHere(config, io);
@@ -25,3 +27,10 @@ export const command: Command = {
     }
   },
 };
+
+/**
+ * Where objects of one place in the code survive a few young collections, V8 allocates them in the old generation from
+ * then on. The objects of a request survive these while many requests are under way, and die with the request all the
+ * same: one process in two would grow by 100 MiB more, and take up to 1.4 times as long for a list.
+ */
+const letYoungObjectsDie = (): void => setFlagsFromString('--no-allocation-site-pretenuring');
