@@ -7,6 +7,7 @@ import pg from 'pg';
 import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
 import { type MessageStream, type OneWrite, oneWriteOf } from './one-write.ts';
+import { PreparedNames, type PreparingConnection } from './prepared-names.ts';
 import { isQueryCanceled, isServerError, isStalePlan } from './to-store-error.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
@@ -27,12 +28,9 @@ export interface Outcome {
 }
 
 /** A connection of the driver, as far as prepared statements go; its types leave this out. */
-interface Connection extends NodeJS.EventEmitter {
-  sync(): void;
-  readonly parsedStatements: Record<string, string>;
-  readonly submittedNamedStatements: Record<string, string>;
+interface Connection extends PreparingConnection, NodeJS.EventEmitter {
   readonly stream: MessageStream;
-  close(message: { readonly type: 'S'; readonly name: string }): void;
+  sync(): void;
 }
 
 interface DataRow {
@@ -70,6 +68,7 @@ class CellQuery extends DriverQuery {
   readonly #settle: PromiseWithResolvers<Outcome>;
   readonly #statements: Statements;
   readonly #sent: string;
+  readonly #isPlannedAnew: boolean;
   #prepared: PreparedNames | undefined;
   #isPrepared = false;
   #connection: Connection | undefined;
@@ -80,7 +79,8 @@ class CellQuery extends DriverQuery {
     super(statement.text, statement.params.map(encode));
     this.#statements = statements;
     this.#sent = statement.text;
-    this.name = statements.nameOf(statement);
+    this.#isPlannedAnew = statement.isPlannedAnew;
+    this.name = statements.nameOf(statement.text);
     this.#settle = Promise.withResolvers();
     this.outcome = this.#settle.promise;
   }
@@ -107,7 +107,7 @@ class CellQuery extends DriverQuery {
   override prepare(connection: Connection): void {
     if (this.name !== undefined) {
       this.#prepared = this.#statements.preparedOn(this.#connection!);
-      this.#isPrepared = this.#prepared.use(this.name, connection);
+      this.#isPrepared = this.#prepared.use(this.name, connection, this.#isPlannedAnew);
     }
     super.prepare(connection);
   }
@@ -265,57 +265,6 @@ class CellQueries {
   }
 }
 
-/** The names that are prepared on one connection, the least recently used first. */
-class PreparedNames {
-  readonly #connection: Connection;
-  readonly #most: number;
-  readonly #names = new Set<string>();
-  /** Whether they are prepared is unknown. Closing an unknown name is not an error. */
-  readonly #doubtful = new Set<string>();
-
-  constructor(connection: Connection, most: number) {
-    this.#connection = connection;
-    this.#most = most;
-  }
-
-  /**
-   * Whether the name is prepared; if not, the next message of `gathering` must prepare it. What it
-   * displaces is closed there.
-   */
-  use(name: string, gathering: Connection): boolean {
-    const isPrepared = this.#names.delete(name);
-    this.#names.add(name);
-    if (isPrepared) return true;
-    this.#doubtful.add(name);
-    if (this.#names.size > this.#most) this.#evict();
-    for (const each of this.#doubtful) this.#close(each, gathering);
-    this.#doubtful.clear();
-    return false;
-  }
-
-  /** After an error. */
-  forget(name: string): void {
-    this.#names.delete(name);
-    this.#doubtful.add(name);
-  }
-
-  #evict(): void {
-    const [oldest] = this.#names;
-    this.#names.delete(oldest!);
-    this.#doubtful.add(oldest!);
-  }
-
-  /**
-   * Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed
-   * transaction too.
-   */
-  #close(name: string, gathering: Connection): void {
-    delete this.#connection.parsedStatements[name];
-    delete this.#connection.submittedNamedStatements[name];
-    gathering.close({ type: 'S', name });
-  }
-}
-
 /** The statements of one database, over all its connections. */
 export class Statements {
   readonly #mostPrepared: number;
@@ -350,13 +299,10 @@ export class Statements {
   }
 
   /**
-   * A text gets a name with its second use, so that shapes which are asked once displace nothing. Under a name,
-   * PostgreSQL soon keeps one plan for all values, which is slow for a rare one under a LIMIT: a statement that is
-   * planned for its values never has one.
+   * A text gets a name with its second use, so that shapes which are asked once displace nothing.
    */
-  nameOf(statement: Sql): string | undefined {
-    if (this.#mostPrepared === 0 || statement.isPlannedAnew) return undefined;
-    const { text } = statement;
+  nameOf(text: string): string | undefined {
+    if (this.#mostPrepared === 0) return undefined;
     const isKnown = this.#names.has(text);
     const name = isKnown ? (this.#names.get(text) ?? hashOf(text)) : undefined;
     this.#names.delete(text);

@@ -6,7 +6,7 @@ import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
 import type { Transaction, TransactionOptions } from './contract.ts';
 import type { Outcome } from './statements.ts';
-import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
+import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
@@ -47,6 +47,9 @@ export async function transact<T>(
   return retried(() => attemptOnce(lease, begin, work));
 }
 
+/** The connection was lost before anything was done on it. */
+class NotBegun extends Error {}
+
 /**
  * Retries errors that a retry can cure; other errors become a StoreError if they are of one of its
  * kinds.
@@ -56,7 +59,8 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (error) {
-      if (count === ATTEMPTS || !isTransient(error)) throw toStoreError(error);
+      const isCurable = isTransient(error) || error instanceof NotBegun;
+      if (count === ATTEMPTS || !isCurable) throw toStoreError(error instanceof NotBegun ? error.cause : error);
       await sleep(Math.random() * 10 * 2 ** count);
     }
   }
@@ -71,7 +75,9 @@ async function attemptOnce<T>(
   const scope: Scope = { open: true };
   let clean = false;
   try {
-    await held.command(begin);
+    await held.command(begin).catch((error: unknown) => {
+      throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
+    });
     const result = await inside.run(scope, () => work(transactionOn(held, scope)));
     const end = await held.command('COMMIT');
     clean = true;
