@@ -17,9 +17,13 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
  * reads through `parseDatetime`), so there is no `BC` and no fifth digit.
  */
 function canonicalOfCell(cell: string): string {
+  if (cell.length === WITH_ALL_DECIMALS) return `${cell.slice(0, 10)}T${cell.slice(11, 26)}Z`;
   const decimals = cell.length > 22 ? cell.slice(20, -3) : '';
   return `${cell.slice(0, 10)}T${cell.slice(11, 19)}.${decimals.padEnd(6, '0')}Z`;
 }
+
+/** The length of `2026-01-31 09:30:00.123456+00`. */
+const WITH_ALL_DECIMALS = 29;
 
 export const datetime: FieldKind = {
   name: 'datetime',
