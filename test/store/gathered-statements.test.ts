@@ -1,4 +1,5 @@
 /** Statements that write at the same time share a transaction, and none of them can tell. */
+import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ident, param, raw, type Sql, sql, text } from '../../src/sql.ts';
@@ -129,6 +130,14 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     expect(await all([insert(3), insert(4)])).toEqual([['3'], ['4']]);
   });
 
+  it('fail alone where a value cannot be sent', async () => {
+    const unsendable = { toPostgres: () => assert.fail('not sendable') };
+    const wrong = sql`INSERT INTO notes (code) VALUES (${param('text', unsendable)}) RETURNING id`;
+    const answers = await all([insert(1), wrong, insert(2)]);
+    expect([answers[0], answers[2]]).toEqual([['1'], ['2']]);
+    expect(answers[1]).toBeInstanceOf(Error);
+  });
+
   it('are not asked for within a transaction', async () => {
     await expect(db.transaction(() => db.write(insert(1)))).rejects.toThrow('only the transaction itself');
   });
@@ -207,19 +216,27 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
       'CREATE TABLE plain (id int PRIMARY KEY)',
       'CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$',
       'CREATE TRIGGER noted BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION nothing()',
+      'CREATE TABLE owners (id int PRIMARY KEY)',
+      'ALTER TABLE notes ADD owner int REFERENCES owners ON DELETE CASCADE',
+      'CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id)',
+      'CREATE TABLE part PARTITION OF parted DEFAULT',
+      'CREATE TRIGGER noted BEFORE INSERT ON part FOR EACH ROW EXECUTE FUNCTION nothing()',
+      'CREATE TABLE ruled (id int PRIMARY KEY)',
+      'CREATE RULE noted AS ON UPDATE TO ruled DO ALSO SELECT 1',
     ];
     for (const statement of made) await own.run(raw(statement));
     await own.close();
     const opened = await openDatabase({ url });
     try {
       const counts = [];
-      for (const table of ['notes', 'shelves', 'plain']) {
+      for (const table of ['notes', 'owners', 'parted', 'ruled', 'plain', 'shelves']) {
         const into = (id: number): Sql => sql`INSERT INTO ${ident(table)} (id) VALUES (${int(id)}) RETURNING id`;
         await Promise.all(upTo(20).map((n) => opened.write(into(100 + n), { table })));
         const [row] = await opened.rows(sql`SELECT count(DISTINCT xmin::text) FROM ${ident(table)} WHERE id > 100`);
         counts.push(Number(row![0]));
       }
-      expect(counts).toEqual([20, 20, 1]);
+      // No delete of a shelf deletes or changes a note.
+      expect(counts).toEqual([20, 20, 20, 20, 1, 1]);
     } finally {
       await opened.close();
     }
@@ -259,26 +276,31 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     }
   });
 
-  const fatal = Buffer.from('SFATAL\0VFATAL\0CXX000\0Mserver connection crashed\0\0');
+  const error = (severity: string, code: string): Buffer =>
+    headed('E', Buffer.from(`S${severity}\0V${severity}\0C${code}\0Mserver connection crashed\0\0`));
+  const ready = (): Buffer => headed('Z', Buffer.from('I'));
   const headed = (type: string, body: Buffer): Buffer => {
     const head = Buffer.from(`${type}\0\0\0\0`);
     head.writeInt32BE(body.length + 4, 1);
     return Buffer.concat([head, body]);
   };
   it.each([
-    ['a crash that a pooler reports', headed('E', fatal)],
-    ['what is no message', headed('~', Buffer.alloc(8))],
-    ['nothing', Buffer.alloc(0)],
-  ])('are written once, where their answer is lost after the commit and replaced by %s', async (_, bytes) => {
+    ['a crash that a pooler reports', error('FATAL', 'XX000'), false],
+    ['one after which it is ready', Buffer.concat([error('FATAL', '58000'), ready()]), true],
+    ['a loss of another server', Buffer.concat([error('ERROR', '08006'), ready()]), true],
+    ['a shutdown', Buffer.concat([error('ERROR', '57P01'), ready()]), true],
+    ['what is no message', headed('~', Buffer.alloc(8)), false],
+    ['nothing', Buffer.alloc(0), false],
+  ])('are written once, where their answer is lost after the commit and replaced by %s', async (_, bytes, stays) => {
     const url = await postgresUrl();
     const proxy = await SilentProxy.open(url);
     const through = await openDatabase({ url: proxy.url, poolSize: 1 });
     try {
       for (const statement of TABLES) await through.run(raw(statement));
       await Promise.all(upTo(3).map((id) => through.write(insert(id))));
-      proxy.replaceNext(bytes);
+      proxy.replaceNext(bytes, { stays });
       const works = upTo(3).map((id) => outcomeOf(through.write(increment(id))));
-      for (const outcome of await Promise.all(works)) expect(Array.isArray(outcome)).toBe(false);
+      expect(await Promise.all(works)).toEqual(['unavailable', 'unavailable', 'unavailable']);
       expect(await through.rows(raw('SELECT DISTINCT n FROM notes'))).toEqual([['1']]);
     } finally {
       await through.close();
@@ -320,14 +342,14 @@ describe('gathered writes', () => {
   const ONE = { connections: 1, mostUnanswered: 100 };
 
   interface Recording {
-    /** Milliseconds of a transaction. */
-    readonly took?: number;
+    /** Milliseconds of a transaction of so many statements. */
+    readonly took?: (count: number) => number;
     readonly mostUnanswered?: number;
   }
 
   /** What was sent, each transaction a list. */
   function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined, more: Recording = {}) {
-    const { took = 1, mostUnanswered = 1_000 } = more;
+    const { took = () => 1, mostUnanswered = 1_000 } = more;
     const sent: (readonly string[])[] = [];
     const released: boolean[] = [];
     const lease = async (): Promise<Lease> => ({
@@ -336,7 +358,7 @@ describe('gathered writes', () => {
       async sendTogether(statements) {
         const texts = statements.map((statement) => statement.text);
         sent.push(texts);
-        await sleep(took);
+        await sleep(took(texts.length - 1));
         const error = fail(texts);
         if (error !== undefined) throw error;
         return statements.map(() => ANSWER);
@@ -433,17 +455,27 @@ describe('gathered writes', () => {
     await held;
   });
 
-  it('sends fewer at once after one that was long, and more again', async () => {
-    const { sent, write } = recorded(() => undefined, { took: 40 });
+  const sizesOf = (sent: readonly (readonly string[])[]): readonly number[] =>
+    sent.filter(([first]) => first === 'limits').map(({ length }) => length - 1);
+
+  it('sends fewer at once where each takes long', async () => {
+    const { sent, write } = recorded(() => undefined, { took: (count) => 4 * count });
     for (let i = 0; i < 4; i++) await write(...upTo(32).map(String));
-    const sizes = sent.map(({ length }) => length - 1);
-    expect(sizes.slice(0, 3)).toEqual([32, 16, 16]);
-    expect(sizes.at(-1)).toBeLessThan(4);
+    expect(sizesOf(sent).slice(0, 3)).toEqual([32, 16, 16]);
+    expect(Math.max(...sizesOf(sent).slice(-4))).toBeLessThan(14);
+  });
+
+  it('sends many at once where the commit takes long, not each of them', async () => {
+    const { sent, write } = recorded(() => undefined, { took: () => 40 });
+    for (let i = 0; i < 12; i++) await write(...upTo(32).map(String));
+    expect(Math.min(...sizesOf(sent).slice(-2))).toBeGreaterThan(6);
+  });
+
+  it('sends fewer at once after one that failed, and more again', async () => {
     const quick = recorded((texts) => (texts.length > 17 ? at(1) : undefined));
     await quick.write(...upTo(32).map(String));
     for (let i = 0; i < 3; i++) await quick.write(...upTo(32).map((n) => `again ${n}`));
-    const together = quick.sent.filter(([first]) => first === 'limits').map(({ length }) => length - 1);
-    expect(together.slice(0, 5)).toEqual([32, 16, 16, 17, 8]);
+    expect(sizesOf(quick.sent).slice(0, 5)).toEqual([32, 16, 16, 17, 8]);
   });
 
   it('sends one or two at once where something always fails', async () => {
@@ -474,7 +506,7 @@ describe('gathered writes', () => {
     const before = write('a', 'b').then(() => {
       isAnswered = true;
     });
-    await gathered.close();
+    await Promise.all([gathered.close(), gathered.close()]);
     expect(sent).toEqual([['limits', 'a', 'b']]);
     await before;
     expect(isAnswered).toBe(true);

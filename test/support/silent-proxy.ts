@@ -64,10 +64,16 @@ export class SilentProxy {
     };
   }
 
-  /** The next that the server sends is lost: the clients get this in its place, and their connections end. */
-  replaceNext(bytes: Buffer): void {
+  /** The next that the server sends is lost: the clients get this in its place, and their connections end, or stay. */
+  replaceNext(bytes: Buffer, { stays = false } = {}): void {
     for (const [client, upstream] of this.#pairs)
-      upstream!.removeAllListeners('data').once('data', () => client!.end(bytes));
+      upstream!.removeAllListeners('data').once('data', () => {
+        if (!stays) client!.end(bytes);
+        else {
+          client!.write(bytes);
+          upstream!.on('data', (later) => client!.write(later));
+        }
+      });
   }
 
   close(): Promise<void> {

@@ -7,7 +7,7 @@
 import type { Sql } from '../../sql.ts';
 import { type Cells, QueueFull, StoreError, type WriteTarget } from './contract.ts';
 import { type Outcome, TogetherError } from './statements.ts';
-import { toStoreError } from './to-store-error.ts';
+import { isStalePlan, toStoreError } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from './transaction.ts';
 
 const MOST_TOGETHER = 32;
@@ -15,8 +15,13 @@ const MOST_TOGETHER = 32;
 const MOST_UNDER_WAY = 64;
 /** Milliseconds after which what came meanwhile no longer waits for those under way. */
 const PATIENCE_MS = 20;
-/** Milliseconds of a transaction, above which the next has fewer statements: what is quick is answered with what is not. */
+/**
+ * Milliseconds that a transaction may take more than the shortest do, which wait for the disk and the network: above it, the next
+ * has fewer statements, because what is quick is answered with what is not.
+ */
 const LONG_MS = 30;
+/** How fast the time of the shortest follows longer ones. */
+const RISE = 0.1;
 /** Milliseconds until one that is refused may try again. */
 const RETRY_MS = 1_000;
 /** Milliseconds for which a statement that failed beside others goes alone: the first time, and at most. */
@@ -53,9 +58,11 @@ export class GatheredStatements {
   #underWay = 0;
   /** In the next transaction: halved by one that fails or is long, and one more after any other that was full. */
   #mostTogether = MOST_TOGETHER;
+  /** Milliseconds that the shortest transactions take. */
+  #shortest = 0;
   /** Accepted, and not answered. */
   #unanswered = 0;
-  #onAnswered: (() => void) | undefined;
+  readonly #allAnswered = Promise.withResolvers<void>();
   #isClosed = false;
   /** By the text of the statement; the oldest first. */
   readonly #penalties = new Map<string, Penalty>();
@@ -76,14 +83,14 @@ export class GatheredStatements {
       return rows;
     } finally {
       this.#unanswered--;
-      if (this.#unanswered === 0) this.#onAnswered?.();
+      if (this.#isClosed && this.#unanswered === 0) this.#allAnswered.resolve();
     }
   }
 
   /** Refuses what is asked from now on, and waits for the answers to what was asked before. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#unanswered > 0) await new Promise<void>((resolve) => (this.#onAnswered = resolve));
+    if (this.#unanswered > 0) await this.#allAnswered.promise;
   }
 
   #beside(statement: Sql, row: string): Promise<Outcome> {
@@ -116,42 +123,53 @@ export class GatheredStatements {
   }
 
   async #send(together: Asked[]): Promise<void> {
-    const since = performance.now();
-    const isFull = together.length >= this.#mostTogether;
     const [first] = together;
-    const isWhole =
-      together.length === 1 ? await this.#sendAlone(first!) : await this.#sendTogether(together.sort(byRow));
-    const isLong = performance.now() - since > LONG_MS;
-    if (!isWhole || (isLong && together.length > 1)) this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
-    else if (isFull && !isLong) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
+    if (together.length > 1) await this.#sendTogether(together.sort(byRow));
+    else {
+      const since = performance.now();
+      await this.#sendAlone(first!);
+      this.#adjust(1, performance.now() - since);
+    }
   }
 
-  /** True, also for one that fails: nothing failed with it. */
-  async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
+  async #sendAlone({ statement, resolve, reject }: Asked): Promise<void> {
     await this.#options.alone(statement).then(resolve, reject);
-    return true;
   }
 
-  async #sendTogether(together: readonly Asked[]): Promise<boolean> {
+  async #sendTogether(together: readonly Asked[]): Promise<void> {
     const { lease, limits } = this.#options;
+    const held = await lease().catch((error: unknown) => {
+      for (const { reject } of together) reject(toStoreError(error));
+    });
+    if (held === undefined) return;
     const before = limits === undefined ? [] : [limits];
-    let held: Lease | undefined;
+    const since = performance.now();
     try {
-      held = await lease();
       const outcomes = await held.sendTogether([...before, ...together.map(({ statement }) => statement)]);
       held.release(false);
+      this.#adjust(together.length, performance.now() - since);
       for (const [i, asked] of together.entries()) asked.resolve(outcomes[before.length + i]!);
-      return true;
     } catch (error) {
-      const failure = error instanceof TogetherError ? error : undefined;
-      const isUndone = failure?.isUndone === true;
-      held?.release(!isUndone);
+      this.#halve();
+      const { cause, completed, isUndone } = error instanceof TogetherError ? error : unknown(error);
+      held.release(!isUndone || isStalePlan(cause));
       if (isUndone) {
-        this.#penalise(together[failure.completed - before.length]);
+        this.#penalise(together[completed - before.length]);
         for (const asked of together) void this.#sendAlone(asked);
-      } else for (const asked of together) asked.reject(toStoreError(failure?.cause ?? error));
-      return false;
+      } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));
     }
+  }
+
+  /** After so many statements that took so many milliseconds. */
+  #adjust(count: number, took: number): void {
+    const isLong = count > 1 && took - this.#shortest > LONG_MS;
+    this.#shortest = took < this.#shortest ? took : this.#shortest + RISE * (took - this.#shortest);
+    if (isLong) this.#halve();
+    else if (count >= this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
+  }
+
+  #halve(): void {
+    this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
   }
 
   #isPenalised({ text }: Sql): boolean {
@@ -173,6 +191,8 @@ export class GatheredStatements {
     if (this.#penalties.size > MOST_PENALTIES) this.#penalties.delete(this.#penalties.keys().next().value!);
   }
 }
+
+const unknown = (cause: unknown) => ({ cause, completed: 0, isUndone: false });
 
 /** In one order everywhere, so that two transactions do not wait for each other's rows. */
 const byRow = (a: Asked, b: Asked): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);

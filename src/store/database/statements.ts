@@ -8,7 +8,7 @@ import type { Param, Sql } from '../../sql.ts';
 import type { Cells } from './contract.ts';
 import { type MessageStream, type OneWrite, oneWriteOf } from './one-write.ts';
 import { PreparedNames, type PreparingConnection } from './prepared-names.ts';
-import { isQueryCanceled, isServerError, isStalePlan } from './to-store-error.ts';
+import { isServerError, isStalePlan, mayBeCommitted } from './to-store-error.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
 const MOST_PREPARED = 256;
@@ -74,6 +74,8 @@ class CellQuery extends DriverQuery {
   #connection: Connection | undefined;
   #tag = '';
   #error: Error | undefined;
+  /** An error is thrown then, and ends all that are sent together. */
+  #isAppending = false;
 
   constructor(statement: Sql, statements: Statements) {
     super(statement.text, statement.params.map(encode));
@@ -100,7 +102,9 @@ class CellQuery extends DriverQuery {
    */
   append(connection: Connection, gathering: Connection): void {
     this.#connection = connection;
+    this.#isAppending = true;
     this.prepare(gathering);
+    this.#isAppending = false;
     if (this.#error !== undefined) throw this.#error;
   }
 
@@ -130,6 +134,7 @@ class CellQuery extends DriverQuery {
 
   override handleError(error: Error): void {
     this.#error = error;
+    if (this.#isAppending) return;
     this.note(error);
     this.#settle.reject(error);
   }
@@ -228,15 +233,12 @@ class CellQueries {
     this.#completed++;
   }
 
-  /**
-   * Nothing was committed if the server itself reports the error, and is ready again; not if it was
-   * told to cancel, and all were complete: it may have been at the end of the commit.
-   */
+  /** Nothing was committed if the server says why, and is ready again. */
   handleError(error: Error): void {
-    const isCancelledLate = isQueryCanceled(error) && this.#completed >= this.#queries.length;
     if (!this.#isSent) this.#fail(error, true);
-    else if (!isServerError(error) || isCancelledLate) this.#fail(error, false);
-    else this.#failOnceReady(error, this.#connection!);
+    else if (!isServerError(error) || mayBeCommitted(error, this.#completed >= this.#queries.length)) {
+      this.#fail(error, false);
+    } else this.#failOnceReady(error, this.#connection!);
   }
 
   #failOnceReady(error: Error, connection: Connection): void {

@@ -83,6 +83,15 @@ export function isConnectionLoss(error: unknown): boolean {
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
 
+/**
+ * Whether a transaction may be committed though this error is the answer to it: the server is lost,
+ * as one in between reports it, or stops; `atCommit`: it cancels late, or does not say what failed.
+ */
+export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
+  const state = sqlState(error) ?? '';
+  return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|55P03|XX)/.test(state));
+}
+
 /** No server answers, or it is starting. Nothing that a wrong URL, name or password explains. */
 export function isNotReachable(error: unknown): boolean {
   if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;

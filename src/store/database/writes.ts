@@ -59,22 +59,37 @@ export class Writes {
   }
 
   /**
-   * Finds the adopted tables that have triggers, and those whose deletes may reach one; the service
-   * makes none. A trigger may rely on what a transaction is, so each such write gets one.
+   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign
+   * keys; the service makes none. A trigger may rely on what a transaction is, so each such write
+   * gets one.
    */
   async findTriggers(q: Pick<Queryable, 'rows'>): Promise<void> {
     const rows = await q.rows(sql`
       SELECT c.relname
         FROM (
           WITH RECURSIVE triggered AS (
-            SELECT tgrelid AS id
-              FROM pg_trigger
-             WHERE NOT tgisinternal
+            SELECT id
+              FROM (
+                SELECT tgrelid AS id
+                  FROM pg_trigger
+                 WHERE NOT tgisinternal
+                 UNION
+                SELECT ev_class
+                  FROM pg_rewrite
+                 WHERE ev_type <> '1'
+              ) AS own
              UNION
-            SELECT f.confrelid
-              FROM pg_constraint AS f
-              JOIN triggered AS t ON t.id = f.conrelid
-             WHERE f.contype = 'f'
+            SELECT edge.to_id
+              FROM triggered AS t
+              JOIN (
+                SELECT conrelid AS from_id, confrelid AS to_id
+                  FROM pg_constraint
+                 WHERE contype = 'f'
+                   AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
+                 UNION ALL
+                SELECT inhrelid, inhparent
+                  FROM pg_inherits
+              ) AS edge ON edge.from_id = t.id
           )
           SELECT id FROM triggered
         ) AS t
