@@ -2,7 +2,7 @@
  * Where the processor time of a request goes, and who allocates its memory, by layer: profiles of the service alone under the same load as
  * in the races.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,48 +20,46 @@ const WARM_UP_SECONDS = 2;
 
 async function run({ seconds }: BenchOptions): Promise<void> {
   for (const course of [ownOrPublished, byId, create, patch]) {
-    report(course, await profile(course, seconds));
-    reportAllocations(course, await allocations(course, seconds));
+    const load = { course, seconds };
+    report(course, await profile('time', layersOf, load));
+    reportAllocations(course, await profile('allocations', allocationsOf, load));
   }
 }
 
-interface Profiled {
+interface Profiled<L> {
   readonly requests: number;
-  readonly layers: readonly LayerTime[];
-}
-interface Allocated {
-  readonly requests: number;
-  readonly layers: readonly LayerBytes[];
+  readonly layers: readonly L[];
 }
 
-async function profile(course: Course, seconds: number): Promise<Profiled> {
+const WINDOW = fileURLToPath(new URL('support/profile-window.ts', import.meta.url));
+
+/** Of the load alone, without the start and the end of the service. */
+async function profile<L>(
+  of: 'time' | 'allocations',
+  read: (file: string) => readonly L[],
+  load: Load,
+): Promise<Profiled<L>> {
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-profile-'));
+  const file = join(folder, 'profile.json');
+  Object.assign(process.env, { PROFILE_OF: of, PROFILE_FILE: file });
   try {
-    const measured = await withService(`--cpu-prof --cpu-prof-dir=${folder}`, course, ({ ask }) => ask(seconds));
-    return { requests: requestsOf(measured), layers: layersOf(join(folder, profileIn(folder)), measured.seconds) };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-const SAMPLER = fileURLToPath(new URL('support/sample-allocations.ts', import.meta.url));
-
-async function allocations(course: Course, seconds: number): Promise<Allocated> {
-  const folder = mkdtempSync(join(tmpdir(), 'bylaw-allocations-'));
-  const file = join(folder, 'allocations.json');
-  process.env.ALLOCATIONS_FILE = file;
-  try {
-    return await withService(`--import ${SAMPLER}`, course, async ({ pid, ask }) => {
+    return await withService(`--import ${WINDOW}`, load.course, async ({ pid, ask }) => {
       process.kill(pid, 'SIGUSR2');
-      const measured = await ask(seconds);
+      const { requestsPerSecond, seconds } = await ask(load.seconds);
       process.kill(pid, 'SIGUSR2');
       while (!existsSync(file)) await sleep(50);
-      return { requests: requestsOf(measured), layers: allocationsOf(file) };
+      return { requests: requestsPerSecond * seconds, layers: read(file) };
     });
   } finally {
-    delete process.env.ALLOCATIONS_FILE;
+    delete process.env.PROFILE_OF;
+    delete process.env.PROFILE_FILE;
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+interface Load {
+  readonly course: Course;
+  readonly seconds: number;
 }
 
 interface Service {
@@ -89,15 +87,7 @@ async function withService<T>(options: string, course: Course, work: (service: S
   }
 }
 
-const requestsOf = ({ requestsPerSecond, seconds }: LoadResult): number => requestsPerSecond * seconds;
-
-const profileIn = (folder: string): string => {
-  const [file] = readdirSync(folder);
-  if (file === undefined) throw new Error('the service wrote no profile');
-  return file;
-};
-
-function report({ title }: Course, { requests, layers }: Profiled): void {
+function report({ title }: Course, { requests, layers }: Profiled<LayerTime>): void {
   const all = layers.reduce((sum, { us }) => sum + us, 0);
   console.log(`\n  ${title}: ${(all / requests).toFixed(0)} µs a request`);
   for (const { layer, us } of layers)
@@ -117,7 +107,7 @@ function report({ title }: Course, { requests, layers }: Profiled): void {
   });
 }
 
-function reportAllocations({ title }: Course, { requests, layers }: Allocated): void {
+function reportAllocations({ title }: Course, { requests, layers }: Profiled<LayerBytes>): void {
   const all = layers.reduce((sum, { bytes }) => sum + bytes, 0);
   console.log(`\n  ${title}: ${(all / requests / 1_000).toFixed(1)} kB a request`);
   for (const { layer, bytes } of layers)

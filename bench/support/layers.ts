@@ -56,10 +56,9 @@ export interface LayerBytes {
   readonly bytes: number;
 }
 
-/** The busiest first, without idle time, of the last seconds of the process. */
-export function layersOf(file: string, lastSeconds: number): readonly LayerTime[] {
+/** The busiest first, without idle time. */
+export function layersOf(file: string): readonly LayerTime[] {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as Profile;
-  const skipped = timeDeltas.reduce((sum, us) => sum + us, 0) - lastSeconds * 1e6;
   const layers = new Map<number, string>();
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const walk = (node: ProfileNode, above: string): void => {
@@ -69,12 +68,9 @@ export function layersOf(file: string, lastSeconds: number): readonly LayerTime[
   };
   walk(nodes[0]!, 'program');
   const times = new Map<string, number>();
-  let at = 0;
   samples.forEach((id, i) => {
     const layer = layers.get(id)!;
-    const us = timeDeltas[i]!;
-    at += us;
-    if (at > skipped) times.set(layer, (times.get(layer) ?? 0) + us);
+    times.set(layer, (times.get(layer) ?? 0) + timeDeltas[i]!);
   });
   times.delete('idle');
   return [...times].map(([layer, us]) => ({ layer, us })).sort((a, b) => b.us - a.us);
