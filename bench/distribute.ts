@@ -55,7 +55,12 @@ class Contender {
     };
     const watched: Database = Object.create(db, {
       replicaFor: {
-        value: () => ({ rows: (statement: Sql) => db.rows(noted(statement)), slowRows: db.slowRows, run: db.run }),
+        value: () => ({
+          rows: (statement: Sql) => db.rows(noted(statement)),
+          rowsOfTenant: (statement: Sql) => db.rowsOfTenant(noted(statement)),
+          slowRows: db.slowRows,
+          run: db.run,
+        }),
       },
       write: { value: (statement: Sql, target?: WriteTarget) => db.write(noted(statement), target) },
       rows: { value: (statement: Sql) => db.rows(statement) },

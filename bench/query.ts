@@ -140,7 +140,10 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     count++;
     return db.slowRows(statement, limit);
   };
-  const watched = { ...db, replicaFor: () => ({ rows: db.rows, run: db.run, slowRows }) };
+  const watched = {
+    ...db,
+    replicaFor: () => ({ rows: db.rows, rowsOfTenant: db.rowsOfTenant, run: db.run, slowRows }),
+  };
   const records = createRecords(watched, schema);
   const relation = (collection: string, name: string): Relation =>
     schema.collections.get(collection)!.relations.get(name)!;

@@ -151,6 +151,7 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
   });
   const reading = (reader: Reader): Reader => ({
     ...over(reader),
+    rowsOfTenant: (statement) => reader.rowsOfTenant(seen(statement)),
     slowRows: (statement, limitMs) => reader.slowRows(seen(statement), limitMs),
   });
   return {
@@ -159,7 +160,7 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
     replicaFor: (callerId) => reading(db.replicaFor(callerId)),
     noteWrite: (callerId) => db.noteWrite(callerId),
     urgent: over(db.urgent),
-    write: (statement) => db.write(seen(statement)),
+    write: (statement, target) => db.write(seen(statement), target),
     transaction: (work, options) => db.transaction((tx) => work({ ...over(tx), inTransaction: true }), options),
     listen: db.listen,
     notify: db.notify,

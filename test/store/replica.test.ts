@@ -10,7 +10,12 @@ import { Replica } from '../../src/store/database/replica.ts';
 import { readWriters, WriteNews } from '../../src/store/database/write-news.ts';
 
 const QUESTION = raw('SELECT 1');
-const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({ rows, slowRows: rows, run: async () => 0 });
+const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({
+  rows,
+  rowsOfTenant: rows,
+  slowRows: rows,
+  run: async () => 0,
+});
 
 class Pair {
   primaryPosition = 100;

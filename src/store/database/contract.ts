@@ -17,6 +17,11 @@ export interface Queryable {
 /** What reads, outside transactions. */
 export interface Reader extends Queryable {
   /**
+   * For a SELECT of one tenant's records that needs no other plan for other values: PostgreSQL would
+   * plan it anew each time, where they are divided by tenant.
+   */
+  rowsOfTenant(statement: Sql): Promise<readonly Cells[]>;
+  /**
    * For a SELECT that is expected to take long: a few run at once, and none holds up `rows`. With
    * `limitMs`, a statement that takes longer is cancelled and fails as `time_limit`; the embedded
    * database cannot cancel.

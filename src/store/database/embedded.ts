@@ -204,6 +204,7 @@ function databaseOn(engine: Engine): Database {
   const database: Database = {
     kind: 'embedded',
     rows,
+    rowsOfTenant: rows,
     async slowRows(statement, limitMs) {
       const slow = async (each: Sql) => (await alone(each)).rows;
       if (limitMs === undefined) return slow(statement);

@@ -67,6 +67,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       run: (statement) => writes.run(statement),
     },
     rows: (statement) => primary.reads.rows(statement),
+    rowsOfTenant: (statement) => primary.reads.rowsOfTenant(statement),
     slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
     run: (statement) => writes.run(statement),
     write: (statement, target) => writes.write(statement, target),
@@ -162,7 +163,7 @@ class Server {
     this.#silence = isPooled ? undefined : new Silence(config);
     this.#slowPool = this.pool(slowReads, { settings: ONE_PROCESSOR, pipeline: true });
     this.reads = new Reads({
-      connect: () => this.#connect(),
+      connect: (settings) => this.#connect(settings),
       statements,
       slowPool: this.#slowPool,
       limits: new StatementLimits({ usual: TIME_LIMIT_MS, isPooled }),
@@ -197,8 +198,8 @@ class Server {
     await Promise.all([this.reads.close(), this.#slowPool.close()]);
   }
 
-  async #connect(): Promise<pg.Client> {
-    const client = new CellClient({ ...this.config, pipeline: true } as pg.ClientConfig);
+  async #connect(settings = ''): Promise<pg.Client> {
+    const client = new CellClient({ ...withSetting(this.config, settings), pipeline: true } as pg.ClientConfig);
     // Until the pipeline listens.
     client.on('error', () => undefined);
     await client.connect();

@@ -22,8 +22,16 @@ export const GRACE_MS = 2_000;
 /** The share of its time that a statement may wait, and still be told that it took too long itself. */
 const MOST_WAITED = 0.1;
 
+/**
+ * PostgreSQL takes a generic plan over partitions for dearer than it is, and plans each statement
+ * anew, which takes as long as to run it.
+ */
+export const GENERIC_PLANS = '-c plan_cache_mode=force_generic_plan';
+const OF_TENANTS = { size: 2, mostPrivate: 2 };
+
 export interface ReadsOptions {
-  readonly connect: () => Promise<pg.Client>;
+  /** `settings`: of the session, as flags. */
+  readonly connect: (settings?: string) => Promise<pg.Client>;
   readonly statements: Statements;
   readonly slowPool: LeasePool;
   readonly limits: StatementLimits;
@@ -33,30 +41,28 @@ export interface ReadsOptions {
   readonly timeLimit: number;
 }
 
-export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
+export class Reads implements Omit<Reader, 'run'> {
   readonly #options: ReadsOptions;
   readonly #shapes = new SlowShapes();
   readonly #pipeline: Pipeline;
+  readonly #ofTenants: Pipeline;
 
   constructor(options: ReadsOptions) {
     this.#options = options;
     const { connect, statements, size, mostPrivate, timeLimit } = options;
-    this.#pipeline = new Pipeline({
-      connect,
-      statements,
-      shapes: this.#shapes,
-      size,
-      mostPrivate,
-      deadlineMs: timeLimit + GRACE_MS,
-      overflow: (statement) => this.slowRows(statement),
-    });
+    const common = { statements, shapes: this.#shapes, deadlineMs: timeLimit + GRACE_MS };
+    const overflow = (statement: Sql) => this.slowRows(statement);
+    this.#pipeline = new Pipeline({ ...common, connect, size, mostPrivate, overflow });
+    const connectGeneric = () => connect(GENERIC_PLANS);
+    this.#ofTenants = new Pipeline({ ...common, connect: connectGeneric, ...OF_TENANTS, overflow });
   }
 
   async rows(statement: Sql): Promise<readonly Cells[]> {
-    mustNotHoldConnection();
-    const speed = this.#shapes.speedOf(statement.text);
-    const isForSlow = speed === 'certainly slow' || (speed === 'slow' && this.#options.slowPool.hasRoom);
-    return isForSlow ? this.slowRows(statement) : this.#pipeline.rows(statement);
+    return this.#fast(this.#pipeline, statement);
+  }
+
+  async rowsOfTenant(statement: Sql): Promise<readonly Cells[]> {
+    return this.#fast(statement.isPlannedAnew ? this.#pipeline : this.#ofTenants, statement);
   }
 
   async slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
@@ -73,7 +79,14 @@ export class Reads implements Pick<Reader, 'rows' | 'slowRows'> {
   }
 
   async close(): Promise<void> {
-    await this.#pipeline.close();
+    await Promise.all([this.#pipeline.close(), this.#ofTenants.close()]);
+  }
+
+  #fast(pipeline: Pipeline, statement: Sql): Promise<readonly Cells[]> {
+    mustNotHoldConnection();
+    const speed = this.#shapes.speedOf(statement.text);
+    const isForSlow = speed === 'certainly slow' || (speed === 'slow' && this.#options.slowPool.hasRoom);
+    return isForSlow ? this.slowRows(statement) : pipeline.rows(statement);
   }
 
   /** On a connection of its own; the time that it waits for one counts. */

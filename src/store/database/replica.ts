@@ -25,7 +25,7 @@ SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_
        pg_postmaster_start_time()::text`);
 
 export interface ReplicaOptions {
-  readonly standby: Pick<Reader, 'rows' | 'slowRows'>;
+  readonly standby: Omit<Reader, 'run'>;
   readonly primary: Reader;
   /** Connections of the two for the look at their positions. */
   readonly standbyProbe: Pick<Queryable, 'rows'>;
@@ -161,7 +161,7 @@ export class Replica {
   }
 }
 
-type Ask = (reader: Pick<Reader, 'rows' | 'slowRows'>) => Promise<readonly Cells[]>;
+type Ask = (reader: Omit<Reader, 'run'>) => Promise<readonly Cells[]>;
 
 /** Reads for one caller. The first of them waits, once, for the notes of earlier writes. */
 class CallersReader implements Reader {
@@ -176,6 +176,10 @@ class CallersReader implements Reader {
 
   rows(statement: Sql): Promise<readonly Cells[]> {
     return this.#read((reader) => reader.rows(statement));
+  }
+
+  rowsOfTenant(statement: Sql): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.rowsOfTenant(statement));
   }
 
   slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {

@@ -3,7 +3,7 @@ import { raw, type Sql, sql } from '../../sql.ts';
 import { type Cells, type Queryable, StoreError, type WriteTarget } from './contract.ts';
 import { GatheredStatements } from './gathered-statements.ts';
 import type { LeasePool } from './lease-pool.ts';
-import { GRACE_MS } from './reads.ts';
+import { GENERIC_PLANS, GRACE_MS } from './reads.ts';
 import { TIME_LIMIT_MS } from './server-url.ts';
 import type { Outcome } from './statements.ts';
 import { isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
@@ -15,12 +15,7 @@ const MOST_UNANSWERED = 1_000;
 /** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
 const BESIDE_OTHERS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
 
-/**
- * PostgreSQL takes a generic plan over partitions for dearer than it is, and plans each statement
- * anew, which takes as long as to run it. The write of one record needs no other plan for other
- * values.
- */
-const GENERIC_PLANS = '-c plan_cache_mode=force_generic_plan';
+/** The write of one record needs no other plan for other values. */
 const PARTITION_CONNECTIONS = 8;
 
 const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };

@@ -109,7 +109,12 @@ export class TaintCheck {
         statements.push(JSON.stringify([statement.text, lists, found]));
         return rows;
       };
-    const reader: Reader = { rows: watch(db.rows), slowRows: watch(db.slowRows), run: db.run };
+    const reader: Reader = {
+      rows: watch(db.rows),
+      rowsOfTenant: watch(db.rowsOfTenant),
+      slowRows: watch(db.slowRows),
+      run: db.run,
+    };
     const answer = await ask({ ...db, replicaFor: () => reader }).catch((error: unknown) => {
       const { code } = error as { readonly code?: string };
       if (code === undefined) throw error;

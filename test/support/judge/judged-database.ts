@@ -47,6 +47,7 @@ function queryable<Q extends Queryable>(q: Q, assert: Assert): Q {
 
 const reader = (q: Reader, assert: Assert): Reader => ({
   ...queryable<Queryable>(q, assert),
+  rowsOfTenant: async (statement) => q.rowsOfTenant(assert(statement)),
   slowRows: async (statement, limitMs) => q.slowRows(assert(statement), limitMs),
 });
 
@@ -77,6 +78,9 @@ class JudgedDatabase implements Database {
   }
   async run(statement: Sql) {
     return this.#db.run(this.#assert(statement));
+  }
+  async rowsOfTenant(statement: Sql) {
+    return this.#db.rowsOfTenant(this.#assert(statement));
   }
   async slowRows(statement: Sql, limitMs?: number) {
     return this.#db.slowRows(this.#assert(statement), limitMs);
