@@ -1,6 +1,6 @@
 /**
- * Sends statements: prepared under a name if they are sent more than once and one plan serves all
- * their values, parameters as text, cells as they come.
+ * Sends statements: prepared under a name if they are sent more than once, parameters as text,
+ * cells as they come; one by one, or several as one transaction.
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';

@@ -15,7 +15,7 @@ const MOST_UNANSWERED = 1_000;
 /** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
 const BESIDE_OTHERS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
 
-/** The write of one record needs no other plan for other values. */
+/** Their plans are generic: the write of one record needs no other plan for other values. */
 const PARTITION_CONNECTIONS = 8;
 
 const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };

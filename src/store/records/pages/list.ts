@@ -36,7 +36,7 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const { q } = reading;
   const statements = new ListStatements(reading, request, permit);
   const [rows, total] = await Promise.all([
-    pageOf({ ...reading, q }, statements.page, request.offset),
+    pageOf(reading, statements.page, request.offset),
     request.count ? q.slowRows(statements.count) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
