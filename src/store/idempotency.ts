@@ -29,46 +29,45 @@ export interface IdempotencyKey {
 }
 
 /**
- * The kept answer, an opaque text; undefined when this transaction is the first under the key, and
- * must call `keepAnswer` before it ends. A second request in flight waits here until the first
- * ends; if the first fails, the second takes its place.
+ * Keeps the answer, an opaque text, in the transaction whose writes it tells of, as its last statement. A second request in
+ * flight waits here until the first ends; if the first fails, the second takes its place. Gives the answer that another
+ * transaction has kept under the key: then this one must be undone. Throws `idempotency_mismatch`, as `keptAnswer`.
  */
-export async function claimKey(tx: Transaction, asked: IdempotencyKey): Promise<string | undefined> {
+export async function keepAnswer(tx: Transaction, asked: IdempotencyKey, answer: string): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;
-  // An expired row is taken over. A row without an answer is this transaction's own: no other
-  // transaction commits one.
-  const [row] = await tx.rows(sql`
-    INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash)
-    VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)})
+  // An expired row is taken over. A user who has just deleted themselves keeps nothing.
+  const count = await tx.run(sql`
+    INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
+    SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}
+      FROM users
+     WHERE id = ${uuid(userId)}
         ON CONFLICT (user_id, path, key) DO UPDATE
-       SET body_hash = CASE WHEN ${EXPIRED} THEN excluded.body_hash ELSE kept.body_hash END,
-           answer = CASE WHEN ${EXPIRED} THEN NULL ELSE kept.answer END,
-           created_at = CASE WHEN ${EXPIRED} THEN now() ELSE kept.created_at END
-    RETURNING body_hash, answer`);
-  const [keptHash, answer] = row!;
-  if (answer === null) return undefined;
+       SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = now()
+     WHERE kept.created_at < ${EXPIRY}`);
+  return count === 0 ? keptAnswer(tx, asked) : undefined;
+}
+
+/** Of the first request under the key. Throws `idempotency_mismatch` where that had another body. */
+export async function keptAnswer(db: Queryable, asked: IdempotencyKey): Promise<string | undefined> {
+  const { userId, path, key, bodyHash } = asked;
+  const [row] = await db.rows(sql`
+    SELECT body_hash, answer
+      FROM bylaw_kept_answers
+     WHERE user_id = ${uuid(userId)}
+       AND path = ${text(path)}
+       AND key = ${text(key)}
+       AND created_at >= ${EXPIRY}`);
+  if (row === undefined) return undefined;
+  const [keptHash, answer] = row;
   if (keptHash !== bodyHash) {
     throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
   }
-  return answer;
+  return answer ?? undefined;
 }
 
-const EXPIRED = raw(`kept.created_at < now() - interval '24 hours'`);
-
-export async function keepAnswer(
-  tx: Transaction,
-  { userId, path, key }: IdempotencyKey,
-  answer: string,
-): Promise<void> {
-  await tx.run(sql`
-    UPDATE bylaw_kept_answers
-       SET answer = ${text(answer)}
-     WHERE user_id = ${uuid(userId)}
-       AND path = ${text(path)}
-       AND key = ${text(key)}`);
-}
+const EXPIRY = raw(`now() - interval '24 hours'`);
 
 /** Deletes expired keys and returns their number. Called by a timer. */
 export function forgetOldKeys(db: Queryable): Promise<number> {
-  return db.run(raw(`DELETE FROM bylaw_kept_answers WHERE created_at < now() - interval '24 hours'`));
+  return db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
 }

@@ -391,6 +391,37 @@ describeOnBoth(
         expect(outcomeOf(other)).toEqual([422, 'idempotency_mismatch']);
       });
 
+      test('goes before what the first request changed', async () => {
+        const full = await board();
+        for (const text of ['a', 'b']) await done([create('cards', { text, board: full.id })]);
+        const last = { text: 'c', board: full.id };
+        const old = await board({ code: 'was held' });
+        const asked: readonly (readonly [string, object])[] = [
+          // A second time, the board has three cards.
+          ['cards', { data: last }],
+          ['batch', { operations: [remove('cards', ref('c')), create('cards', last, 'c')].toReversed() }],
+          // A second time, there is nothing to delete, and the code is taken.
+          ['batch', { operations: [remove('boards', old.id), create('boards', { name: 'x', code: 'was held' })] }],
+        ];
+        for (const [i, [path, body]] of asked.entries()) {
+          const key = { 'Idempotency-Key': `before-${i}` };
+          const ask = (given = body) => ann.client.post(`/api/${path}`, given, key);
+          const answers = [...(await Promise.all([ask(), ask()])), await ask()];
+          expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+          expect(answers[0]!.status).toBeLessThan(300);
+          const declined =
+            path === 'cards' ? { data: { ...last, text: 'd' } } : { operations: [remove('boards', old.id)] };
+          expect(outcomeOf(await ask(declined))).toEqual([422, 'idempotency_mismatch']);
+          if (i === 0) await done([remove('cards', answers[0]!.body.data.id)]);
+        }
+      });
+
+      test('is of nobody after the caller has deleted themselves', async () => {
+        const leaving = await service.user('admin');
+        const answer = await send([remove('users', leaving.id)], leaving, { 'Idempotency-Key': 'farewell' });
+        expect([answer.status, (await root.client.get(`/api/users/${leaving.id}`)).status]).toEqual([200, 404]);
+      });
+
       test('keeps no error', async () => {
         const header = { 'Idempotency-Key': 'fails first' };
         const operations = [create('cards', { text: 'x', board: NOBODY })];

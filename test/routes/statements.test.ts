@@ -114,14 +114,16 @@ describe.skipIf(!hasPostgres)('statements', () => {
       'BEGIN',
       'INSERT',
       'INSERT',
-      'UPDATE',
       'COMMIT',
     ]);
+    // Again: the record, and that it is there already.
     expect(await create('notes', { text: 'x' }, { 'Idempotency-Key': 'k' })).toEqual([
       201,
       'BEGIN',
       'INSERT',
-      'COMMIT',
+      'INSERT',
+      'SELECT',
+      'ROLLBACK',
     ]);
   });
 

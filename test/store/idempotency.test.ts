@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Row } from '../../src/policy/types.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import type { Database } from '../../src/store/database/contract.ts';
-import { claimKey, forgetOldKeys, type IdempotencyKey, keepAnswer } from '../../src/store/idempotency.ts';
+import { forgetOldKeys, type IdempotencyKey, keepAnswer, keptAnswer } from '../../src/store/idempotency.ts';
 import { type Caller, KINDS, openKind, refusal, World } from './world.ts';
 
 describe.each(KINDS)('%s', (kind) => {
@@ -30,19 +30,24 @@ describe.each(KINDS)('%s', (kind) => {
     ...more,
   });
 
-  /** As the route does it. */
+  /** What the request answers: its own record, or what another kept before, whose undoing is the caller's. */
   const post = (caller: Caller, key: IdempotencyKey, data: object = { text: 'x' }): Promise<string> =>
-    db.transaction(async (tx) => {
-      const kept = await claimKey(tx, key);
-      if (kept) return kept;
-      const { json } = await world.records.create(caller.ask('notes', { data }), {
-        data: data as Row,
-        relations: [],
-        tx,
+    db
+      .transaction(async (tx) => {
+        const { json } = await world.records.create(caller.ask('notes', { data }), {
+          data: data as Row,
+          relations: [],
+          tx,
+        });
+        const kept = await keepAnswer(tx, key, json!);
+        if (kept !== undefined) throw new Kept(kept);
+        return json!;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof Kept) return error.message;
+        throw error;
       });
-      await keepAnswer(tx, key, json!);
-      return json!;
-    });
+  class Kept extends Error {}
   const notes = async () => (await ann.list('notes', { count: true, limit: 1 })).total;
 
   it('gives the first answer again, to requests at once too', async () => {
@@ -52,6 +57,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect(new Set(answers).size).toBe(1);
     expect(JSON.parse(answers[0]!)).toMatchObject({ text: 'x' });
     expect(await notes()).toBe(before + 1);
+    expect(await keptAnswer(db, keyOf(ann))).toBe(answers[0]);
+    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
   });
 
   it('is of one user, one path and one key', async () => {
@@ -72,6 +79,7 @@ describe.each(KINDS)('%s', (kind) => {
       'validation_failed',
       'validation_failed',
     ]);
+    expect(await keptAnswer(db, key)).toBe(undefined);
     expect(JSON.parse(await post(ann, key))).toMatchObject({ text: 'x' });
   });
 
@@ -80,8 +88,10 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(
       sql`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
     );
-    await post(bob, keyOf(bob));
+    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
+    const answer = await post(bob, keyOf(bob, { bodyHash: 'other' }));
     expect(await notes()).toBe(before + 1);
+    expect(await keptAnswer(db, keyOf(bob, { bodyHash: 'other' }))).toBe(answer);
     await db.run(raw(`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours'`));
     expect(await forgetOldKeys(db)).toBeGreaterThan(0);
     expect(await db.rows(raw('SELECT count(*) FROM bylaw_kept_answers'))).toEqual([['0']]);

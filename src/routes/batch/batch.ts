@@ -45,10 +45,14 @@ export const batchRecords = route({
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
     const run = (batch: Batch) => answerTo(operations, new OperationRunner({ ctx, app, batch }));
-    const answer = await app.records
-      .batch(wantedValuesOf(operations, app), (batch) =>
-        claim === undefined ? run(batch) : onceUnderKey(batch.tx, claim, () => run(batch)),
-      )
+    const wanted = wantedValuesOf(operations, app);
+    const writing =
+      claim === undefined
+        ? app.records.batch(wanted, run)
+        : onceUnderKey(app.db, claim, (keep) =>
+            app.records.batch(wanted, async (batch) => keep(batch.tx, await run(batch))),
+          );
+    const answer = await writing
       // Also after an error, and for a kept answer: another node may have committed it just now.
       .finally(() => app.db.noteWrite(callerOf(ctx).id));
     send(ctx, answer);

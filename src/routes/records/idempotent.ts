@@ -3,8 +3,9 @@ import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
-import type { Transaction } from '../../store/database/contract.ts';
-import { claimKey, type IdempotencyKey, keepAnswer } from '../../store/idempotency.ts';
+import { type Queryable, StoreError, type Transaction } from '../../store/database/contract.ts';
+import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../store/idempotency.ts';
+import { Refusal } from '../../store/refusal.ts';
 import type { Answer } from './answer.ts';
 import { headerOf } from './request.ts';
 
@@ -14,17 +15,49 @@ export function withIdempotencyKey(
   key: IdempotencyKey,
   create: (tx: Transaction) => Promise<Answer>,
 ): Promise<Answer> {
-  return db.transaction((tx) => onceUnderKey(tx, key, () => create(tx))).finally(() => db.noteWrite(key.userId));
+  return onceUnderKey(db, key, (keep) => db.transaction(async (tx) => keep(tx, await create(tx)))).finally(() =>
+    db.noteWrite(key.userId),
+  );
 }
 
-/** The answer that was kept under the key, or that of `work`, which is kept. */
-export async function onceUnderKey(tx: Transaction, key: IdempotencyKey, work: () => Promise<Answer>): Promise<Answer> {
-  const kept = await claimKey(tx, key);
-  if (kept !== undefined) return JSON.parse(kept) as Answer;
-  const answer = await work();
-  await keepAnswer(tx, key, JSON.stringify(answer));
-  return answer;
+/** Thrown to undo a write that another request under the key has done before. */
+class AnsweredBefore extends Error {
+  readonly kept: string;
+  constructor(kept: string) {
+    super('answered before');
+    this.kept = kept;
+  }
 }
+
+type Keep = (tx: Transaction, answer: Answer) => Promise<Answer>;
+
+/**
+ * The answer of `write`, which ends its transaction with `keep`; or the answer that was kept under the key before. What the
+ * first request changed may be why another one is declined, so a kept answer goes before a refusal.
+ */
+export async function onceUnderKey(
+  db: Queryable,
+  key: IdempotencyKey,
+  write: (keep: Keep) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await write(async (tx, answer) => {
+      const kept = await keepAnswer(tx, key, JSON.stringify(answer));
+      if (kept !== undefined) throw new AnsweredBefore(kept);
+      return answer;
+    });
+  } catch (error) {
+    const kept = error instanceof AnsweredBefore ? error.kept : isDeclined(error) && (await keptAnswer(db, key));
+    if (!kept) throw error;
+    return JSON.parse(kept) as Answer;
+  }
+}
+
+/** Also by a constraint that no refusal speaks of; not by a database that answers no question now. */
+const isDeclined = (error: unknown): boolean =>
+  error instanceof StoreError
+    ? error.kind !== 'unavailable' && error.kind !== 'time_limit'
+    : error instanceof Refusal || error instanceof Problem;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
