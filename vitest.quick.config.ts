@@ -15,6 +15,7 @@ export default mergeConfig(config, {
       'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
       'test/files/{crash,bucket-crash,bucket,copies,redirects,keeping,s3}.test.ts',
       'test/routes/{concurrency,outage,docs-page}.test.ts',
+      'test/bench/documents-world.test.ts',
       'test/{fuzz,movies}/**',
       'test/client/typed.test.ts',
       'test/schema/total.test.ts',

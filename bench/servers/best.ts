@@ -1,42 +1,16 @@
 /**
- * The best that a person could write by hand on node:http: pipelined connections, cells as text, a serialiser of its own, heads made once, and
- * for each rule the SQL that its author knows to be fast on this data. Arguments: DATABASE_URL TOKEN USER_ID. Prints its address.
+ * The best that a person could write by hand on node:http: pipelined connections (or messages for PGlite that go in one call), cells as text, a
+ * serialiser of its own, heads made once, and for each rule the SQL that its author knows to be fast on this data.
+ * Arguments: DATABASE_URL or data folder, TOKEN, USER_ID, processes (default 1). Prints its address.
  */
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type { Cells } from './ask.ts';
 import { answer, askedBy, COLUMNS, type Handlers, listen, RULES, WRITABLE } from './documents.ts';
+import { inProcesses } from './in-processes.ts';
+import { type Asks, openBest } from './open-best.ts';
 
-const [url, token, userId] = process.argv.slice(2) as [string, string, string];
+const [place, token, userId, processes = '1'] = process.argv.slice(2) as [string, string, string, string?];
 const callers = new Map([[token, userId]]);
-type Cells = readonly (string | null)[];
-
-/** Connections on which statements do not wait for the answers before them. */
-class Lanes {
-  readonly #clients: readonly pg.Client[];
-  #next = 0;
-
-  constructor(size: number) {
-    const options = { connectionString: url, pipeline: true } as pg.ClientConfig;
-    this.#clients = Array.from({ length: size }, () => new pg.Client(options));
-  }
-
-  async open(): Promise<void> {
-    for (const client of this.#clients) {
-      await client.connect();
-      await client.query(`SET TimeZone = 'UTC'`);
-    }
-  }
-
-  async ask(name: string, text: string, values: readonly unknown[]): Promise<pg.QueryArrayResult<(string | null)[]>> {
-    const client = this.#clients[this.#next++ % this.#clients.length]!;
-    return client.query({ name, text, values: values as unknown[], rowMode: 'array', types: AS_TEXT });
-  }
-}
-const AS_TEXT = { getTypeParser: () => (cell: unknown) => cell } as unknown as pg.CustomTypesConfig;
-const reads = new Lanes(4);
-/** More, since each waits for the disk. */
-const writes = new Lanes(16);
-await Promise.all([reads.open(), writes.open()]);
 
 const quoted = (cell: string): string => `"${cell}"`;
 const instant = (cell: string): string => `"${cell.slice(0, 10)}T${cell.slice(11, -3)}Z"`;
@@ -82,14 +56,14 @@ const teamPage = `
     SELECT t.id FROM team_documents t WHERE t.team_id = ANY(${TEAMS}))
   SELECT ${SHOWN} FROM (SELECT id FROM mine ORDER BY id LIMIT $2 OFFSET $3) AS page JOIN team_documents t USING (id) ORDER BY t.id`;
 
-const handlers: Handlers = {
+const handlersOn = ({ reads, writes }: Asks): Handlers => ({
   async list({ table, caller }, { limit, offset, status, count }) {
     const isTeam = table === 'team_documents';
     const where = isTeam ? `(t.owner_id = $1 OR t.team_id = ANY(${TEAMS}))` : documentsOf(status);
     const text = isTeam ? teamPage : `SELECT ${SHOWN} FROM ${table} t WHERE ${where} ORDER BY t.id LIMIT $2 OFFSET $3`;
-    const page = reads.ask(`list ${table} ${status}`, text, [caller, limit + 1, offset]);
+    const page = reads(`list ${table} ${status}`, text, [caller, limit + 1, offset]);
     const total = count
-      ? writes.ask(`count ${table} ${status}`, `SELECT count(*) FROM ${table} t WHERE ${where}`, [caller])
+      ? writes(`count ${table} ${status}`, `SELECT count(*) FROM ${table} t WHERE ${where}`, [caller])
       : undefined;
     const { rows } = await page;
     const found = (await total)?.rows[0]?.[0];
@@ -99,7 +73,7 @@ const handlers: Handlers = {
   },
   async read({ table, caller }, id) {
     const text = `SELECT ${SHOWN} FROM ${table} t WHERE t.id = $2 AND ${RULES[table]!.view}`;
-    return inData((await reads.ask(`read ${table}`, text, [caller, id])).rows[0]);
+    return inData((await reads(`read ${table}`, text, [caller, id])).rows[0]);
   },
   async create({ table, caller }, data) {
     const names = Object.keys(data).filter((name) => name !== 'team');
@@ -107,7 +81,7 @@ const handlers: Handlers = {
     const text = `INSERT INTO ${table} AS t (owner_id, team_id, id, status, pinned, ${names.join(', ')})
       SELECT $1, $2, $3, 'draft', false, ${cells} WHERE ${RULES[table]!.create} RETURNING ${SHOWN}`;
     const values = [caller, data.team ?? null, randomUUID(), ...names.map((name) => data[name])];
-    return inData((await writes.ask(`create ${table} ${names}`, text, values)).rows[0]);
+    return inData((await writes(`create ${table} ${names}`, text, values)).rows[0]);
   },
   async patch({ table, caller }, id, data) {
     const names = Object.keys(data);
@@ -115,20 +89,23 @@ const handlers: Handlers = {
     const text = `UPDATE ${table} t SET ${set}, updated_at = now(), _version = _version + 1
       WHERE t.id = $2 AND ${RULES[table]!.change} RETURNING ${SHOWN}`;
     const values = [caller, id, ...names.map((name) => data[name])];
-    return inData((await writes.ask(`patch ${table} ${names}`, text, values)).rows[0]);
+    return inData((await writes(`patch ${table} ${names}`, text, values)).rows[0]);
   },
   async remove({ table, caller }, id) {
     const text = `DELETE FROM ${table} t WHERE t.id = $2 AND ${RULES[table]!.change}`;
-    return (await writes.ask(`delete ${table}`, text, [caller, id])).rowCount === 1;
+    return (await writes(`delete ${table}`, text, [caller, id])).count === 1;
   },
-};
+});
 
-listen((request, response) =>
-  answer(handlers, { asked: askedBy(request, callers), request }, (status, body) => {
-    if (body === undefined) response.writeHead(status, status === 204 ? [] : ['content-length', '0']).end();
-    else {
-      const length = String(Buffer.byteLength(body));
-      response.writeHead(status, ['content-type', 'application/json', 'content-length', length]).end(body);
-    }
-  }),
-);
+await inProcesses(Number(processes), async () => {
+  const handlers = handlersOn(await openBest(place));
+  listen((request, response) =>
+    answer(handlers, { asked: askedBy(request, callers), request }, (status, body) => {
+      if (body === undefined) response.writeHead(status, status === 204 ? [] : ['content-length', '0']).end();
+      else {
+        const length = String(Buffer.byteLength(body));
+        response.writeHead(status, ['content-type', 'application/json', 'content-length', length]).end(body);
+      }
+    }),
+  );
+});

@@ -2,6 +2,7 @@
  * What both hand-written servers know: their tables, the rules in SQL, and how a request is read. Its
  * authentication is the cheapest there is, a look-up of the token in a Map.
  */
+import cluster from 'node:cluster';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 export const COLUMNS = [
@@ -102,6 +103,7 @@ export async function dataOf(request: IncomingMessage): Promise<Data> {
   return data;
 }
 
+/** Prints the address, unless the process that began the others does. */
 export function listen(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>): void {
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
@@ -109,9 +111,9 @@ export function listen(handle: (request: IncomingMessage, response: ServerRespon
       response.writeHead(500, { 'content-length': 0 }).end();
     });
   });
-  server.listen(0, '127.0.0.1', () =>
-    console.log(`listening on http://127.0.0.1:${(server.address() as { port: number }).port}`),
-  );
+  server.listen(0, '127.0.0.1', () => {
+    if (cluster.isPrimary) console.log(`listening on http://127.0.0.1:${(server.address() as { port: number }).port}`);
+  });
 }
 
 /** @param send writes a status and a body of JSON, or none. */

@@ -1,23 +1,20 @@
 /**
- * The usual way to write such a server by hand: node:http, a pool of pg with named statements, the rules in the SQL, one guarded statement a
- * write, JSON.stringify. Arguments: DATABASE_URL TOKEN USER_ID. Prints its address.
+ * The usual way to write such a server by hand: node:http, a pool of pg with named statements (or `query` of PGlite), the rules in the SQL, one
+ * guarded statement a write, JSON.stringify. Arguments: DATABASE_URL or data folder, TOKEN, USER_ID, processes (default 1). Prints its address.
  */
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type { Ask } from './ask.ts';
 import { answer, askedBy, COLUMNS, type Handlers, listen, RULES, WRITABLE } from './documents.ts';
+import { inProcesses } from './in-processes.ts';
+import { openUsual } from './open-usual.ts';
 
-const [url, token, userId] = process.argv.slice(2) as [string, string, string];
-pg.types.setTypeParser(pg.types.builtins.INT8, Number);
-const pool = new pg.Pool({ connectionString: url, max: 10 });
+const [place, token, userId, processes = '1'] = process.argv.slice(2) as [string, string, string, string?];
 const callers = new Map([[token, userId]]);
 const SHOWN = COLUMNS.map((name) => (name.endsWith('_id') ? `t.${name} AS ${name.slice(0, -3)}` : `t.${name}`)).join(
   ', ',
 );
 
-const ask = (name: string, text: string, values: readonly unknown[]) =>
-  pool.query({ name, text, values: values as unknown[] });
-
-const handlers: Handlers = {
+const handlersOn = (ask: Ask<object>): Handlers => ({
   async list({ table, caller }, { limit, offset, status, count }) {
     const where = `${RULES[table]!.view} AND ($2::text IS NULL OR t.status = $2)`;
     const filtered = status === null ? RULES[table]!.view : where.replace('$2::text IS NULL OR ', '');
@@ -32,7 +29,7 @@ const handlers: Handlers = {
       ? ask(`count ${table} ${n}`, `SELECT count(*) AS total FROM ${table} t WHERE ${filtered}`, values)
       : undefined;
     const { rows } = await page;
-    const found = (await total)?.rows[0].total;
+    const found = ((await total)?.rows[0] as { readonly total: number } | undefined)?.total;
     return JSON.stringify({
       data: rows.slice(0, limit),
       page: { limit, offset, has_more: rows.length > limit, total: found },
@@ -62,17 +59,20 @@ const handlers: Handlers = {
   },
   async remove({ table, caller }, id) {
     const text = `DELETE FROM ${table} t WHERE t.id = $2 AND ${RULES[table]!.change}`;
-    const { rowCount } = await ask(`delete ${table}`, text, [caller, id]);
-    return rowCount === 1;
+    const { count } = await ask(`delete ${table}`, text, [caller, id]);
+    return count === 1;
   },
-};
+});
 
-listen((request, response) =>
-  answer(handlers, { asked: askedBy(request, callers), request }, (status, body) => {
-    if (body === undefined) response.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end();
-    else {
-      const length = Buffer.byteLength(body);
-      response.writeHead(status, { 'content-type': 'application/json', 'content-length': length }).end(body);
-    }
-  }),
-);
+await inProcesses(Number(processes), async () => {
+  const handlers = handlersOn(await openUsual(place));
+  listen((request, response) =>
+    answer(handlers, { asked: askedBy(request, callers), request }, (status, body) => {
+      if (body === undefined) response.writeHead(status, status === 204 ? {} : { 'content-length': 0 }).end();
+      else {
+        const length = Buffer.byteLength(body);
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': length }).end(body);
+      }
+    }),
+  );
+});

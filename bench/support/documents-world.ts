@@ -11,28 +11,34 @@ import { raw } from '../../src/sql.ts';
 import { type OpenOptions, openDatabase } from '../../src/store/database/open-database.ts';
 import { isolatedUrl, startPostgres, type TestPostgres } from '../../test/support/postgres.ts';
 import { call } from '../movies/client.ts';
+import { copyDataFolder } from './copy-data-folder.ts';
 import { parentOf } from './processor-time.ts';
-import { startBylaw, startServer } from './server.ts';
+import { type Server, startBylaw, startServer } from './server.ts';
 
-const SCHEMA = fileURLToPath(new URL('../servers/documents.yaml', import.meta.url));
-const server = (name: string) => fileURLToPath(new URL(`../servers/${name}.ts`, import.meta.url));
+/** Of the documents. */
+export const SCHEMA = fileURLToPath(new URL('../servers/documents.yaml', import.meta.url));
+/** The file of a server. */
+export const server = (name: string) => fileURLToPath(new URL(`../servers/${name}.ts`, import.meta.url));
 const PERSON = { email: 'bench@example.com', password: 'seven-samurai-1954' };
 
 export interface Contender {
+  /** Of the server, with its processes where there are several: `usual-2`. */
   readonly name: string;
+  readonly server: string;
+  readonly processes: number;
   readonly url: string;
   readonly pid: number;
 }
 
 export interface WorldOptions {
   readonly rows: number;
-  /** Instead of the servers written by hand: bylaw with so many workers. */
-  readonly workers?: number;
+  /** Each server once more, with so many processes; PostgreSQL only. */
+  readonly processes?: number;
   /** Without the servers written by hand. */
   readonly isAlone?: boolean;
   /** The service runs from its sources, for a profile. */
   readonly isSource?: boolean;
-  /** Instead of PostgreSQL; then bylaw races alone. */
+  /** Instead of PostgreSQL; each server has rows of its own. */
   readonly isEmbedded?: boolean;
 }
 
@@ -61,12 +67,14 @@ export class DocumentsWorld {
     const parts = await Parts.open(options);
     try {
       const first = await parts.startBylaw();
-      await call(`${first.url}/api/auth/register`, { method: 'POST', body: PERSON });
-      const signedIn = await logIn(first.url);
-      const { userId } = signedIn;
-      const own = options.isEmbedded ? await parts.filledEmbedded(userId, options.rows) : first;
-      if (!options.isEmbedded) await fill(parts.database, userId, options.rows);
-      return new DocumentsWorld(parts, signedIn, [own, ...(await others(parts, signedIn, options))]);
+      const signedIn = await signUp(first.url);
+      // One process has an embedded database: the server ends, the rows come in, others get copies, another server starts.
+      if (options.isEmbedded) await parts.stopServers();
+      await fill(parts.database, signedIn.userId, options.rows);
+      const byHand = options.isAlone ? [] : await parts.startByHand(signedIn, options.processes);
+      const own = options.isEmbedded ? await parts.startBylaw() : first;
+      const more = options.processes === undefined ? [] : [await parts.startBylaw(options.processes)];
+      return new DocumentsWorld(parts, signedIn, [own, ...more, ...byHand]);
     } catch (error) {
       await parts.close();
       throw error;
@@ -83,18 +91,7 @@ export class DocumentsWorld {
   }
 }
 
-async function others(
-  parts: Parts,
-  { token, userId }: SignedIn,
-  { workers, isEmbedded, isAlone }: WorldOptions,
-): Promise<readonly Contender[]> {
-  if (isEmbedded || isAlone) return [];
-  if (workers !== undefined) return [await parts.startBylaw(workers)];
-  const args = [parts.database.url!, token, userId];
-  return [await parts.start('usual', 'handwritten', args), await parts.start('best', 'best', args)];
-}
-
-interface SignedIn {
+export interface SignedIn {
   readonly token: string;
   readonly userId: string;
 }
@@ -109,6 +106,12 @@ const SETTINGS = {
   max_wal_size: '4GB',
 };
 
+/** The servers written by hand, and their files. */
+const BY_HAND = { usual: 'handwritten', best: 'best' };
+
+export const nameOf = (server: string, processes: number): string =>
+  processes === 1 ? server : `${server}-${processes}`;
+
 interface Place {
   readonly folder: string;
   readonly isSource: boolean | undefined;
@@ -121,7 +124,7 @@ class Parts {
   readonly #postgres: TestPostgres | undefined;
   readonly #folder: string;
   readonly #isSource: boolean | undefined;
-  #children: ChildProcess[] = [];
+  readonly #children: ChildProcess[] = [];
 
   private constructor(postgres: TestPostgres | undefined, database: OpenOptions, { folder, isSource }: Place) {
     this.#postgres = postgres;
@@ -133,7 +136,7 @@ class Parts {
   static async open({ isEmbedded, isSource }: WorldOptions): Promise<Parts> {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
     const place = { folder, isSource };
-    if (isEmbedded) return new Parts(undefined, { dataDir: folder }, place);
+    if (isEmbedded) return new Parts(undefined, { dataDir: join(folder, 'bylaw') }, place);
     const postgres = await startPostgres({ settings: SETTINGS });
     if (postgres === undefined)
       throw new Error('this bench needs PostgreSQL: install its binaries or set TEST_DATABASE_URL');
@@ -146,40 +149,57 @@ class Parts {
   }
 
   async startBylaw(workers = 1): Promise<Contender> {
-    const place = { schema: SCHEMA, databaseUrl: this.database.url, data: this.#folder };
+    const place = { schema: SCHEMA, databaseUrl: this.database.url, data: this.database.dataDir ?? this.#folder };
     const started = await startBylaw({ ...place, workers, isSource: this.#isSource });
-    this.#children.push(started.process);
-    return { name: workers === 1 ? 'bylaw' : `${workers} workers`, url: started.url, pid: started.process.pid! };
+    return this.#note('bylaw', workers, started);
   }
 
-  async start(name: string, file: string, args: readonly string[]): Promise<Contender> {
-    const started = await startServer(server(file), args);
-    this.#children.push(started.process);
-    return { name, url: started.url, pid: started.process.pid! };
+  /** Each once, and once more with so many processes. */
+  async startByHand({ token, userId }: SignedIn, processes?: number): Promise<readonly Contender[]> {
+    const started: Contender[] = [];
+    for (const [name, file] of Object.entries(BY_HAND)) {
+      const place = await this.#placeFor(name);
+      for (const count of processes === undefined ? [1] : [1, processes]) {
+        const args = [place, token, userId, String(count)];
+        started.push(this.#note(name, count, await startServer(server(file), args)));
+      }
+    }
+    return started;
   }
 
-  /** One process has an embedded database: the server ends, the rows come in, another server starts. */
-  async filledEmbedded(userId: string, rows: number): Promise<Contender> {
-    await this.#stopChildren();
-    await fill(this.database, userId, rows);
-    return this.startBylaw();
+  /** The same PostgreSQL for all, or a data folder of its own. */
+  async #placeFor(name: string): Promise<string> {
+    const { url, dataDir } = this.database;
+    if (url !== undefined) return url;
+    const own = join(this.#folder, name);
+    await copyDataFolder(dataDir!, own);
+    return own;
+  }
+
+  #note(server: string, processes: number, { url, process }: Server): Contender {
+    this.#children.push(process);
+    return { name: nameOf(server, processes), server, processes, url, pid: process.pid! };
   }
 
   async close(): Promise<void> {
-    await this.#stopChildren();
+    await this.stopServers();
     await this.#postgres?.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #stopChildren(): Promise<void> {
-    const ended = this.#children.map((child) => new Promise((resolve) => child.once('exit', resolve)));
-    for (const child of this.#children) child.kill('SIGTERM');
+  async stopServers(): Promise<void> {
+    const children = this.#children
+      .splice(0)
+      .filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    const ended = children.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+    for (const child of children) child.kill('SIGTERM');
     await Promise.all(ended);
-    this.#children = [];
   }
 }
 
-async function logIn(url: string): Promise<SignedIn> {
+/** The caller of all requests; a new one of the service there. */
+export async function signUp(url: string): Promise<SignedIn> {
+  await call(`${url}/api/auth/register`, { method: 'POST', body: PERSON });
   const { body } = await call(`${url}/api/auth/login`, { method: 'POST', body: PERSON });
   return { token: body.access_token, userId: body.user.id };
 }

@@ -2,8 +2,8 @@
  * Servers in turn, in short rounds: what disturbs the machine disturbs all of them. A ratio is the median of the paired rounds; a target is
  * missed only where the better quarter of the rounds misses it too, so that noise alone misses nothing.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { call } from '../movies/client.ts';
+import { mustBeAlike } from './alike.ts';
 import type { Contender, DocumentsWorld } from './documents-world.ts';
 import { record } from './figures.ts';
 import { type LoadRequest, type LoadResult, load } from './load.ts';
@@ -119,15 +119,11 @@ const timeOf = (pid: number | undefined): number => (pid === undefined ? Number.
 
 // ---------------------------------------------------------------- the same answers
 
-async function mustAnswerAlike({ contenders, token }: DocumentsWorld, course: Course): Promise<void> {
-  const { sample = () => course.request(3), differs = [], rejected } = course;
+/** Throws where there is nothing to compare. */
+export async function mustAnswerAlike({ contenders, token }: DocumentsWorld, course: Course): Promise<void> {
+  const { sample = () => course.request(3), differs, rejected } = course;
   const answers = await Promise.all(contenders.map(({ url }, i) => ask(url, token, sample(i))));
-  const comparable = answers.map(({ status, body }) => ({ status, body: comparableOf(body, new Set(differs)) }));
-  if (!comparable.every((answer) => isDeepStrictEqual(answer, comparable[0]))) {
-    throw new Error(
-      `the servers answer differently, so there is nothing to compare: ${JSON.stringify(comparable, null, 1)}`,
-    );
-  }
+  mustBeAlike(answers, differs);
   if (answers[0]!.status !== course.status) throw new Error(`the answer is ${JSON.stringify(answers[0])}`);
   if (rejected === undefined) return;
   for (const { url, name } of contenders) {
@@ -139,15 +135,6 @@ async function mustAnswerAlike({ contenders, token }: DocumentsWorld, course: Co
 const ask = (url: string, token: string, { method, path, body }: LoadRequest) =>
   call(url + path, { method, token, body });
 
-/** Instants are compared to the millisecond, which is all that the types of the usual server hold. */
-function comparableOf(value: unknown, without: ReadonlySet<string>): unknown {
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return Math.floor(Date.parse(value));
-  if (Array.isArray(value)) return value.map((item) => comparableOf(item, without));
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).filter(([name]) => !without.has(name));
-  return Object.fromEntries(members.map(([name, item]) => [name, comparableOf(item, without)]).sort());
-}
-
 // ---------------------------------------------------------------- the figures
 
 type Measure = 'requestsPerSecond' | 'p50' | 'p99' | 'serverUs' | 'databaseUs' | 'loadUs';
@@ -156,6 +143,9 @@ export const medianOf = ({ turns }: Lap, measure: Measure): number => median(tur
 /** The requests/s of one lap in those of the other, of each pair of rounds, ascending. */
 const ratiosOf = (lap: Lap, other: Lap): readonly number[] =>
   lap.turns.map((turn, i) => turn.requestsPerSecond / other.turns[i]!.requestsPerSecond).sort((a, b) => a - b);
+
+/** The median of the paired rounds. */
+export const gainOf = (lap: Lap, other: Lap): number => median(ratiosOf(lap, other));
 
 /** How often a lap would fit into the processor time that the other took, of server and database alone: asking costs the same for both. */
 const costRatioOf = (lap: Lap, other: Lap): number =>
@@ -190,25 +180,33 @@ function report(course: Course, laps: readonly Lap[]): void {
     notes: [],
   });
   const us = [series('server', 'serverUs'), series('database', 'databaseUs')];
-  if (us.flatMap(({ values }) => values).every(Number.isFinite))
-    record({ ...bars, title: `${course.title}: processor time a request`, unit: 'µs', series: us, notes: [] });
+  // An embedded database is in the process of its server, and another machine's is not counted.
+  const counted = us.filter(({ values }) => values.every(Number.isFinite));
+  if (counted.length > 0)
+    record({ ...bars, title: `${course.title}: processor time a request`, unit: 'µs', series: counted, notes: [] });
 }
 
 const round = (value: number): number => Number(value.toPrecision(4));
 
+/** More ratios would not fit a line. */
+const isNextTo = (one: Contender, other: Contender): boolean =>
+  one.server === other.server || one.processes === other.processes;
+
 function lineOf(lap: Lap, laps: readonly Lap[]): string {
   const rates = lap.turns.map(({ requestsPerSecond }) => requestsPerSecond);
   const range = `[${Math.min(...rates).toFixed(0)}–${Math.max(...rates).toFixed(0)}]`;
+  const nameWidth = Math.max(...laps.map(({ contender }) => contender.name.length));
   const time = (measure: Measure, digits: number) => medianOf(lap, measure).toFixed(digits).padStart(6);
   const versus = laps
-    .filter((other) => other !== lap)
+    .filter((other) => other !== lap && isNextTo(other.contender, lap.contender))
     .map((other) => {
-      const [rate, cost] = [median(ratiosOf(lap, other)), costRatioOf(lap, other)];
+      const [rate, cost] = [gainOf(lap, other), costRatioOf(lap, other)];
       return `${rate.toFixed(2)} (${cost.toFixed(2)}) × ${other.contender.name}`;
     });
   const database = Number.isNaN(medianOf(lap, 'databaseUs')) ? '' : ` + ${time('databaseUs', 0)}`;
   return (
-    `  ${lap.contender.name.padEnd(6)} ${time('requestsPerSecond', 0)} requests/s ${range.padEnd(15)}  p50 ${time('p50', 1)} ms  p99 ${time('p99', 1)} ms` +
+    `  ${lap.contender.name.padEnd(nameWidth)} ${time('requestsPerSecond', 0)} requests/s ${range.padEnd(15)}` +
+    `  p50 ${time('p50', 1)} ms  p99 ${time('p99', 1)} ms` +
     `  ${time('serverUs', 0)}${database} µs   ${versus.join('  ')}`
   );
 }

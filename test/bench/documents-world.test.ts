@@ -1,0 +1,74 @@
+/** The servers that race answer alike, so that what is measured is the same work: on both databases, in one process and in two. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  byId,
+  create,
+  createInTeam,
+  fewMatch,
+  ownOrPublished,
+  ownOrTeam,
+  patch,
+  patchOfTeam,
+} from '../../bench/support/courses.ts';
+import { DocumentsWorld, type WorldOptions } from '../../bench/support/documents-world.ts';
+import { parentOf, processorTime, residentMiB } from '../../bench/support/processor-time.ts';
+import { mustAnswerAlike } from '../../bench/support/race.ts';
+
+const COURSES = [ownOrPublished, ownOrTeam, fewMatch, byId, create, createInTeam, patch, patchOfTeam];
+const ROWS = 3_000;
+
+const childrenOf = (pid: number): readonly number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((other) => Number.isInteger(other) && parentOf(other) === pid);
+
+function suite(name: string, options: WorldOptions, names: readonly string[]): void {
+  describe(name, () => {
+    let world: DocumentsWorld;
+    beforeAll(async () => {
+      world = await DocumentsWorld.open(options);
+    });
+    afterAll(() => world?.close());
+
+    test('all servers race', () => {
+      expect(world.contenders.map((contender) => contender.name)).toEqual(names);
+    });
+
+    test.each(COURSES)('$title: all answer alike', async (course) => {
+      await mustAnswerAlike(world, course);
+    });
+
+    if (process.platform !== 'linux') return;
+    test('what the processes of a server take is counted together', () => {
+      for (const { pid, processes } of world.contenders) {
+        const children = childrenOf(pid);
+        expect(children).toHaveLength(processes === 1 ? 0 : processes);
+        const sum = (of: (pid: number) => number) => children.reduce((all, child) => all + of(child), 0);
+        expect(residentMiB(pid)).toBeGreaterThan(sum(residentMiB));
+        expect(processorTime(pid)).toBeGreaterThanOrEqual(sum(processorTime));
+      }
+    });
+
+    test('all processes end with the world', async () => {
+      const pids = world.contenders.flatMap(({ pid }) => [pid, ...childrenOf(pid)]);
+      await world.close();
+      await expect.poll(() => pids.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+    });
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
+const common = { rows: ROWS, isSource: true };
+suite('on the embedded database', { ...common, isEmbedded: true }, ['bylaw', 'usual', 'best']);
+describe.skipIf(inject('postgresUrl') === '')('PostgreSQL', () => {
+  const names = ['bylaw', 'bylaw-2', 'usual', 'usual-2', 'best', 'best-2'];
+  suite('in one process and in two', { ...common, processes: 2 }, names);
+});
