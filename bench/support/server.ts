@@ -37,10 +37,15 @@ export interface ServeOptions {
 }
 
 /** `bylaw serve`, without limits. */
-export function startBylaw({ schema, databaseUrl, data, workers = 1, isSource }: ServeOptions): Promise<Server> {
+export function startBylaw(options: ServeOptions): Promise<Server> {
+  const [file, ...args] = serveArguments(options);
+  return startServer(file!, args, { BYLAW_RATE_LIMIT: 'off', BYLAW_WORKERS: String(options.workers ?? 1) });
+}
+
+/** The file, and its arguments. */
+export function serveArguments({ schema, databaseUrl, data, isSource }: ServeOptions): readonly string[] {
   // Tokens name it, and one token is for all that are compared.
   const flags = ['--schema', schema, '--data', data, '--port', '0', '--base-url', 'http://bench.localhost'];
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
-  const env = { BYLAW_RATE_LIMIT: 'off', BYLAW_WORKERS: String(workers) };
-  return startServer(isSource ? SOURCE : builtMain(), ['serve', ...flags, ...database], env);
+  return [isSource ? SOURCE : builtMain(), 'serve', ...flags, ...database];
 }
