@@ -20,9 +20,9 @@ const WARM_UP_SECONDS = 2;
 
 async function run({ seconds }: BenchOptions): Promise<void> {
   for (const course of [ownOrPublished, byId, create, patch]) {
-    const load = { course, seconds };
-    report(course, await profile('time', layersOf, load));
-    reportAllocations(course, await profile('allocations', allocationsOf, load));
+    const round = { course, seconds };
+    report(course, await profile('time', layersOf, round));
+    reportAllocations(course, await profile('allocations', allocationsOf, round));
   }
 }
 
@@ -37,15 +37,15 @@ const WINDOW = fileURLToPath(new URL('support/profile-window.ts', import.meta.ur
 async function profile<L>(
   of: 'time' | 'allocations',
   read: (file: string) => readonly L[],
-  load: Load,
+  round: Round,
 ): Promise<Profiled<L>> {
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-profile-'));
   const file = join(folder, 'profile.json');
   Object.assign(process.env, { PROFILE_OF: of, PROFILE_FILE: file });
   try {
-    return await withService(`--import ${WINDOW}`, load.course, async ({ pid, ask }) => {
+    return await withService(`--import ${WINDOW}`, round.course, async ({ pid, ask }) => {
       process.kill(pid, 'SIGUSR2');
-      const { requestsPerSecond, seconds } = await ask(load.seconds);
+      const { requestsPerSecond, seconds } = await ask(round.seconds);
       process.kill(pid, 'SIGUSR2');
       while (!existsSync(file)) await sleep(50);
       return { requests: requestsPerSecond * seconds, layers: read(file) };
@@ -57,7 +57,7 @@ async function profile<L>(
   }
 }
 
-interface Load {
+interface Round {
   readonly course: Course;
   readonly seconds: number;
 }
