@@ -1,6 +1,6 @@
 /**
  * A TCP door in front of a server. `silence` makes the connections that are open go dead without a
- * word, as a lost host does; new ones work. `hold` makes them slow, `replaceNext` loses an answer.
+ * word, as a lost host does; new ones work. `hold` makes them slow, `replaceNext` loses an answer, `cutAfter` a part of one.
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 
@@ -74,6 +74,22 @@ export class SilentProxy {
           upstream!.on('data', (later) => client!.write(later));
         }
       });
+  }
+
+  /** The connections that are open are lost once that end has sent so many more bytes, of which the other gets no more. */
+  cutAfter(bytes: number, sender: 'service' | 'server'): void {
+    for (const [client, upstream] of this.#pairs) {
+      const [from, to] = sender === 'service' ? [client!, upstream!] : [upstream!, client!];
+      let left = bytes;
+      from.removeAllListeners('data').on('data', (chunk) => {
+        if (chunk.length < left) to.write(chunk);
+        else {
+          to.end(chunk.subarray(0, left));
+          from.destroy();
+        }
+        left -= chunk.length;
+      });
+    }
   }
 
   close(): Promise<void> {

@@ -153,8 +153,8 @@ export class GatheredStatements {
       this.#halve();
       const { cause, completed, isUndone } = error instanceof TogetherError ? error : unknown(error);
       held.release(!isUndone || isStalePlan(cause));
+      this.#penalise(together[completed - before.length]);
       if (isUndone) {
-        this.#penalise(together[completed - before.length]);
         for (const asked of together) void this.#sendAlone(asked);
       } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));
     }

@@ -85,11 +85,12 @@ export function isConnectionLoss(error: unknown): boolean {
 
 /**
  * Whether a transaction may be committed though this error is the answer to it: the server is lost,
- * as one in between reports it, or stops; `atCommit`: it cancels late, or does not say what failed.
+ * as one in between reports it, or stops; `atCommit`: it cancels late, or does not say what failed. A
+ * lock is waited for before the commit only.
  */
 export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
   const state = sqlState(error) ?? '';
-  return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|55P03|XX)/.test(state));
+  return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|XX)/.test(state));
 }
 
 /** No server answers, or it is starting. Nothing that a wrong URL, name or password explains. */
