@@ -337,7 +337,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
 });
 
 describe('gathered writes', () => {
-  const ANSWER: Outcome = { rows: [], count: 1 };
+  const ANSWER: Outcome = { rows: [], count: 1, hasWritten: true };
   const LIMITS = raw('limits');
   const ONE = { connections: 1, mostUnanswered: 100 };
 
@@ -367,7 +367,7 @@ describe('gathered writes', () => {
     });
     const alone = async (statement: Sql): Promise<Outcome> => {
       sent.push([statement.text]);
-      return ANSWER;
+      return { ...ANSWER, hasWritten: statement.text !== 'nothing' };
     };
     const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered, limits: LIMITS });
     const write = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
@@ -436,6 +436,13 @@ describe('gathered writes', () => {
     expect(released).toEqual([true]);
   });
 
+  it('sends alone for a time what failed beside others with an unknown outcome', async () => {
+    const { sent, write } = recorded((texts) => (texts.includes('bad') ? at(2, false) : undefined));
+    await expect(write('a', 'bad', 'c')).rejects.toMatchObject({ kind: 'unavailable' });
+    await write('a', 'bad', 'c');
+    expect(sent.slice(1)).toEqual([['bad'], ['limits', 'a', 'c']]);
+  });
+
   it('does not wait for those under way for ever', async () => {
     const { promise: never, resolve } = Promise.withResolvers<Outcome>();
     const sent: string[] = [];
@@ -471,6 +478,17 @@ describe('gathered writes', () => {
     // One by one, nothing would be sent with limits.
     const lastRounds = sent.slice(-8);
     expect(Math.max(...sizesOf(lastRounds))).toBeGreaterThan(4);
+  });
+
+  it('does not take what writes nothing for the time of a commit', async () => {
+    const { sent, write } = recorded(() => undefined, { took: () => 40 });
+    for (let i = 0; i < 8; i++) await write(...upTo(16).map(String));
+    sent.length = 0;
+    for (let i = 0; i < 8; i++) {
+      await write('nothing');
+      await write(...upTo(4).map(String));
+    }
+    expect(sizesOf(sent)).toEqual(upTo(8).map(() => 4));
   });
 
   it('sends fewer at once after one that failed, and more again', async () => {

@@ -25,16 +25,17 @@ test.skipIf(!hasPostgres)('parse, bind, execute and sync are one write; the plan
   try {
     const statements = new Statements();
     const ask = (value: string) => statements.send(client, sql`SELECT ${text(value)}, NULL`);
-    for (const value of ['a', 'b', 'c']) expect(await ask(value)).toEqual({ rows: [[value, null]], count: 1 });
+    for (const value of ['a', 'b', 'c'])
+      expect(await ask(value)).toEqual({ rows: [[value, null]], count: 1, hasWritten: false });
     expect(writes.splice(0)).toEqual(['PBES', 'CPBES', 'BES']);
     const both = ['d', 'e'].map((value) => sql`SELECT ${text(value)}, NULL`);
     const outcomes = await statements.sendTogether(client, [raw('SELECT 0'), ...both]);
     expect(outcomes.map(({ rows }) => rows)).toEqual([[['0']], [['d', null]], [['e', null]]]);
     expect(writes.splice(0)).toEqual(['PBEBEBES']);
-    expect(await statements.send(client, raw('SELECT 1'))).toEqual({ rows: [['1']], count: 1 });
+    expect(await statements.send(client, raw('SELECT 1'))).toEqual({ rows: [['1']], count: 1, hasWritten: false });
     expect(writes.splice(0)).toEqual(['Q']);
     await expect(statements.send(client, sql`SELECT ${text('x')}::int`)).rejects.toThrow('invalid input syntax');
-    expect(await ask('d')).toEqual({ rows: [['d', null]], count: 1 });
+    expect(await ask('d')).toEqual({ rows: [['d', null]], count: 1, hasWritten: false });
   } finally {
     await client.end();
   }

@@ -27,7 +27,7 @@ function connections(...lostAt: readonly (string | undefined)[]) {
       },
       async send({ text }) {
         await say(text);
-        return { rows: [], count: 1 };
+        return { rows: [], count: 1, hasWritten: true };
       },
       sendTogether: () => Promise.reject(new Error('not used')),
       release: (destroy) => destroyed.push(destroy),

@@ -46,6 +46,15 @@ interface Asked {
   reject(error: unknown): void;
 }
 
+/** A transaction. */
+interface Answered {
+  /** Statements. */
+  readonly count: number;
+  /** Milliseconds. */
+  readonly took: number;
+  readonly hasWritten: boolean;
+}
+
 interface Penalty {
   readonly ms: number;
   readonly until: number;
@@ -58,7 +67,7 @@ export class GatheredStatements {
   #underWay = 0;
   /** In the next transaction: halved by one that fails or is long, and one more after any other that was full. */
   #mostTogether = MOST_TOGETHER;
-  /** Milliseconds that the shortest transactions take. */
+  /** Milliseconds that the shortest transactions with something to store take. */
   #shortest = 0;
   /** Accepted, and not answered. */
   #unanswered = 0;
@@ -127,13 +136,21 @@ export class GatheredStatements {
     if (together.length > 1) await this.#sendTogether(together.sort(byRow));
     else {
       const since = performance.now();
-      await this.#sendAlone(first!);
-      this.#adjust(1, performance.now() - since);
+      const hasWritten = await this.#sendAlone(first!);
+      this.#adjust({ count: 1, took: performance.now() - since, hasWritten });
     }
   }
 
-  async #sendAlone({ statement, resolve, reject }: Asked): Promise<void> {
-    await this.#options.alone(statement).then(resolve, reject);
+  /** Whether it has written. */
+  async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
+    try {
+      const outcome = await this.#options.alone(statement);
+      resolve(outcome);
+      return outcome.hasWritten;
+    } catch (error) {
+      reject(error);
+      return false;
+    }
   }
 
   async #sendTogether(together: readonly Asked[]): Promise<void> {
@@ -147,7 +164,8 @@ export class GatheredStatements {
     try {
       const outcomes = await held.sendTogether([...before, ...together.map(({ statement }) => statement)]);
       held.release(false);
-      this.#adjust(together.length, performance.now() - since);
+      const hasWritten = outcomes.some((outcome) => outcome.hasWritten);
+      this.#adjust({ count: together.length, took: performance.now() - since, hasWritten });
       for (const [i, asked] of together.entries()) asked.resolve(outcomes[before.length + i]!);
     } catch (error) {
       this.#halve();
@@ -160,10 +178,11 @@ export class GatheredStatements {
     }
   }
 
-  /** After so many statements that took so many milliseconds. */
-  #adjust(count: number, took: number): void {
+  /** What writes nothing waits for no disk, so it says nothing of how long that takes. */
+  #adjust({ count, took, hasWritten }: Answered): void {
     const isLong = count > 1 && took - this.#shortest > LONG_MS;
-    this.#shortest = took < this.#shortest ? took : this.#shortest + RISE * (took - this.#shortest);
+    const share = took < this.#shortest ? 1 : RISE;
+    if (hasWritten) this.#shortest += share * (took - this.#shortest);
     if (isLong) this.#halve();
     else if (count >= this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
   }

@@ -256,7 +256,10 @@ type Overflow = NonNullable<PipelineOptions['overflow']>;
 /** Its outcome on any line no longer matters. */
 function hand(asked: Asked, overflow: Overflow): void {
   asked.isDone = true;
-  overflow(asked.statement).then((rows) => asked.resolve({ rows, count: rows.length }), asked.reject);
+  overflow(asked.statement).then(
+    (rows) => asked.resolve({ rows, count: rows.length, hasWritten: false }),
+    asked.reject,
+  );
 }
 
 const pendingOf = ({ queued, line }: Slot): number => queued + (line?.pending ?? 0);

@@ -25,6 +25,8 @@ export interface Outcome {
   readonly rows: readonly Cells[];
   /** Rows affected. */
   readonly count: number;
+  /** Whether its commit has something to store. */
+  readonly hasWritten: boolean;
 }
 
 /** A connection of the driver, as far as prepared statements go; its types leave this out. */
@@ -155,7 +157,8 @@ class CellQuery extends DriverQuery {
 
   /** Only now: an adopted table may have constraints that refuse after the command is complete. */
   override handleReadyForQuery(): void {
-    this.#settle.resolve({ rows: this.#rows, count: Number(/\d+$/.exec(this.#tag)?.[0] ?? 0) });
+    const count = Number(/\d+$/.exec(this.#tag)?.[0] ?? 0);
+    this.#settle.resolve({ rows: this.#rows, count, hasWritten: count > 0 && !this.#tag.startsWith('SELECT') });
   }
 }
 
