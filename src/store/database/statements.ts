@@ -283,10 +283,15 @@ export class Statements {
     this.#mostPrepared = mostPrepared;
   }
 
+  /** Never throws: what stands around the statement on the connection goes on where a value cannot be sent. */
   send(client: Pick<pg.ClientBase, 'query'>, statement: Sql): Promise<Outcome> {
-    const query = new CellQuery(statement, this);
-    client.query(query);
-    return query.outcome;
+    try {
+      const query = new CellQuery(statement, this);
+      client.query(query);
+      return query.outcome;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** As one transaction. Rejects with a `TogetherError`. */
