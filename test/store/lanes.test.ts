@@ -109,6 +109,33 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     expect(took).toEqual(['time_limit', done, 'time_limit', done, 'time_limit']);
   });
 
+  it('keeps the connection of a read whose value cannot be sent', async () => {
+    const process = () => other.rows(raw('SELECT pg_backend_pid()'));
+    const before = await process();
+    await expect(other.rows(sql`SELECT ${param('jsonb', { a: 1n })}`)).rejects.toThrow('BigInt');
+    await pause(60);
+    expect(await process()).toEqual(before);
+  });
+
+  it('says that it is unavailable where a lock is not to be had in the time that its owner sets', async () => {
+    const impatient = await openDatabase({ url: url.replace('options=', 'options=-c%20lock_timeout%3D50%20') });
+    const locked = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.run(raw('LOCK TABLE wares'));
+      locked.resolve();
+      await asked.promise;
+    });
+    try {
+      await locked.promise;
+      expect(await impatient.write(raw('INSERT INTO wares (id) VALUES (77)')).catch(kindOf)).toBe('unavailable');
+    } finally {
+      asked.resolve();
+      await holder;
+      await impatient.close();
+    }
+  });
+
   it('does not send a statement that writes as a read', async () => {
     const failure = await db.rows(raw('DELETE FROM wares RETURNING id')).catch((error: Error) => error.message);
     expect(failure).toContain('only SELECTs can be asked twice');

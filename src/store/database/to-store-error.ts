@@ -61,7 +61,7 @@ export function toStoreError(error: unknown): unknown {
   if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
     return new StoreError('foreign_key', violatedBy(error), error);
   }
-  const isBusy = state === QUERY_CANCELED || isTransient(error) || UNAVAILABLE.test(state);
+  const isBusy = [QUERY_CANCELED, LOCK_NOT_AVAILABLE].includes(state) || isTransient(error) || UNAVAILABLE.test(state);
   return isBusy ? new StoreError('unavailable', undefined, error) : error;
 }
 
@@ -101,7 +101,8 @@ export function isNotReachable(error: unknown): boolean {
 }
 
 /** A lock was not to be had within the `lock_timeout` of a migration. */
-export const isLockTimeout = (error: unknown): boolean => sqlState(error) === LOCK_NOT_AVAILABLE;
+export const isLockTimeout = (error: unknown): boolean =>
+  error instanceof StoreError && sqlState(error.cause) === LOCK_NOT_AVAILABLE;
 
 /** By a time limit, or by somebody who may. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
