@@ -8,7 +8,8 @@ import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, QueueFull, StoreError } from './contract.ts';
-import { type Asked, Line } from './line.ts';
+import { type Asked, type Group, Line } from './line.ts';
+import { QuickTexts } from './quick-texts.ts';
 import type { SlowShapes } from './slow-shapes.ts';
 import type { Statements } from './statements.ts';
 import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
@@ -20,10 +21,12 @@ const PATIENCE_MS = 20;
 /** The same where no more connections may be kept. */
 const LAST_PATIENCE_MS = 100;
 /**
- * Statements that share a write before another connection gets one: it costs more than a short read,
- * on both sides.
+ * Statements of a turn of the event loop that one connection gets before another does: a write to it costs more than a short
+ * read, on both sides.
  */
 const MOST_GATHERED = 4;
+/** The same for those that are quick, which it answers together. */
+const MOST_QUICK = 8;
 const TICK_MS = 10;
 /** A tick that comes later than this shows that the program was held up, not the database. */
 const LATE_MS = 5;
@@ -58,6 +61,7 @@ export class Pipeline {
   readonly #options: PipelineOptions;
   readonly #slots: readonly Slot[];
   readonly #privates = new Set<Line>();
+  readonly #quick = new QuickTexts();
   /** Statements that the server may still be at work on, though nobody waits for them. */
   #abandoned = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -91,7 +95,8 @@ export class Pipeline {
   }
 
   #dispatch(asked: Asked): void {
-    const slot = this.#gathering() ?? this.#leastBusy();
+    const isQuick = this.#quick.has(asked.statement.text);
+    const slot = this.#gathering(isQuick ? MOST_QUICK : MOST_GATHERED) ?? this.#leastBusy();
     if (pendingOf(slot) >= MAX_PENDING) {
       asked.reject(new QueueFull(1_000));
       return;
@@ -99,7 +104,7 @@ export class Pipeline {
     this.#watch();
     asked.lines++;
     if (slot.line === undefined) void this.#sendOnceConnected(slot, asked);
-    else slot.line.send(asked);
+    else slot.line.send(asked, isQuick);
   }
 
   async #sendOnceConnected(slot: Slot, asked: Asked): Promise<void> {
@@ -107,7 +112,7 @@ export class Pipeline {
     try {
       const line = await this.#connect(slot);
       slot.queued--;
-      line.send(asked);
+      line.send(asked, false);
     } catch (error) {
       slot.queued--;
       asked.lines--;
@@ -116,8 +121,8 @@ export class Pipeline {
   }
 
   /** A connection that others of this turn are sent on, if there is room for one more. */
-  #gathering(): Slot | undefined {
-    return this.#slots.find(({ line }) => line !== undefined && line.unsent > 0 && line.unsent < MOST_GATHERED);
+  #gathering(most: number): Slot | undefined {
+    return this.#slots.find(({ line }) => line !== undefined && line.unsent > 0 && line.unsent < most);
   }
 
   #leastBusy(): Slot {
@@ -137,12 +142,14 @@ export class Pipeline {
     if (this.#closed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
     const client = await this.#options.connect();
     const line = new Line(client, this.#options.statements, {
-      answered: (from, asked, took) => this.#answered(from, asked, took),
-      failed: (from, asked, { error, took }) => {
-        this.#options.shapes.note(asked.statement.text, took);
+      answered: (from, group, took) => this.#answered(from, group, took),
+      failed: (from, asked, { error, isBeside, took }) => {
+        if (!isBeside) this.#options.shapes.note(asked.statement.text, took);
+        this.#quick.forget(asked.statement.text);
         if (isConnectionLoss(error) || isStalePlan(error)) this.#discard(from);
         else this.#releaseIdle(from);
-        this.#fail(asked, error);
+        if (isBeside) this.#sendAgain(asked);
+        else this.#fail(asked, error);
       },
     });
     client.on('error', () => this.#discard(line));
@@ -151,9 +158,13 @@ export class Pipeline {
     return line;
   }
 
-  #answered(line: Line, asked: Asked, took: number): void {
-    asked.isDone = true;
-    this.#options.shapes.note(asked.statement.text, took);
+  #answered(line: Line, group: Group, took: number): void {
+    for (const asked of group) asked.isDone = true;
+    if (group.length === 1) {
+      const { text } = group[0]!.statement;
+      this.#options.shapes.note(text, took);
+      this.#quick.note(text, took);
+    } else for (const { statement } of group) this.#quick.noteTogether(statement.text, took);
     this.#releaseIdle(line);
   }
 
@@ -168,6 +179,10 @@ export class Pipeline {
     }
     asked.isDone = true;
     asked.reject(toStoreError(error));
+  }
+
+  #sendAgain(asked: Asked): void {
+    if (!asked.isDone) this.#dispatch(asked);
   }
 
   /** A private line that is idle is shared again where one is missing. */
@@ -221,22 +236,34 @@ export class Pipeline {
   /** The first statement keeps the line; what is behind it goes elsewhere. */
   #withdraw(line: Line): void {
     this.#take(line);
-    const { first, behind } = line.withdraw();
-    this.#options.shapes.note(first.statement.text, WITHDRAWN_MS);
+    const slow = this.#sendBehind(line);
+    if (slow !== undefined) this.#options.shapes.note(slow.statement.text, WITHDRAWN_MS);
     this.#privates.add(line);
-    for (const asked of behind) this.#sendElsewhere(asked);
   }
 
   /** Too many lines are kept: the statement starts again where slow ones wait for each other. */
   #evict(line: Line, overflow: Overflow): void {
     this.#take(line);
-    const { first, behind } = line.withdraw();
-    this.#options.shapes.note(first.statement.text, EVICTED_MS);
-    if (!first.isDone) hand(first, overflow);
-    for (const asked of behind) this.#sendElsewhere(asked);
+    const slow = this.#sendBehind(line);
+    if (slow !== undefined) {
+      this.#options.shapes.note(slow.statement.text, EVICTED_MS);
+      if (!slow.isDone) hand(slow, overflow);
+    }
     line.destroy();
     this.#abandoned++;
     setTimeout(() => this.#abandoned--, this.#options.deadlineMs).unref();
+  }
+
+  /**
+   * Gives the statement that holds the line up, and sends the others elsewhere. Where it is one of several that were sent
+   * together, each of them is sent alone, which shows the slow one.
+   */
+  #sendBehind(line: Line): Asked | undefined {
+    const { first, behind } = line.withdraw();
+    const isGroup = first.length > 1;
+    if (isGroup) for (const { statement } of first) this.#quick.forget(statement.text);
+    for (const asked of isGroup ? [...first, ...behind] : behind) if (!asked.isDone) this.#sendElsewhere(asked);
+    return isGroup ? undefined : first[0];
   }
 
   #take(line: Line): void {

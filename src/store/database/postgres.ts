@@ -194,8 +194,9 @@ class Server {
   }
 
   async close(): Promise<void> {
-    this.#silence?.close();
     await Promise.all([this.reads.close(), this.#slowPool.close()]);
+    // What is under way may be waiting for a server that is gone.
+    this.#silence?.close();
   }
 
   async #connect(settings = ''): Promise<pg.Client> {

@@ -180,8 +180,8 @@ export class TogetherError extends Error {
   }
 }
 
-/** Statements before one Sync, which PostgreSQL takes as one transaction. */
-class CellQueries {
+/** Statements before one Sync, which PostgreSQL takes as one transaction. A query of the driver, which pipelines no others. */
+class CellQueries extends DriverQuery {
   readonly outcomes: Promise<readonly Outcome[]>;
   readonly #queries: readonly CellQuery[];
   readonly #statements: Statements;
@@ -192,13 +192,14 @@ class CellQueries {
   #isSent = false;
 
   constructor(all: readonly Sql[], statements: Statements) {
+    super('', []);
     this.#statements = statements;
     this.#queries = all.map((statement) => new CellQuery(statement, statements));
     this.outcomes = Promise.all(this.#queries.map(({ outcome }) => outcome));
   }
 
   /** Called once, when they are sent. What cannot be written as a message keeps all from being sent. */
-  submit(driverConnection: object): Error | null {
+  override submit(driverConnection: object): Error | null {
     const connection = driverConnection as Connection;
     this.#connection = connection;
     const gathered = this.#statements.oneWriteOn(connection);
@@ -222,22 +223,22 @@ class CellQueries {
     return null;
   }
 
-  handleRowDescription(): void {}
+  override handleRowDescription(): void {}
 
-  handleDataRow(row: DataRow): void {
+  override handleDataRow(row: DataRow): void {
     this.#queries[this.#completed]?.handleDataRow(row);
   }
 
-  handleCommandComplete(message: CommandComplete): void {
+  override handleCommandComplete(message: CommandComplete): void {
     this.#queries[this.#completed++]?.handleCommandComplete(message);
   }
 
-  handleEmptyQuery(): void {
+  override handleEmptyQuery(): void {
     this.#completed++;
   }
 
   /** Nothing was committed if the server says why, and is ready again. */
-  handleError(error: Error): void {
+  override handleError(error: Error): void {
     if (!this.#isSent) this.#fail(error, true);
     else if (!isServerError(error) || mayBeCommitted(error, this.#completed >= this.#queries.length)) {
       this.#fail(error, false);
@@ -256,7 +257,7 @@ class CellQueries {
     connection.on('end', whenEnded);
   }
 
-  handleReadyForQuery(): void {
+  override handleReadyForQuery(): void {
     if (this.#completed !== this.#queries.length) this.#fail(new Error('the connection lost an answer'), false);
     else for (const query of this.#queries) query.handleReadyForQuery();
   }
