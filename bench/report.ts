@@ -50,6 +50,7 @@ for (const { bench, title, unit, kind, labels, series, notes, run } of figures) 
     data: isLine ? { datasets } : { labels, datasets },
     options: {
       animation: false,
+      aspectRatio: 1.6,
       plugins: { title: { display: true, text: title }, legend: { display: series.length > 1 } },
       scales: {
         x: isLine ? { type: 'logarithmic', title: { display: true, text: 'rows' } } : {},

@@ -11,7 +11,7 @@ import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
 import { type Answered, mustBeAlike } from './support/alike.ts';
 import type { Bench } from './support/bench.ts';
-import { SCHEMA, type SignedIn, server, signUp } from './support/documents-world.ts';
+import { nameOf, SCHEMA, type SignedIn, server, signUp } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
 import { median, verdict } from './support/measure.ts';
 import { residentMiB } from './support/processor-time.ts';
@@ -45,8 +45,8 @@ async function run(): Promise<void> {
     const byHand = [url, token, userId];
     const servers = [
       { name: 'bylaw', ...serve },
-      { name: 'bylaw with a compile cache', ...serve, env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } },
-      { name: 'bylaw with two workers', ...serve, args: [...args, '--workers', '2'] },
+      { name: 'bylaw, compile cache', ...serve, env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } },
+      { name: nameOf('bylaw', 2), ...serve, args: [...args, '--workers', '2'] },
       { name: 'usual', file: server('handwritten'), args: byHand },
       { name: 'best', file: server('best'), args: byHand },
     ];
@@ -103,7 +103,7 @@ async function compare(servers: readonly Started[], first: First): Promise<void>
   const [listens, answers, mib] = [of('listens'), of('answers'), of('mib')];
   for (const [i, { name }] of servers.entries())
     console.log(
-      `  ${name.padEnd(28)} listens after ${listens[i]} ms, has answered after ${answers[i]} ms   ${mib[i]} MiB resident a second later`,
+      `  ${name.padEnd(20)} listens after ${listens[i]} ms, has answered after ${answers[i]} ms   ${mib[i]} MiB resident a second later`,
     );
   const bars = { bench: 'start', kind: 'bars', labels: servers.map(({ name }) => name), notes: [] } as const;
   const series = [

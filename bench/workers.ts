@@ -16,8 +16,10 @@ const GAIN = 1.7;
 const SERVERS = ['bylaw', 'usual', 'best'];
 const PROCESSES = 2;
 
+const COURSES = [ownOrPublished, byId, patch];
+
 async function run(options: BenchOptions): Promise<void> {
-  const courses = [ownOrPublished, byId, patch].map((course) => ({
+  const courses = COURSES.map((course) => ({
     ...course,
     bench: 'workers',
     title: `${course.title}, two workers`,
@@ -34,10 +36,7 @@ async function run(options: BenchOptions): Promise<void> {
     unit: '× one process',
     kind: 'bars',
     labels: SERVERS,
-    series: all.map((laps, i) => ({
-      name: laps[0]!.course.title,
-      values: gains[i]!.map((gain) => Number(gain.toFixed(3))),
-    })),
+    series: COURSES.map(({ title }, i) => ({ name: title, values: gains[i]!.map((gain) => Number(gain.toFixed(3))) })),
     notes,
   });
 }
