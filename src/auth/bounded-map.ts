@@ -1,6 +1,6 @@
-/** A map of limited size: a full one drops the entry that was used least recently. */
+/** A map of limited size: a full one drops the entry that was used least recently; uses before it was half full do not count. */
 export class BoundedMap<K, V> {
-  /** In the order of use. */
+  /** In the order of use, once it is half full. */
   readonly #map = new Map<K, V>();
   readonly #max: number;
 
@@ -14,7 +14,8 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#map.get(key);
-    if (value === undefined) return undefined;
+    // What is used gets its place before the other half is full; until then, no order is worth its time.
+    if (value === undefined || this.#map.size <= this.#max / 2) return value;
     this.#map.delete(key);
     this.#map.set(key, value);
     return value;

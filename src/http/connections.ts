@@ -18,8 +18,8 @@ export class Connections {
   readonly #new = new Set<Socket>();
   /** Between requests; who waits longest is first. */
   readonly #idle = new Set<Socket>();
-  /** How many requests of a connection are being served. */
-  readonly #serving = new Map<Socket, number>();
+  /** How many requests are being served of a connection that has sent several. */
+  readonly #several = new Map<Socket, number>();
 
   constructor(server: Server, most: number) {
     this.#most = most;
@@ -27,22 +27,17 @@ export class Connections {
   }
 
   begin(socket: Socket): void {
-    if (!this.#open.has(socket)) return;
-    const count = this.#serving.get(socket) ?? 0;
-    this.#serving.set(socket, count + 1);
-    this.#new.delete(socket);
-    this.#idle.delete(socket);
+    const isFirst = this.#idle.delete(socket) || this.#new.delete(socket);
+    if (isFirst || !this.#open.has(socket)) return;
+    this.#several.set(socket, (this.#several.get(socket) ?? 1) + 1);
   }
 
   end(socket: Socket): void {
     if (!this.#open.has(socket)) return;
-    const count = this.#serving.get(socket) ?? 0;
-    if (count > 1) {
-      this.#serving.set(socket, count - 1);
-      return;
-    }
-    this.#serving.delete(socket);
-    this.#idle.add(socket);
+    const count = this.#several.get(socket);
+    if (count === undefined) this.#idle.add(socket);
+    else if (count > 2) this.#several.set(socket, count - 1);
+    else this.#several.delete(socket);
   }
 
   #admit(socket: Socket): void {
@@ -67,6 +62,6 @@ export class Connections {
     this.#open.delete(socket);
     this.#new.delete(socket);
     this.#idle.delete(socket);
-    this.#serving.delete(socket);
+    this.#several.delete(socket);
   }
 }
