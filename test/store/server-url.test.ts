@@ -98,6 +98,8 @@ describe('the URL of a server', () => {
     const { config, isPooled, maxLag } = readServerUrl('postgres://h/d?options=-c%20statement_timeout%3D1', 'mine');
     expect([isPooled, maxLag]).toEqual([false, 1_000]);
     expect(config.options).toMatch(/^-c TimeZone=UTC .*-c search_path=mine -c statement_timeout=1$/);
+    // The server finds out that this host is lost.
+    expect(config.options).toContain('-c tcp_keepalives_idle=10 ');
     expect(withSetting(config, '-c a=b').options).toBe(`${config.options} -c a=b`);
   });
 

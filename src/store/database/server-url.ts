@@ -26,6 +26,13 @@ const SESSION: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: '30000',
 };
 
+/** Tell the server within half a minute that this host is lost, so that the locks of what it began end. */
+const KEEP_ALIVES: Readonly<Record<string, string>> = {
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+};
+
 export interface ServerUrl {
   readonly config: pg.ClientConfig;
   /**
@@ -58,7 +65,7 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
   if (isPooled && (given !== '' || searchPath !== undefined)) {
     throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
   }
-  const settings = { ...SESSION, ...(searchPath ? { search_path: searchPath } : {}) };
+  const settings = { ...SESSION, ...KEEP_ALIVES, ...(searchPath ? { search_path: searchPath } : {}) };
   const folder = NO_HOST.test(address) && !keys.has('host') ? socketFolder(keys.get('port')) : undefined;
   if (folder !== undefined) keys.set('host', folder);
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);

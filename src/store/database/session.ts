@@ -6,12 +6,8 @@ import { withSetting } from './server-url.ts';
 import { type Outcome, Statements } from './statements.ts';
 import { toStoreError } from './to-store-error.ts';
 
-/**
- * Building an index takes hours on a large table. The keep-alives tell the server when this host is
- * lost, so that its locks end.
- */
-const SETTINGS =
-  '-c statement_timeout=0 -c lock_timeout=0 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+/** Building an index takes hours on a large table. */
+const SETTINGS = '-c statement_timeout=0 -c lock_timeout=0';
 
 export async function openSession(config: pg.ClientConfig): Promise<Session> {
   const client = new pg.Client(withSetting(config, SETTINGS));
