@@ -56,3 +56,24 @@ export function verdict(
   console.log(`${held ? 'held  ' : 'MISSED'} ${label}: ${value.toFixed(2)} ${unit} (at most ${limit})`);
   if (!held) process.exitCode = 1;
 }
+
+/** Whether the values of rounds hold a limit. */
+export type RoundsQuestion = { readonly label: string; readonly values: readonly number[] } & (
+  | { readonly atLeast: number }
+  | { readonly atMost: number }
+);
+
+/** Prints and returns `held`, `unsure` where rounds disagree, or `MISSED`, which sets the exit code, by the median and the better quarter. */
+export function judgeRounds(question: RoundsQuestion): string {
+  const [isAtLeast, limit] = 'atLeast' in question ? [true, question.atLeast] : [false, question.atMost];
+  const values = question.values.toSorted((a, b) => a - b);
+  const quarter = (share: number) => values[Math.min(values.length - 1, Math.floor(values.length * share))]!;
+  const middle = quarter(0.5);
+  const best = quarter(isAtLeast ? 0.75 : 0.25);
+  const holds = (value: number) => (isAtLeast ? value >= limit : value <= limit);
+  const verdict = holds(middle) ? 'held  ' : holds(best) ? 'unsure' : 'MISSED';
+  if (verdict === 'MISSED') process.exitCode = 1;
+  const line = `${verdict} ${question.label} ${middle.toFixed(2)} (${isAtLeast ? 'at least' : 'at most'} ${limit})`;
+  console.log(`  ${line}`);
+  return line;
+}

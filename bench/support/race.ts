@@ -7,7 +7,7 @@ import { mustBeAlike } from './alike.ts';
 import type { Contender, DocumentsWorld } from './documents-world.ts';
 import { record } from './figures.ts';
 import { type LoadRequest, type LoadResult, load } from './load.ts';
-import { median } from './measure.ts';
+import { judgeRounds, median, type RoundsQuestion } from './measure.ts';
 import { processorTime } from './processor-time.ts';
 
 const CONNECTIONS = 64;
@@ -140,9 +140,9 @@ const ask = (url: string, token: string, { method, path, body }: LoadRequest) =>
 type Measure = 'requestsPerSecond' | 'p50' | 'p99' | 'serverUs' | 'databaseUs' | 'loadUs';
 export const medianOf = ({ turns }: Lap, measure: Measure): number => median(turns.map((turn) => turn[measure]));
 
-/** The requests/s of one lap in those of the other, of each pair of rounds, ascending. */
+/** The requests/s of one lap in those of the other, of each pair of rounds. */
 const ratiosOf = (lap: Lap, other: Lap): readonly number[] =>
-  lap.turns.map((turn, i) => turn.requestsPerSecond / other.turns[i]!.requestsPerSecond).sort((a, b) => a - b);
+  lap.turns.map((turn, i) => turn.requestsPerSecond / other.turns[i]!.requestsPerSecond);
 
 /** The median of the paired rounds. */
 export const gainOf = (lap: Lap, other: Lap): number => median(ratiosOf(lap, other));
@@ -159,7 +159,7 @@ function report(course: Course, laps: readonly Lap[]): void {
     `\n  ${course.title} (asking takes ${asking.toFixed(0)} µs a request; in brackets: ratio by processor time)`,
   );
   for (const lap of laps) console.log(lineOf(lap, laps));
-  const notes = course.targets.map((target) => judge(course.title, target, laps));
+  const notes = course.targets.map((target) => judgeRounds(questionOf(course.title, target, laps)));
   const bars = { bench: course.bench, kind: 'bars', labels: laps.map(({ contender }) => contender.name) } as const;
   const series = (name: string, measure: Measure) => ({
     name,
@@ -211,33 +211,20 @@ function lineOf(lap: Lap, laps: readonly Lap[]): string {
   );
 }
 
-/** `held`, `unsure` where rounds disagree, or `MISSED`, which sets the exit code. */
-function judge(title: string, target: Target, laps: readonly Lap[]): string {
-  const [label, values, limit, isAtLeast] = questionOf(target, laps);
-  const quarter = (share: number) => values[Math.min(values.length - 1, Math.floor(values.length * share))]!;
-  const middle = quarter(0.5);
-  const best = isAtLeast ? quarter(0.75) : quarter(0.25);
-  const holds = (value: number) => (isAtLeast ? value >= limit : value <= limit);
-  const verdict = holds(middle) ? 'held  ' : holds(best) ? 'unsure' : 'MISSED';
-  if (verdict === 'MISSED') process.exitCode = 1;
-  const line = `${verdict} ${title}: ${label} ${middle.toFixed(2)} (${isAtLeast ? 'at least' : 'at most'} ${limit})`;
-  console.log(`  ${line}`);
-  return line;
-}
-
-type Question = readonly [label: string, values: readonly number[], limit: number, isAtLeast: boolean];
-
-function questionOf(target: Target, laps: readonly Lap[]): Question {
+function questionOf(title: string, target: Target, laps: readonly Lap[]): RoundsQuestion {
   const [bylaw] = laps;
   if ('of' in target) {
     const other = laps.find(({ contender }) => contender.name === target.of)!;
-    return [`requests/s ÷ those of the ${target.of} server`, ratiosOf(bylaw!, other), target.atLeast, true];
+    const label = `${title}: requests/s ÷ those of the ${target.of} server`;
+    return { label, values: ratiosOf(bylaw!, other), atLeast: target.atLeast };
   }
+  const of = (value: (turn: Turn) => number) => bylaw!.turns.map(value);
   if ('serverUs' in target) {
-    const us = bylaw!.turns.map(({ serverUs }) => serverUs).sort((a, b) => a - b);
-    return ['µs of processor time a request', us, target.serverUs, false];
+    const label = `${title}: µs of processor time a request`;
+    return { label, values: of(({ serverUs }) => serverUs), atMost: target.serverUs };
   }
-  const isRatio = target.p99 === 'over p50';
-  const values = bylaw!.turns.map(({ p50, p99 }) => (isRatio ? p99 / p50 : p99)).sort((a, b) => a - b);
-  return [isRatio ? 'p99 ÷ p50' : 'p99 in ms', values, target.atMost, false];
+  const { atMost } = target;
+  return target.p99 === 'over p50'
+    ? { label: `${title}: p99 ÷ p50`, values: of(({ p50, p99 }) => p99 / p50), atMost }
+    : { label: `${title}: p99 in ms`, values: of(({ p99 }) => p99), atMost };
 }
