@@ -22,7 +22,7 @@ export default mergeConfig(config, {
       'test/security/{expressions,files-variants,store-statements}.test.ts',
       'test/routes/query-cost.test.ts',
       'test/policy/completions.test.ts',
-      'test/store/{code-points,database,data-folder,replica,synced-folder}.test.ts',
+      'test/store/{code-points,database,data-folder,engine-thread,replica,synced-folder}.test.ts',
       'test/{package,docs}/**',
       'test/exports/browser.test.ts',
       'test/readme.test.ts',

@@ -24,6 +24,8 @@ const bundle = await rolldown({
     service: 'src/exports/service.ts',
     policy: 'src/exports/policy.ts',
     client: 'src/client/client.ts',
+    // Beside the part that starts it.
+    'parts/engine-thread-main': 'src/store/database/engine-thread-main.ts',
   },
   platform: 'node',
   external: /^[^./]/,

@@ -1,24 +1,24 @@
 /**
- * PostgreSQL inside this process (PGlite): one connection, on which statements and transactions
- * take turns.
+ * PostgreSQL inside this process (PGlite), in a thread of its own: one connection, on which
+ * statements and transactions take turns.
  */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
 import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import { ident, raw, type Sql } from '../../sql.ts';
+import { codeOf } from '../../thrown.ts';
 import { CellClient } from './cell-client.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineStream } from './engine-stream.ts';
+import { EngineThread } from './engine-thread.ts';
 import { lockFolder } from './folder-lock.ts';
 import { GatheredStatements } from './gathered-statements.ts';
 import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
 import { QueueEstimate } from './queue-estimate.ts';
 import { type Outcome, Statements } from './statements.ts';
-import { SyncedFolder } from './synced-folder.ts';
 import { isDivisionByZero } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
@@ -38,17 +38,19 @@ const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
   const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
+  let engine: EngineThread | undefined;
   try {
-    const engine = await startEngine(options);
+    engine = await startEngine(options);
     const client = await connect(engine, options.searchPath);
     const statements = new Statements(options.preparedStatements);
     const close = async (): Promise<void> => {
       await client.end();
-      await engine.close();
+      await engine?.close();
       await lock?.release();
     };
     return databaseOn({ client, statements, close, folder: folderOf(options) });
   } catch (error) {
+    await engine?.close();
     await lock?.release();
     throw error;
   }
@@ -57,22 +59,22 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
   dataDir === undefined ? undefined : join(dataDir, 'database');
 
-/** `-F` is `fsync = off`. */
-const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
-
-async function startEngine(options: EmbeddedOptions): Promise<PGlite> {
+async function startEngine(options: EmbeddedOptions): Promise<EngineThread> {
   const folder = folderOf(options);
-  if (folder === undefined) return PGlite.create('memory://', { loadDataDir: options.snapshot });
+  if (folder === undefined) return EngineThread.start({ snapshot: await options.snapshot?.arrayBuffer() });
   await requireSameVersion(folder);
-  const engine = await PGlite.create({ fs: new SyncedFolder(folder), startParams: SYNCED }).catch((error: unknown) => {
-    // A folder that may not be read or written is not damaged.
-    throw error instanceof Error && 'syscall' in error ? error : damaged(folder, error);
+  const engine = await EngineThread.start({ folder }).catch((error: unknown) => {
+    throw isOfSystem(error) ? error : damaged(folder, error);
   });
   await chmod(folder, 0o700);
   return engine;
 }
 
-async function connect(engine: PGlite, searchPath: string | undefined): Promise<pg.Client> {
+/** Of a folder that may not be read or written, a thread that cannot be had, a package that is not there: none is damaged. */
+const isOfSystem = (error: unknown): boolean =>
+  error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
+
+async function connect(engine: EngineThread, searchPath: string | undefined): Promise<pg.Client> {
   const stream = () => new EngineStream(engine);
   // Every option that the environment could change is set here.
   const client = new CellClient({
@@ -119,6 +121,11 @@ class Turns {
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
+  /** Resolves when all that came until now have been served. */
+  get served(): Promise<void> {
+    return this.#last;
+  }
+
   /** One that is not a `statement` says nothing of how long the others take. */
   async take(isStatement: boolean): Promise<() => void> {
     this.#estimate.admit(this.#waiting);
@@ -147,6 +154,7 @@ interface Engine {
 class Connection {
   readonly #engine: Engine;
   readonly #turns = new Turns();
+  readonly #slowTurns = new Turns();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -174,6 +182,17 @@ class Connection {
     }
   }
 
+  /** One at a time waits for the connection, so that what is fast waits for one at most. */
+  async slowly(statement: Sql): Promise<Outcome> {
+    mustNotHoldConnection();
+    const release = await this.#slowTurns.take(true);
+    try {
+      return await this.alone(statement);
+    } finally {
+      release();
+    }
+  }
+
   async copyFolder(copy: (folder: string) => Promise<void>): Promise<void> {
     const { folder } = this.#engine;
     invariant(folder !== undefined, 'a database in memory has no folder');
@@ -189,6 +208,7 @@ class Connection {
 
   /** Waits for what is under way. */
   async close(): Promise<void> {
+    await this.#slowTurns.served;
     const { release } = await this.lease();
     await this.#engine.close();
     release(false);
@@ -206,7 +226,7 @@ function databaseOn(engine: Engine): Database {
     rows,
     rowsOfTenant: rows,
     async slowRows(statement, limitMs) {
-      const slow = async (each: Sql) => (await alone(each)).rows;
+      const slow = async (each: Sql) => (await connection.slowly(each)).rows;
       if (limitMs === undefined) return slow(statement);
       await mustBeCheap(rows, statement, limitMs);
       return slow(statement).catch((error: unknown) => {

@@ -4,21 +4,23 @@
  * at the start of every value.
  */
 import { Duplex } from 'node:stream';
-import type { PGlite } from '@electric-sql/pglite';
+import type { EngineThread } from './engine-thread.ts';
 
 type Done = (error?: Error | null) => void;
 
+/** The beginning of a ReadyForQuery; the last byte says whether a transaction is open. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5]);
 /**
  * AuthenticationOk, ReadyForQuery: the engine is in this process, and there is nothing to agree on.
  */
-const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
+const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, ...READY, 0x49]);
 const TERMINATE = 0x58;
 
 export class EngineStream extends Duplex {
-  readonly #engine: PGlite;
+  readonly #engine: Pick<EngineThread, 'exchange'>;
   #isWelcome = false;
 
-  constructor(engine: PGlite) {
+  constructor(engine: Pick<EngineThread, 'exchange'>) {
     super();
     this.#engine = engine;
   }
@@ -39,7 +41,7 @@ export class EngineStream extends Duplex {
     done();
   }
 
-  /** The driver writes whole messages. */
+  /** The driver writes whole messages, and none without one that asks the engine to get ready. */
   async #exchange(messages: readonly Buffer[]): Promise<void> {
     if (!this.#isWelcome) {
       this.#isWelcome = true;
@@ -49,14 +51,12 @@ export class EngineStream extends Duplex {
     // The end of the connection is not the end of the engine.
     const served = messages.filter((message) => message[0] !== TERMINATE);
     if (served.length === 0) return;
-    const answers: Buffer[] = [];
-    // Not `execProtocolRaw`: it parses each answer as well, and keeps the messages for as long as
-    // the engine lives.
-    await this.#engine.execProtocolRawStream(Buffer.concat(served), {
-      // The engine writes the next part into the same memory.
-      onRawData: (part) => answers.push(Buffer.from(part)),
+    const answer = await this.#engine.exchange(served).catch((error: unknown) => {
+      throw terminated(error);
     });
-    for (const answer of answers) this.push(answer);
+    // The engine hides what ended it.
+    if (!isReady(answer)) throw terminated(new Error('the engine has not answered'));
+    this.push(answer);
   }
 
   /** What the driver asks of a socket. */
@@ -77,3 +77,8 @@ export class EngineStream extends Duplex {
     return this;
   }
 }
+
+const isReady = (answer: Buffer): boolean => answer.subarray(-READY.length - 1, -1).equals(READY);
+
+/** As of a socket: what was asked is done, or not. */
+const terminated = (cause: unknown): Error => new Error('the embedded database has terminated', { cause });

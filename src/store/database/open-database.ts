@@ -25,10 +25,12 @@ export interface OpenOptions {
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { url, dataDir, snapshot, ...more } = options;
   if (url !== undefined) return openPostgres({ url, ...more });
-  const { openEmbedded } = await loadOptional({
+  return loadOptional({
     packages: ['@electric-sql/pglite'],
     reason: 'there is no DATABASE_URL, so the embedded database is used',
-    load: () => import('./embedded.ts'),
+    async load() {
+      const { openEmbedded } = await import('./embedded.ts');
+      return openEmbedded({ dataDir, snapshot, ...more });
+    },
   });
-  return openEmbedded({ dataDir, snapshot, ...more });
 }

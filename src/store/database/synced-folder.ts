@@ -2,7 +2,7 @@
  * The folder of the embedded database, on a disk that keeps what was synced. The engine believes that
  * every sync succeeds at once; here, those of tables (at checkpoints) are made, in order after the
  * write-ahead log, and the log itself is synced within a second of each write: waiting for the disk
- * at each commit would stop the whole process.
+ * at each commit would hold up every statement.
  *
  * So a power failure can cost the writes of the last second, and no more.
  */
