@@ -1,6 +1,6 @@
 /** The embedded engine has a thread of its own: what it gives the event loop, and what becomes of the database when it ends. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -80,31 +80,88 @@ describe('a thread that ends', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+  const nextThread = (): Promise<Worker> => new Promise((resolve) => process.once('worker', resolve));
+
   async function openWithThread(): Promise<{ readonly db: Database; readonly thread: Worker }> {
-    const made = Promise.withResolvers<Worker>();
-    process.once('worker', made.resolve);
+    const made = nextThread();
     const db = await openDatabase({ dataDir: folder });
-    return { db, thread: await made.promise };
+    return { db, thread: await made };
   }
 
-  it('makes the database unavailable, and costs nothing that was committed', async () => {
+  it('fails what is under way, is started again for what waits, and costs nothing that was committed', async () => {
     const { db, thread } = await openWithThread();
     await db.run(raw('CREATE TABLE kept (id int)'));
     await db.run(raw('INSERT INTO kept VALUES (1)'));
     const underWay = failure(db.run(raw('SELECT pg_sleep(60)')));
-    const inTransaction = failure(db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (2)'))));
+    const waiting = db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (2)')));
     await new Promise((resolve) => setTimeout(resolve, 100));
     await thread.terminate();
     const unavailable = { name: 'StoreError', kind: 'unavailable' };
     expect(await underWay).toMatchObject(unavailable);
-    expect(await inTransaction).toMatchObject(unavailable);
-    expect(await failure(db.rows(raw('SELECT 1')))).toMatchObject(unavailable);
-    expect(await failure(db.ping())).toMatchObject(unavailable);
+    await waiting;
+    expect(await db.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2']]);
+    await db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (3)')));
     await db.close();
 
     const again = await openDatabase({ dataDir: folder });
-    expect(await again.rows(raw('SELECT id FROM kept'))).toEqual([['1']]);
+    expect(await again.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2'], ['3']]);
     await again.close();
+  });
+
+  it('is started again as often as it ends, with the settings of the connection', async () => {
+    const opened = await openWithThread();
+    const { db } = opened;
+    let { thread } = opened;
+    const settings = raw(`SELECT current_setting('TimeZone'), current_setting('DateStyle')`);
+    const before = await db.rows(settings);
+    for (let i = 0; i < 2; i++) {
+      const next = nextThread();
+      await thread.terminate();
+      expect(await db.rows(settings)).toEqual(before);
+      thread = await next;
+    }
+    await db.close();
+  });
+
+  it('is heard of by listeners, which hear of what comes then', async () => {
+    const { db, thread } = await openWithThread();
+    const heard: string[] = [];
+    await db.listen(
+      'news',
+      (payload) => heard.push(payload),
+      (up) => heard.push(up ? 'up' : 'down'),
+    );
+    await db.notify('news', 'first');
+    await thread.terminate();
+    await db.notify('news', 'second');
+    await db.ping();
+    expect(heard).toEqual(['up', 'first', 'down', 'up', 'second']);
+    await db.close();
+  });
+
+  it('makes the database unavailable while it cannot be started, and is tried again', async () => {
+    const { db, thread } = await openWithThread();
+    await db.run(raw('CREATE TABLE kept (id int)'));
+    await thread.terminate();
+    const [database, aside] = [join(folder, 'database'), join(folder, 'aside')];
+    renameSync(database, aside);
+    writeFileSync(database, 'no folder');
+    const unavailable = { name: 'StoreError', kind: 'unavailable' };
+    expect(await failure(db.rows(raw('SELECT id FROM kept')))).toMatchObject(unavailable);
+    expect(await failure(db.transaction((tx) => tx.rows(raw('SELECT id FROM kept'))))).toMatchObject(unavailable);
+    unlinkSync(database);
+    renameSync(aside, database);
+    await expect.poll(() => db.rows(raw('SELECT id FROM kept')).catch(failure), { timeout: 10_000 }).toEqual([]);
+    await db.close();
+  });
+
+  it('takes a database in memory with it', async () => {
+    const made = nextThread();
+    const db = await openDatabase({});
+    await (await made).terminate();
+    for (let i = 0; i < 2; i++)
+      expect(await failure(db.ping())).toMatchObject({ name: 'StoreError', kind: 'unavailable' });
+    await db.close();
   });
 
   it('with the database, leaves no thread', async () => {

@@ -2,18 +2,11 @@
  * PostgreSQL inside this process (PGlite), in a thread of its own: one connection, on which
  * statements and transactions take turns.
  */
-import { chmod } from 'node:fs/promises';
-import { join } from 'node:path';
 import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
-import { ident, raw, type Sql } from '../../sql.ts';
-import { codeOf } from '../../thrown.ts';
-import { CellClient } from './cell-client.ts';
+import { raw, type Sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from './contract.ts';
-import { damaged, requireSameVersion } from './data-folder.ts';
-import { EngineStream } from './engine-stream.ts';
-import { EngineThread } from './engine-thread.ts';
-import { lockFolder } from './folder-lock.ts';
+import { EmbeddedEngine, type EmbeddedOptions, listenTo } from './embedded-engine.ts';
 import { GatheredStatements } from './gathered-statements.ts';
 import { planOf } from './planner.ts';
 import { notifyStatement, PING } from './postgres.ts';
@@ -22,74 +15,10 @@ import { type Outcome, Statements } from './statements.ts';
 import { isDivisionByZero } from './to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from './transaction.ts';
 
-export interface EmbeddedOptions {
-  /** In memory without it. */
-  readonly dataDir?: string;
-  readonly searchPath?: string;
-  /**
-   * The initial content of one in memory, from `dumpDataDir`: several times faster to read than to
-   * make.
-   */
-  readonly snapshot?: Blob;
-  readonly preparedStatements?: number;
-}
-
 const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
-  const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
-  let engine: EngineThread | undefined;
-  try {
-    engine = await startEngine(options);
-    const client = await connect(engine, options.searchPath);
-    const statements = new Statements(options.preparedStatements);
-    const close = async (): Promise<void> => {
-      await client.end();
-      await engine?.close();
-      await lock?.release();
-    };
-    return databaseOn({ client, statements, close, folder: folderOf(options) });
-  } catch (error) {
-    await engine?.close();
-    await lock?.release();
-    throw error;
-  }
-}
-
-const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
-  dataDir === undefined ? undefined : join(dataDir, 'database');
-
-async function startEngine(options: EmbeddedOptions): Promise<EngineThread> {
-  const folder = folderOf(options);
-  if (folder === undefined) return EngineThread.start({ snapshot: await options.snapshot?.arrayBuffer() });
-  await requireSameVersion(folder);
-  const engine = await EngineThread.start({ folder }).catch((error: unknown) => {
-    throw isOfSystem(error) ? error : damaged(folder, error);
-  });
-  await chmod(folder, 0o700);
-  return engine;
-}
-
-/** Of a folder that may not be read or written, a thread that cannot be had, a package that is not there: none is damaged. */
-const isOfSystem = (error: unknown): boolean =>
-  error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
-
-async function connect(engine: EngineThread, searchPath: string | undefined): Promise<pg.Client> {
-  const stream = () => new EngineStream(engine);
-  // Every option that the environment could change is set here.
-  const client = new CellClient({
-    stream,
-    ssl: false,
-    user: 'postgres',
-    database: 'postgres',
-  });
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query(
-    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
-  );
-  if (searchPath) await client.query(`SET search_path = ${ident(searchPath).text}`);
-  return client;
+  return databaseOn(await EmbeddedEngine.open(options), new Statements(options.preparedStatements));
 }
 
 /**
@@ -143,26 +72,31 @@ class Turns {
   }
 }
 
-interface Engine {
-  readonly client: pg.Client;
-  readonly statements: Statements;
-  readonly close: () => Promise<void>;
-  readonly folder: string | undefined;
-}
-
 /** The one connection, for one statement or one transaction at a time. */
 class Connection {
-  readonly #engine: Engine;
+  readonly #engine: EmbeddedEngine;
+  readonly #statements: Statements;
   readonly #turns = new Turns();
   readonly #slowTurns = new Turns();
 
-  constructor(engine: Engine) {
+  constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
+    this.#statements = statements;
   }
 
+  /** Rejects with `unavailable` where the engine has ended and cannot be started again. */
   async lease(isStatement = true): Promise<Lease> {
-    const { client, statements } = this.#engine;
     const release = await this.#turns.take(isStatement);
+    try {
+      return this.#leaseOf(await this.#engine.client(), release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #leaseOf(client: pg.Client, release: () => void): Lease {
+    const statements = this.#statements;
     return {
       command: (text) => client.query(text),
       send: (statement) => statements.send(client, statement),
@@ -209,14 +143,14 @@ class Connection {
   /** Waits for what is under way. */
   async close(): Promise<void> {
     await this.#slowTurns.served;
-    const { release } = await this.lease();
+    const release = await this.#turns.take(false);
     await this.#engine.close();
-    release(false);
+    release();
   }
 }
 
-function databaseOn(engine: Engine): Database {
-  const connection = new Connection(engine);
+function databaseOn(engine: EmbeddedEngine, statements: Statements): Database {
+  const connection = new Connection(engine, statements);
   const lease = () => connection.lease();
   const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
   const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered: MAX_QUEUED });
@@ -243,8 +177,12 @@ function databaseOn(engine: Engine): Database {
     write: (statement, target) => gathered.rows(statement, target),
     transaction: (work, options) => transact(lease, work, options),
     ...(engine.folder !== undefined && { copyFolder: (copy) => connection.copyFolder(copy) }),
-    listen: (channel, onMessage, onState) =>
-      listenOn({ client: engine.client, alone }, channel, { onMessage, onState }),
+    async listen(channel, onMessage, onState) {
+      const stop = engine.hear({ channel, onMessage, onState });
+      await alone(listenTo(channel));
+      onState(true);
+      return async () => stop();
+    },
     async notify(channel, payload) {
       // One of several equal ones of a transaction would be heard once.
       await alone(notifyStatement(channel, payload));
@@ -259,30 +197,3 @@ function databaseOn(engine: Engine): Database {
   };
   return database;
 }
-
-interface ListenClient {
-  readonly client: pg.Client;
-  readonly alone: (statement: Sql) => Promise<unknown>;
-}
-interface ListenHandlers {
-  readonly onMessage: (payload: string) => void;
-  readonly onState: (up: boolean) => void;
-}
-
-async function listenOn(
-  { client, alone }: ListenClient,
-  channel: string,
-  { onMessage, onState }: ListenHandlers,
-): Promise<() => Promise<void>> {
-  const deliver = (message: pg.Notification) => {
-    if (message.channel === channel) onMessage(message.payload ?? '');
-  };
-  client.on('notification', deliver);
-  await alone(sqlListen(channel));
-  onState(true);
-  return async () => {
-    client.off('notification', deliver);
-  };
-}
-
-const sqlListen = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);

@@ -90,6 +90,16 @@ export class EngineThread {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
+  /** Why it has ended by itself. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** The engine writes nothing more. */
+  async kill(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
   /** Of the engine, then of the thread. What has ended by itself is closed. */
   async close(): Promise<void> {
     try {

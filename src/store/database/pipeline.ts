@@ -25,8 +25,6 @@ const LAST_PATIENCE_MS = 100;
  * read, on both sides.
  */
 const MOST_GATHERED = 4;
-/** The same for those that are quick, which it answers together. */
-const MOST_QUICK = 8;
 const TICK_MS = 10;
 /** A tick that comes later than this shows that the program was held up, not the database. */
 const LATE_MS = 5;
@@ -96,7 +94,7 @@ export class Pipeline {
 
   #dispatch(asked: Asked): void {
     const isQuick = this.#quick.has(asked.statement.text);
-    const slot = this.#gathering(isQuick ? MOST_QUICK : MOST_GATHERED) ?? this.#leastBusy();
+    const slot = this.#gathering() ?? this.#leastBusy();
     if (pendingOf(slot) >= MAX_PENDING) {
       asked.reject(new QueueFull(1_000));
       return;
@@ -121,8 +119,8 @@ export class Pipeline {
   }
 
   /** A connection that others of this turn are sent on, if there is room for one more. */
-  #gathering(most: number): Slot | undefined {
-    return this.#slots.find(({ line }) => line !== undefined && line.unsent > 0 && line.unsent < most);
+  #gathering(): Slot | undefined {
+    return this.#slots.find(({ line }) => line !== undefined && line.unsent > 0 && line.unsent < MOST_GATHERED);
   }
 
   #leastBusy(): Slot {
