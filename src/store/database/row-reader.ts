@@ -8,12 +8,12 @@ import type { Cells } from './contract.ts';
 const HEAD_BYTES = 5;
 /** `D` of a DataRow. */
 const ROW = 0x44;
-/** For longer cells, one call that decodes costs less than looking at each byte. */
-const SHORT_CELL = 48;
+/** For longer cells, one call that decodes costs less than looking at all bytes. */
+const SHORT_CELL = 256;
 /** A substring keeps the whole string in memory, so only small rows are cut into cells. */
 const SMALL_ROW = 4_096;
-/** Bytes above are parts of characters of several bytes. */
-const LAST_ASCII = 0x7f;
+/** In four bytes, what is set in parts of characters of several bytes. */
+const NOT_ASCII = 0x80808080;
 
 export type TakeBytes = (bytes: Buffer) => void;
 type TakeRow = (cells: Cells) => void;
@@ -73,24 +73,27 @@ const messageEnd = (bytes: Buffer, at: number): number =>
 
 /** The text of each cell; -1 bytes are NULL. */
 function cellsOf(bytes: Buffer, from: number, end: number): Cells {
-  const count = bytes.readUInt16BE(from);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const count = view.getUint16(from);
   const cells: (string | null)[] = new Array(count);
   // Of ASCII, which most cells are, it has the same characters as UTF-8.
   const latin1 = end - from > SMALL_ROW ? undefined : bytes.toString('latin1', from, end);
   let at = from + 2;
   for (let i = 0; i < count; i++) {
     const start = at + 4;
-    const length = bytes.readInt32BE(at);
+    const length = view.getInt32(at);
     at = start + Math.max(0, length);
     if (length < 0) cells[i] = null;
-    else if (latin1 !== undefined && length <= SHORT_CELL && isAscii(bytes, start, at))
+    else if (latin1 !== undefined && length <= SHORT_CELL && isAscii(view, start, at))
       cells[i] = latin1.substring(start - from, at - from);
     else cells[i] = bytes.toString('utf8', start, at);
   }
   return cells;
 }
 
-function isAscii(bytes: Buffer, from: number, end: number): boolean {
-  for (let i = from; i < end; i++) if (bytes[i]! > LAST_ASCII) return false;
+function isAscii(view: DataView, from: number, end: number): boolean {
+  let at = from;
+  for (; at + 4 <= end; at += 4) if ((view.getInt32(at) & NOT_ASCII) !== 0) return false;
+  for (; at < end; at++) if (view.getInt8(at) < 0) return false;
   return true;
 }
