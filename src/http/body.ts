@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { koaBody } from 'koa-body';
+import type { koaBody } from 'koa-body';
+import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
 import { ARRIVAL_LIMITS, inTime } from './arrival.ts';
 import { readJsonBody } from './read-json-body.ts';
@@ -18,14 +19,14 @@ export const AUTH_BODY_LIMIT = 16 * 1024;
  * `malformed_json`.
  */
 export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs): BodyReader {
-  const collectors = new Map<number, ReturnType<typeof koaBody>>();
+  const collectors = new Map<number, Collector>();
+  const collect = async (ctx: Context, most: number): Promise<void> => {
+    const known = collectors.get(most) ?? (await collector(most));
+    collectors.set(most, known);
+    await known(ctx, async () => {});
+  };
   const arriving = async (ctx: Context, most: number): Promise<Buffer> => {
-    const collect = collectors.get(most) ?? collector(most);
-    collectors.set(most, collect);
-    await inTime(
-      collect(ctx, async () => {}),
-      ms,
-    ).catch((error: unknown) => {
+    await inTime(collect(ctx, most), ms).catch((error: unknown) => {
       throw readingFailed(error, most);
     });
     return Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
@@ -55,15 +56,22 @@ function arrivedBody(request: IncomingMessage): Buffer | undefined {
   return bytes;
 }
 
+type Collector = ReturnType<typeof koaBody>;
+
+/** With the first body that is still arriving: it takes a tenth of the start, and most bodies need none. */
+const loaded = memoized(() => import('koa-body'));
+
 /** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
-const collector = (limit: number): ReturnType<typeof koaBody> =>
-  koaBody({
+async function collector(limit: number): Promise<Collector> {
+  const { koaBody } = await loaded();
+  return koaBody({
     json: false,
     urlencoded: false,
     textTypes: ['application/json'],
     textLimit: limit,
     encoding: 'binary',
   });
+}
 
 /** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string => createHash('sha256').update(ctx.state.bodyBytes).digest('hex');

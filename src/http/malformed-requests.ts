@@ -4,11 +4,12 @@
  * details as usual, and echo nothing that the client sent.
  */
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem } from '../problem.ts';
 import { detailsOf } from './errors.ts';
 import type { Logger } from './log.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { PROTECTIVE_HEADERS } from './protective-headers.ts';
 
 /**

@@ -2,10 +2,14 @@
  * Finds the route of a request: the first in the list that matches path and method. `Allow` lists
  * the methods of all that match the path.
  */
-import Router from '@koa/router';
+import { createRequire } from 'node:module';
+import type RouterOfKoa from '@koa/router';
 import { present } from '../invariant.ts';
 import { RESERVED_COLLECTIONS } from '../schema/model.ts';
 import type { Route } from './route.ts';
+
+/** Its ES module would load all of `node:http`. */
+const Router = createRequire(import.meta.url)('@koa/router') as typeof RouterOfKoa;
 
 export interface Match {
   readonly path: string;

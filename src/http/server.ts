@@ -4,7 +4,7 @@
  * gate → Accept → the handler.
  */
 
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
@@ -19,6 +19,7 @@ import { errorDoor } from './errors.ts';
 import { authorize, notFound } from './gate.ts';
 import { logRequest } from './log.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
+import { createServer } from './node-http.ts';
 import { answerOrigins } from './origins.ts';
 import { problemOf } from './problem-of.ts';
 import { protect } from './protective-headers.ts';
@@ -69,7 +70,7 @@ export class HttpServer {
   constructor(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS) {
     this.#routes = routes;
     this.#current = new Generation(handlerOf(app, routes));
-    this.server = createHttpServer({
+    this.server = createServer({
       requestTimeout: MAX_REQUEST_MS,
       headersTimeout: 30_000,
       connectionsCheckingInterval: 5_000,

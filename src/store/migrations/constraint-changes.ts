@@ -11,7 +11,7 @@ interface RenamedConstraint {
   readonly constraint: ActualConstraint | undefined;
   readonly to: string;
   /** Makes it anew. */
-  readonly add?: string;
+  readonly add?: () => string;
 }
 
 const SUFFIX = { u: 'key', f: 'fkey', p: 'pkey', c: 'required' } as const;
@@ -146,18 +146,18 @@ export class ConstraintChanges {
     const uniques = table.uniques.map((columns) => ({
       constraint: this.#uniqueOf(columns),
       to: uniqueName(this.#name, columns),
-      add: addUnique(this.#name, columns),
+      add: () => addUnique(this.#name, columns),
     }));
     const keys = table.foreignKeys.map((key) => ({
       constraint: actual.constraints.find((constraint) => this.#isKey(key, constraint)),
       to: nameOf(this.#name, [key.column], 'fkey'),
-      add: addForeignKey(this.#name, key),
+      add: () => addForeignKey(this.#name, key),
     }));
     const renamed = this.#t.canRename ? this.#renamedKey() : [];
     return [...uniques, ...keys, ...renamed].flatMap(({ constraint, to, add }) => {
       if (constraint === undefined || constraint.name === to) return [];
       if (!this.#t.canRename && add !== undefined)
-        return [{ sql: `${alter} DROP CONSTRAINT ${quotedName(constraint.name)}` }, { sql: add }];
+        return [{ sql: `${alter} DROP CONSTRAINT ${quotedName(constraint.name)}` }, { sql: add() }];
       return [{ sql: `${alter} RENAME CONSTRAINT ${quotedName(constraint.name)} TO ${quotedName(to)}` }];
     });
   }
