@@ -1,6 +1,6 @@
 /**
  * `npm run test:quick`: the embedded database only, and without the suites that start processes,
- * drive a browser, resize images, compile projects or try every character. `npm test` runs everything.
+ * drive a browser, resize images, compile projects, or try every character or combination. `npm test` runs everything.
  */
 import { mergeConfig } from 'vitest/config';
 import config from './vitest.config.ts';
@@ -14,15 +14,16 @@ export default mergeConfig(config, {
       'test/cli/{backup,serve,pipes,dev,dev-question,transfer,optional-packages}.test.ts',
       'test/auth/{passwords,commands,limiter,limits,oauth,browsers,nodes}.test.ts',
       'test/files/{crash,bucket-crash,bucket,copies,redirects,keeping,s3}.test.ts',
-      'test/routes/{concurrency,outage,docs-page}.test.ts',
+      'test/routes/{concurrency,outage,docs-page,taken-values}.test.ts',
       'test/bench/documents-world.test.ts',
       'test/{fuzz,movies}/**',
       'test/client/typed.test.ts',
       'test/schema/total.test.ts',
-      'test/security/{expressions,files-variants,store-statements}.test.ts',
+      'test/security/{expressions,files-variants,http,store-statements}.test.ts',
       'test/routes/query-cost.test.ts',
       'test/policy/completions.test.ts',
-      'test/store/{code-points,database,data-folder,engine-thread,replica,synced-folder}.test.ts',
+      'test/store/{code-points,database,data-folder,engine-thread,exchanged-values,replica,synced-folder}.test.ts',
+      'test/store/{distribution,unique-within}.test.ts',
       'test/{package,docs}/**',
       'test/exports/browser.test.ts',
       'test/readme.test.ts',
