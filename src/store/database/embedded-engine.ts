@@ -87,6 +87,8 @@ export class EmbeddedEngine {
       for (const { channel } of this.#hearers) await this.#running.client.query(listenTo(channel).text);
     } catch (failure) {
       this.#failure = { at: performance.now(), error: failure };
+      // One that has started, and does not listen, is not taken for the one before.
+      await this.#running.kill();
       process.emitWarning(`the embedded database has ended and cannot be started again (${reasonOf(failure)})`);
       throw unavailable(failure);
     }

@@ -146,8 +146,8 @@ export class Pipeline {
         this.#quick.forget(asked.statement.text);
         if (isConnectionLoss(error) || isStalePlan(error)) this.#discard(from);
         else this.#releaseIdle(from);
-        if (isBeside) this.#sendAgain(asked);
-        else this.#fail(asked, error);
+        if (!isBeside) this.#fail(asked, error);
+        else if (!asked.isDone) this.#dispatch(asked);
       },
     });
     client.on('error', () => this.#discard(line));
@@ -177,10 +177,6 @@ export class Pipeline {
     }
     asked.isDone = true;
     asked.reject(toStoreError(error));
-  }
-
-  #sendAgain(asked: Asked): void {
-    if (!asked.isDone) this.#dispatch(asked);
   }
 
   /** A private line that is idle is shared again where one is missing. */
