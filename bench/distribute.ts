@@ -1,11 +1,12 @@
 /** What it costs that a collection is divided by tenant: a list and a write of one tenant, beside the same collection in one table. */
+
+import type { Database, WriteTarget } from '../src/database/contract.ts';
+import { openDatabase } from '../src/database/open-database.ts';
+import { applyMigration } from '../src/migrations/apply-migration.ts';
+import { type AccessContext, createRecords, type Records } from '../src/records/records.ts';
 import { parseSchema } from '../src/schema/load.ts';
-import type { Schema } from '../src/schema/model.ts';
+import type { Schema } from '../src/schema/model/model.ts';
 import { raw, type Sql, sql } from '../src/sql.ts';
-import type { Database, WriteTarget } from '../src/store/database/contract.ts';
-import { openDatabase } from '../src/store/database/open-database.ts';
-import { applyMigration } from '../src/store/migrations/apply-migration.ts';
-import { type AccessContext, createRecords, type Records } from '../src/store/records/records.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { callerAccess } from './support/caller-access.ts';

@@ -3,14 +3,14 @@
  * with custom and with generic plans. Both must answer the same rows. Each policy also as row-level security, with the caller set for the session beforehand.
  */
 import pg from 'pg';
+import { openDatabase } from '../src/database/open-database.ts';
 import { decide } from '../src/policy/access.ts';
 import { compile } from '../src/policy/compile.ts';
 import type { PolicyRequest } from '../src/policy/types.ts';
+import { amongFirstIds } from '../src/records/page/ordered-union.ts';
+import { shorterBranches } from '../src/records/page/page-cost.ts';
+import { BackgroundStatistics, type StatisticsOf } from '../src/records/page/table-statistics.ts';
 import { join, param, raw, sql } from '../src/sql.ts';
-import { openDatabase } from '../src/store/database/open-database.ts';
-import { amongFirstIds } from '../src/store/planning/ordered-union.ts';
-import { shorterBranches } from '../src/store/planning/page-cost.ts';
-import { BackgroundStatistics, type StatisticsOf } from '../src/store/planning/table-statistics.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { COLLECTION, catalog } from './support/documents.ts';

@@ -25,7 +25,7 @@ const bundle = await rolldown({
     policy: 'src/exports/policy.ts',
     client: 'src/client/client.ts',
     // Beside the part that starts it.
-    'parts/engine-thread-main': 'src/store/database/engine-thread-main.ts',
+    'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts',
   },
   platform: 'node',
   external: /^[^./]/,

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** `bylaw <command> …` */
-import { runCommand } from './cli/index.ts';
-import { messageOf } from './cli/message-of.ts';
+import { messageOf, runCommand } from './cli/index.ts';
 
 const { stdout, stderr, stdin, env } = process;
 /** 128 + SIGPIPE, as a shell reports it. */

@@ -4,11 +4,22 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const LEAVES = ['sql', 'problem', 'invariant', 'thrown', 'memoized', 'optional-package', 'record-id'];
-/** The nearest name that exists, for messages: pure text, of use to everybody. */
+/** Files right under src/ that every room but grammar and policy may import. */
+const LEAVES = [
+  'sql',
+  'problem',
+  'invariant',
+  'thrown',
+  'memoized',
+  'bounded-map',
+  'optional-package',
+  'record-id',
+  'refusal',
+];
+/** Suggests the nearest known name in a message; every room may import it. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
 
-/** From a room to the rooms that it may know, beside itself. A file right under src is a room of its own. */
+/** The rooms that each room may import. A file right under src/ is a room. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   grammar: [],
   sql: [],
@@ -16,31 +27,63 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   invariant: [],
   thrown: [],
   memoized: [],
+  'bounded-map': [],
   'optional-package': [],
   'record-id': [],
-  policy: ['grammar', 'sql', 'invariant'],
+  refusal: ['problem'],
+  policy: ['grammar', 'sql', 'invariant', 'bounded-map'],
   schema: ['policy', 'grammar', ...LEAVES],
-  store: ['schema', 'policy', ...LEAVES],
+  database: LEAVES,
+  migrations: ['database', 'schema', 'policy', ...LEAVES],
+  records: ['database', 'schema', 'policy', ...LEAVES],
   describe: ['schema', 'policy', ...LEAVES],
-  auth: ['store', 'schema', 'policy', ...LEAVES],
-  files: ['store', 'schema', 'policy', ...LEAVES],
+  auth: ['records', 'database', 'schema', 'policy', ...LEAVES],
+  files: ['records', 'database', 'schema', ...LEAVES],
   config: ['schema', ...LEAVES],
-  http: ['config', 'store', 'auth', 'files', 'schema', 'policy', ...LEAVES],
-  routes: ['http', 'store', 'auth', 'files', 'describe', 'schema', 'policy', ...LEAVES],
-  cli: ['config', 'http', 'routes', 'store', 'auth', 'files', 'describe', 'schema', 'policy', 'grammar', ...LEAVES],
+  http: ['config', 'records', 'database', 'auth', 'files', 'schema', 'policy', ...LEAVES],
+  routes: ['http', 'records', 'database', 'auth', 'files', 'describe', 'schema', 'policy', ...LEAVES],
+  service: [
+    'config',
+    'routes',
+    'http',
+    'auth',
+    'files',
+    'describe',
+    'records',
+    'migrations',
+    'database',
+    'schema',
+    ...LEAVES,
+  ],
+  cli: [
+    'config',
+    'service',
+    'routes',
+    'http',
+    'auth',
+    'files',
+    'describe',
+    'records',
+    'migrations',
+    'database',
+    'schema',
+    'policy',
+    'grammar',
+    ...LEAVES,
+  ],
   client: [],
-  exports: ['cli', 'config', 'http', 'schema', 'policy', 'grammar', ...LEAVES],
+  exports: ['service', 'config', 'http', 'schema', 'policy', 'grammar', ...LEAVES],
   main: ['config', 'cli', ...LEAVES],
 };
 
 /** A package and the only places that may know it. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   chevrotain: ['grammar/'],
-  knex: ['src/store/'],
-  pg: ['src/store/'],
-  '@electric-sql/pglite': ['src/store/'],
-  jose: ['src/auth/access-tokens.ts', 'src/auth/id-tokens.ts'],
-  grant: ['src/auth/oauth-grant.ts'],
+  knex: ['src/migrations/'],
+  pg: ['src/database/'],
+  '@electric-sql/pglite': ['src/database/embedded/'],
+  jose: ['src/auth/sessions/access-tokens.ts', 'src/auth/oauth/id-tokens.ts'],
+  grant: ['src/auth/oauth/oauth-grant.ts'],
 };
 
 interface Import {
@@ -80,7 +123,7 @@ function targetOf(from: string, specifier: string): string {
   return specifier.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(from), specifier)) : specifier;
 }
 
-/** `src/store/database/open-database.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
+/** `src/database/open-database.ts` → store, `src/sql.ts` → sql, `grammar/parser.ts` → grammar. */
 function roomOf(file: string): string {
   const [top, room] = file.split('/') as [string, string];
   return top === 'src' ? room.replace(/\.ts$/, '') : top;
@@ -170,8 +213,8 @@ test('nothing is left to the commit: what refuses a statement does so at once, o
   );
   // For databases of earlier versions, and adopted tables.
   expect(mentions.toSorted()).toEqual([
-    'src/store/migrations/apply-migration.ts: SET CONSTRAINTS ALL IMMEDIATE',
-    'src/store/migrations/constraint-changes.ts: NOT DEFERRABLE',
+    'src/migrations/apply-migration.ts: SET CONSTRAINTS ALL IMMEDIATE',
+    'src/migrations/constraint-changes.ts: NOT DEFERRABLE',
   ]);
 });
 

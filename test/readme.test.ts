@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { decide } from '../src/policy/access.ts';
-import { loadSchema } from '../src/schema/load-file.ts';
+import { loadSchema } from '../src/schema/file/load-file.ts';
 import { describeOnBoth } from './support/service.ts';
 import { followTour } from './support/tour.ts';
 

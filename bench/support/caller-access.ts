@@ -2,8 +2,8 @@
 import { decide, type Permit } from '../../src/policy/access.ts';
 import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
 import type { Action, Policy, Row } from '../../src/policy/types.ts';
-import type { Schema } from '../../src/schema/model.ts';
-import type { AccessContext } from '../../src/store/records/records.ts';
+import type { AccessContext } from '../../src/records/records.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
 
 interface Caller {
   readonly auth: Row;

@@ -1,9 +1,9 @@
 /** The tables of docs/schema.md, from the JSON Schema of the file and from the field types. */
 import { stringify } from 'yaml';
-import { builtInFields, builtInRelations } from '../../src/schema/built-in.ts';
 import { FIELD_KINDS } from '../../src/schema/fields/index.ts';
-import type { Collection } from '../../src/schema/model.ts';
-import { schemaOfFormat } from '../../src/schema/shape.ts';
+import { schemaOfFormat } from '../../src/schema/file/shape.ts';
+import { builtInFields, builtInRelations } from '../../src/schema/model/built-in.ts';
+import type { Collection } from '../../src/schema/model/model.ts';
 import { markdownTable } from './markdown.ts';
 
 interface JsonSchema {
@@ -37,7 +37,7 @@ const mappingIn = (schema: JsonSchema): JsonSchema =>
   alternativesOf(schema).find(({ properties, additionalProperties }) => properties ?? additionalProperties) ?? schema;
 const alternativesOf = (schema: JsonSchema): readonly JsonSchema[] => schema.anyOf ?? schema.oneOf ?? [schema];
 
-/** The spellings of `src/schema/units.ts`, by what their patterns have in common. */
+/** The spellings of `src/schema/file/units.ts`, by what their patterns have in common. */
 const SPELLINGS: readonly (readonly [part: string, name: string])[] = [
   [' in ', 'rate'],
   ['s|m|h|d|w', 'duration'],

@@ -3,10 +3,10 @@
  * event, if it has one.
  */
 import { v7 } from 'uuid';
-import { normalEmail } from '../schema/normal-email.ts';
+import type { Cells, Database, Queryable } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
+import { normalEmail } from '../schema/model/normal-email.ts';
 import { empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
-import type { Cells, Database, Queryable } from '../store/database/contract.ts';
-import { namedCells } from '../store/database/named-cells.ts';
 
 type AuditEvent =
   | 'register'

@@ -1,34 +1,40 @@
 /** The face of this room: everything that other rooms may ask of it. */
-import { Problem } from '../problem.ts';
-import type { Schema } from '../schema/model.ts';
-import { sql } from '../sql.ts';
-import type { Database } from '../store/database/contract.ts';
-import { AccessTokens } from './access-tokens.ts';
-import { Accounts, type Issued, type RefreshRequest } from './accounts.ts';
-import { Administration } from './administration.ts';
-import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
-import { Authenticator, type RequestCredentials, type SessionClaims } from './authenticator.ts';
-import type { Caller } from './caller.ts';
-import { createLimiter, type Limiter } from './limiter.ts';
-import { type Mail, Mailer } from './mail.ts';
-import { OAuth, type OAuthCallback, type OAuthEnd, type OAuthStart, type StartedOAuth } from './oauth.ts';
-import { Identities } from './oauth-identity.ts';
-import { PasswordCheck, type PasswordClaim } from './password-check.ts';
-import { createPasswordPool, type PasswordPool } from './passwords.ts';
-import { type PasswordChange, Recovery, type ResetConfirmation, type VerificationConfirmation } from './recovery.ts';
-import { type SessionRow, Sessions } from './sessions.ts';
-import { SigningKeys } from './signing-keys.ts';
-import { type UserHooks, userHooks } from './user-hooks.ts';
-import { type User, Users } from './users.ts';
 
-export type { Issued } from './accounts.ts';
-export type { Administration } from './administration.ts';
+import type { Database } from '../database/contract.ts';
+import { Problem } from '../problem.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { sql } from '../sql.ts';
+import { Accounts, type Issued, type RefreshRequest } from './accounts/accounts.ts';
+import { Administration } from './accounts/administration.ts';
+import { PasswordCheck, type PasswordClaim } from './accounts/password-check.ts';
+import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
+import {
+  type PasswordChange,
+  Recovery,
+  type ResetConfirmation,
+  type VerificationConfirmation,
+} from './accounts/recovery.ts';
+import { type UserHooks, userHooks } from './accounts/user-hooks.ts';
+import { type User, Users } from './accounts/users.ts';
+import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
+import type { Caller } from './caller.ts';
+import { SigningKeys } from './keys/signing-keys.ts';
+import { createLimiter, type Limiter } from './limits/limiter.ts';
+import { type Mail, Mailer } from './mail/mail.ts';
+import { OAuth, type OAuthCallback, type OAuthEnd, type OAuthStart, type StartedOAuth } from './oauth/oauth.ts';
+import { Identities } from './oauth/oauth-identity.ts';
+import { AccessTokens } from './sessions/access-tokens.ts';
+import { Authenticator, type RequestCredentials, type SessionClaims } from './sessions/authenticator.ts';
+import { type SessionRow, Sessions } from './sessions/sessions.ts';
+
+export type { Issued } from './accounts/accounts.ts';
+export type { Administration } from './accounts/administration.ts';
+export type { PasswordPool } from './accounts/passwords.ts';
+export type { User } from './accounts/users.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
-export type { RequestCredentials } from './authenticator.ts';
 export type { Caller } from './caller.ts';
-export type { Mail } from './mail.ts';
-export type { PasswordPool } from './passwords.ts';
-export type { User } from './users.ts';
+export type { Mail } from './mail/mail.ts';
+export type { RequestCredentials } from './sessions/authenticator.ts';
 
 interface AuthSettings {
   /** Read at each use: with port 0 it is known only once the service listens. */

@@ -4,9 +4,9 @@
  */
 import type { AuditRow } from '../auth/auth.ts';
 import { ConfigError } from '../config.ts';
-import type { Arguments } from './arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from './command.ts';
-import { openWorkspace } from './workspace.ts';
+import type { Arguments } from './support/arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { openWorkspace } from './support/workspace.ts';
 
 const DEFAULT_LIMIT = '100';
 

@@ -1,10 +1,10 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
 import { schemaFileOf } from '../config.ts';
+import { formatSchema } from '../schema/file/shape.ts';
 import type { SchemaIssue } from '../schema/issue.ts';
-import { formatSchema } from '../schema/shape.ts';
-import type { Arguments } from './arguments.ts';
-import type { Command, Io } from './command.ts';
-import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './schema-file.ts';
+import type { Arguments } from './support/arguments.ts';
+import type { Command, Io } from './support/command.ts';
+import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 
 export const command: Command = {
   name: 'check',

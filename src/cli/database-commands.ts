@@ -2,7 +2,7 @@
  * The commands that use the database: a server that has the embedded database open runs them for
  * other processes.
  */
-import type { LoadCommand } from './command.ts';
+import type { LoadCommand } from './support/command.ts';
 
 export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['migrate', () => import('./migrate.ts')],

@@ -2,12 +2,13 @@
  * `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a
  * record or a write, clause by clause.
  */
-import { type Command, DATABASE_SETTINGS } from './command.ts';
+
 import { printTrace } from './explain/print-trace.ts';
 import { questionOf } from './explain/question.ts';
 import { traceOf } from './explain/trace.ts';
 import { traceDocument } from './explain/trace-document.ts';
-import { openDatabaseFor } from './workspace.ts';
+import { type Command, DATABASE_SETTINGS } from './support/command.ts';
+import { openDatabaseFor } from './support/workspace.ts';
 
 export const command: Command = {
   name: 'explain',

@@ -1,10 +1,10 @@
 /** `bylaw files adopt`: after a restore, which database the stored files belong to. */
 import { readIdentity } from '../files/file-tables.ts';
-import { openStorage } from '../files/open-storage.ts';
-import { Ownership } from '../files/ownership.ts';
-import type { Arguments } from './arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
-import { openMigratedDatabase } from './workspace.ts';
+import { openStorage } from '../files/storage/open-storage.ts';
+import { Ownership } from '../files/storage/ownership.ts';
+import type { Arguments } from './support/arguments.ts';
+import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { openMigratedDatabase } from './support/workspace.ts';
 
 export const command: CommandGroup = {
   name: 'files',

@@ -2,11 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
-import { formatPolicies } from '../schema/format-policies.ts';
+import { formatPolicies } from '../schema/file/format-policies.ts';
 import { underlineIssue } from '../schema/issue.ts';
 import { codeOf, reasonOf } from '../thrown.ts';
-import type { Arguments } from './arguments.ts';
-import type { Command, Io } from './command.ts';
+import type { Arguments } from './support/arguments.ts';
+import type { Command, Io } from './support/command.ts';
 
 export const command: Command = {
   name: 'fmt',

@@ -1,5 +1,5 @@
 /** What `--help` prints, from the declarations of the commands and of the settings. */
-import { type Command, type CommandGroup, environmentOf, flagsOf } from './command.ts';
+import { type Command, type CommandGroup, environmentOf, flagsOf } from './support/command.ts';
 
 type HelpRow = readonly [left: string, right: string];
 

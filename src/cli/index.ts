@@ -1,10 +1,10 @@
 /** The commands, in the order of the manual. */
 import { unknownName } from '../config.ts';
-import { callCommand } from './call.ts';
-import type { Command, CommandGroup, Io, LoadCommand } from './command.ts';
+import { packageVersion } from '../service/version.ts';
 import { databaseCommands } from './database-commands.ts';
 import { overview } from './help.ts';
-import { packageVersion } from './version.ts';
+import { callCommand } from './support/call.ts';
+import type { Command, CommandGroup, Io, LoadCommand } from './support/command.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['init', () => import('./init.ts')],
@@ -18,6 +18,8 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['openapi', () => import('./openapi.ts')],
   ['types', () => import('./types.ts')],
 ]);
+
+export { messageOf } from '../database/message-of.ts';
 
 /** → the exit code. */
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../config.ts';
 import { codeOf } from '../thrown.ts';
-import type { Arguments } from './arguments.ts';
-import type { Command, Io } from './command.ts';
+import type { Arguments } from './support/arguments.ts';
+import type { Command, Io } from './support/command.ts';
 
 /** From the name in the project to the name here: npm leaves a file called .gitignore out of a package. */
 const FILES: Readonly<Record<string, string>> = {

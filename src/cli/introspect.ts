@@ -1,11 +1,11 @@
 /** `bylaw introspect URL`: a schema file for a PostgreSQL that exists, to stdout. It only reads. */
 import { ConfigError, SETTINGS } from '../config.ts';
-import { openDatabase } from '../store/database/open-database.ts';
-import { adopt } from '../store/introspection/adopt.ts';
-import { readExistingTables } from '../store/introspection/existing-tables.ts';
-import { printDraft } from '../store/introspection/print-draft.ts';
-import type { Arguments } from './arguments.ts';
-import type { Command, Io } from './command.ts';
+import { openDatabase } from '../database/open-database.ts';
+import { adopt } from '../migrations/adopt/adopt.ts';
+import { readExistingTables } from '../migrations/adopt/existing-tables.ts';
+import { printDraft } from '../migrations/adopt/print-draft.ts';
+import type { Arguments } from './support/arguments.ts';
+import type { Command, Io } from './support/command.ts';
 
 export const command: Command = {
   name: 'introspect',

@@ -1,9 +1,9 @@
 /** `bylaw keys rotate`: servers pick the new key up without a restart. */
-import { rotateKeys } from '../auth/key-rotation.ts';
-import { HEAD_START } from '../auth/signing-keys.ts';
-import type { Arguments } from './arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
-import { openMigratedDatabase } from './workspace.ts';
+import { rotateKeys } from '../auth/keys/key-rotation.ts';
+import { HEAD_START } from '../auth/keys/signing-keys.ts';
+import type { Arguments } from './support/arguments.ts';
+import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { openMigratedDatabase } from './support/workspace.ts';
 
 export const command: CommandGroup = {
   name: 'keys',

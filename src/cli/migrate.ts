@@ -1,15 +1,15 @@
 /** `bylaw migrate plan | apply | status`: from the state of the database to the schema. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { applyMigration } from '../store/migrations/apply-migration.ts';
-import { brokenRules } from '../store/migrations/broken-rules.ts';
-import { type PastMigration, readHistory } from '../store/migrations/history.ts';
-import { MigrationRefused, planMigration } from '../store/migrations/migration.ts';
-import type { Arguments } from './arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
-import { printPlan } from './print-plan.ts';
-import { migrateOptions } from './system-tables.ts';
-import { type OpenDatabase, openDatabaseFor } from './workspace.ts';
+import { applyMigration } from '../migrations/apply-migration.ts';
+import { brokenRules } from '../migrations/broken-rules.ts';
+import { type PastMigration, readHistory } from '../migrations/history.ts';
+import { MigrationRefused, planMigration } from '../migrations/migration.ts';
+import { migrateOptions } from '../service/system-tables.ts';
+import type { Arguments } from './support/arguments.ts';
+import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { printPlan } from './support/print-plan.ts';
+import { type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
 
 export const command: CommandGroup = {
   name: 'migrate',

@@ -1,9 +1,9 @@
 /** `bylaw openapi`. */
 import { openapiOf } from '../describe/openapi-document.ts';
 import { routes } from '../routes/index.ts';
-import type { Command } from './command.ts';
-import { printSchema } from './print-schema.ts';
-import { packageVersion } from './version.ts';
+import { packageVersion } from '../service/version.ts';
+import type { Command } from './support/command.ts';
+import { printSchema } from './support/print-schema.ts';
 
 export const command: Command = {
   name: 'openapi',

@@ -5,11 +5,11 @@
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readConfig } from '../config.ts';
-import { FolderInUse } from '../store/database/folder-lock.ts';
-import { callServer } from './admin-socket.ts';
-import type { Arguments } from './arguments.ts';
-import { callCommand, type Runner } from './call.ts';
-import type { Command, CommandGroup, Io } from './command.ts';
+import { FolderInUse } from '../database/embedded/folder-lock.ts';
+import { callServer } from './server/admin-socket.ts';
+import type { Arguments } from './support/arguments.ts';
+import { callCommand, type Runner } from './support/call.ts';
+import type { Command, CommandGroup, Io } from './support/command.ts';
 
 export function runDatabaseCommand(command: Command | CommandGroup, argv: readonly string[], io: Io): Promise<number> {
   const run: Runner = async (chosen, args) => {

@@ -5,7 +5,7 @@
 import cluster from 'node:cluster';
 import { setFlagsFromString } from 'node:v8';
 import { readConfig, SETTING_NAMES } from '../config.ts';
-import type { Command } from './command.ts';
+import type { Command } from './support/command.ts';
 
 export const command: Command = {
   name: 'serve',
@@ -14,11 +14,11 @@ export const command: Command = {
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
     if (config.workers > 1 && cluster.isPrimary) {
-      const { serveWithWorkers } = await import('./workers/workers.ts');
+      const { serveWithWorkers } = await import('./server/workers/workers.ts');
       return serveWithWorkers(config, io);
     }
     letYoungObjectsDie();
-    const { serveHere } = await import('./serve-here.ts');
+    const { serveHere } = await import('./server/serve-here.ts');
     try {
       return await serveHere(config, io);
     } finally {

@@ -1,7 +1,7 @@
 /** `bylaw types`. */
 import { typescriptOf } from '../describe/typescript.ts';
-import type { Command } from './command.ts';
-import { printSchema } from './print-schema.ts';
+import type { Command } from './support/command.ts';
+import { printSchema } from './support/print-schema.ts';
 
 export const command: Command = {
   name: 'types',

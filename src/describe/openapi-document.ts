@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import { present } from '../invariant.ts';
-import type { Collection, Schema } from '../schema/model.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import { type Answer, HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';

@@ -2,7 +2,7 @@
 import type { Action } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { ID_KIND } from '../schema/fields/index.ts';
-import type { Collection, Schema } from '../schema/model.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
 
 export type Json = { readonly [key: string]: unknown };
 

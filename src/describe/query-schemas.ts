@@ -1,5 +1,5 @@
 /** JSON Schemas of queries: what a body takes, and the page that answers it. */
-import type { Relation } from '../schema/model.ts';
+import type { Relation } from '../schema/model/model.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
 import { type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';

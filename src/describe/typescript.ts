@@ -1,8 +1,8 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { present } from '../invariant.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
-import { filterKeysOf } from '../schema/filter-keys.ts';
-import type { Collection, Field, Schema } from '../schema/model.ts';
+import { filterKeysOf } from '../schema/model/filter-keys.ts';
+import type { Collection, Field, Schema } from '../schema/model/model.ts';
 import { canBeHidden, changeablesOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.

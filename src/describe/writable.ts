@@ -11,7 +11,7 @@ import {
   isTenant,
   type ManyToMany,
   type Relation,
-} from '../schema/model.ts';
+} from '../schema/model/model.ts';
 import { singularOf } from './singular.ts';
 
 /** A field or a relation that a body may hold. */

@@ -12,8 +12,8 @@ import { examine } from '../policy/check/checker.ts';
 import { type CatalogPlace, compileChecked, compile as compilePolicy } from '../policy/compile.ts';
 import type { Action, Catalog, Policy as CompiledPolicy, PolicyRequest, Residual } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
-import { filterKeysOf } from '../schema/filter-keys.ts';
 import { readSchemaCatalog, type SchemaCatalog } from '../schema/load.ts';
+import { filterKeysOf } from '../schema/model/filter-keys.ts';
 import { recordGraph } from './record-graph.ts';
 import { SchemaError } from './schema-error.ts';
 

@@ -1,12 +1,12 @@
 /** `bylaw`: the service inside another program, for its tests or to embed it. */
 import { resolve } from 'node:path';
-import { startService } from '../cli/start-service.ts';
-import { openDatabaseOf } from '../cli/workspace.ts';
 import { type FlagValues, readConfig } from '../config.ts';
-import { openLog } from '../http/log.ts';
+import { openLog } from '../http/observe/log.ts';
+import { loadSchema } from '../schema/file/load-file.ts';
 import { type Loaded, parseSchema } from '../schema/load.ts';
-import { loadSchema } from '../schema/load-file.ts';
-import type { Schema } from '../schema/model.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { openConfiguredDatabase } from '../service/configured-database.ts';
+import { startService } from '../service/start-service.ts';
 import { SchemaError } from './schema-error.ts';
 
 export { SchemaError } from './schema-error.ts';
@@ -47,7 +47,7 @@ export interface RunningService {
 export async function createService(options: ServiceOptions = {}): Promise<RunningService> {
   const schema = schemaFrom(options.schema ?? 'bylaw.yaml');
   const config = readConfig(serviceFlags(options), serviceEnvironment(options));
-  const db = await openDatabaseOf(config, process.cwd());
+  const db = await openConfiguredDatabase(config, process.cwd());
   try {
     const log = openLog(options.logLevel ?? 'error');
     const { url, stop } = await startService({ config, schema, db, log });

@@ -1,9 +1,9 @@
 /** The table of the files room, whose name no collection can have. */
 import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
+import type { Database } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
 import { raw, type Sql, sql, text, uuid } from '../sql.ts';
-import type { Database } from '../store/database/contract.ts';
-import { namedCells } from '../store/database/named-cells.ts';
 
 /**
  * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of

@@ -1,15 +1,16 @@
 /** The face of the room: storage, links and variants, and the deletion of bytes whose records are gone. */
+
+import type { Database } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
 import { memoized } from '../memoized.ts';
-import type { Schema, Uploads } from '../schema/model.ts';
+import type { Schema, Uploads } from '../schema/model/model.ts';
 import { param, sql } from '../sql.ts';
-import type { Database } from '../store/database/contract.ts';
-import { namedCells } from '../store/database/named-cells.ts';
 import { readIdentity } from './file-tables.ts';
-import { Ownership } from './ownership.ts';
 import { createLinks, type Links } from './signed-links.ts';
-import type { Storage } from './storage.ts';
-import { Sweeper } from './sweeper.ts';
-import { Variants } from './variants.ts';
+import { Ownership } from './storage/ownership.ts';
+import type { Storage } from './storage/storage.ts';
+import { Sweeper } from './storage/sweeper.ts';
+import { Variants } from './variants/variants.ts';
 
 /**
  * Bytes and their record are written within moments of each other; a quarter of an hour allows for

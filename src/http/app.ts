@@ -1,16 +1,16 @@
 /** Everything that a handler may need, made once at the start. */
 import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
+import type { Database } from '../database/contract.ts';
 import type { Files } from '../files/files.ts';
-import type { Schema } from '../schema/model.ts';
-import type { Database } from '../store/database/contract.ts';
-import type { Records } from '../store/records/records.ts';
-import type { AddressReader } from './address.ts';
-import type { BodyReader } from './body.ts';
-import type { InFlight } from './in-flight.ts';
-import type { Logger } from './log.ts';
-import type { Metrics } from './metrics.ts';
-import type { PublicFiles } from './public-files.ts';
+import type { Records } from '../records/records.ts';
+import type { Schema } from '../schema/model/model.ts';
+import type { PublicFiles } from './answer/public-files.ts';
+import type { BodyReader } from './body/body.ts';
+import type { Logger } from './observe/log.ts';
+import type { Metrics } from './observe/metrics.ts';
+import type { AddressReader } from './server/address.ts';
+import type { InFlight } from './server/in-flight.ts';
 
 export interface App {
   readonly config: Config;
@@ -22,6 +22,8 @@ export interface App {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly inFlight: InFlight;
+  /** The database holds all that the schema needs. */
+  readonly isReady: () => Promise<boolean>;
   /** It takes no new work soon; a balancer should look elsewhere. */
   readonly isStopping: () => boolean;
   /** The client's address; `X-Forwarded-For` counts from configured proxies only. */

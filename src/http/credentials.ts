@@ -1,6 +1,6 @@
 /** The credentials of a request. The auth room decides which of them counts. */
 import type { Context } from 'koa';
-import type { RequestCredentials } from '../auth/authenticator.ts';
+import type { RequestCredentials } from '../auth/sessions/authenticator.ts';
 
 export const SESSION_COOKIE = 'svc_session';
 

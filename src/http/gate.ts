@@ -13,17 +13,17 @@ import { prospectsOf } from '../policy/analyse/prospects.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
-import type { Collection, MemberAction, Schema } from '../schema/model.ts';
-import type { AccessContext, Origin, Prospect } from '../store/records/access-context.ts';
-import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../store/records/writes/role-changes.ts';
+import type { AccessContext, Origin, Prospect } from '../records/access-context.ts';
+import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
+import type { Collection, MemberAction, Schema } from '../schema/model/model.ts';
+import { allowEmbedding } from './answer/protective-headers.ts';
 import type { App } from './app.ts';
 import { credentialsOf } from './credentials.ts';
-import { checkOrigin } from './origins.ts';
-import { allowEmbedding } from './protective-headers.ts';
 import { policyQueryOf, type QueryPair, queryOf } from './query.ts';
 import { clientOf } from './request-client.ts';
 import type { ActionDoor, Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
+import { checkOrigin } from './server/origins.ts';
 
 /** What the stages of a request leave for those after them. */
 declare module 'koa' {

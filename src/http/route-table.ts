@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import type RouterOfKoa from '@koa/router';
 import { present } from '../invariant.ts';
-import { RESERVED_COLLECTIONS } from '../schema/model.ts';
+import { RESERVED_COLLECTIONS } from '../schema/model/model.ts';
 import type { Route } from './route.ts';
 
 /** Its ES module would load all of `node:http`. */

@@ -4,7 +4,7 @@
  */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
-import type { Collection } from '../schema/model.ts';
+import type { Collection } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 
 /**

@@ -3,14 +3,16 @@
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';
-import { type Bare, declareCollections } from './collections.ts';
-import { readConditions } from './conditions.ts';
-import { readDistribution } from './distribution.ts';
+import { warnOfSelfChosen } from './advice/privilege-escalation.ts';
+import { warnOfStrangers } from './advice/public-references.ts';
+import { readAccess, readMemberAccess } from './advice/read-access.ts';
+import { checkRouting } from './advice/routing-advice.ts';
+import { SchemaSource } from './file/source.ts';
+import { readShape } from './file/validate.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
-import type { Schema } from './model.ts';
-import { warnOfSelfChosen } from './privilege-escalation.ts';
-import { readAccess, readMemberAccess } from './read-access.ts';
-import { checkRouting } from './routing.ts';
+import { type Bare, declareCollections } from './model/collections.ts';
+import { readDistribution } from './model/distribution.ts';
+import type { Schema } from './model/model.ts';
 import {
   readAudit,
   readLimits,
@@ -21,10 +23,8 @@ import {
   readRoles,
   readSessions,
   readUploads,
-} from './settings.ts';
-import { SchemaSource } from './source.ts';
-import { warnOfStrangers } from './strangers.ts';
-import { readShape } from './validate.ts';
+} from './model/settings.ts';
+import { readConditions } from './rules/conditions.ts';
 
 export type { SchemaIssue } from './issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,10 +2,10 @@
 import { v7 } from 'uuid';
 import { expect, it } from 'vitest';
 import { pruneAudit, recordAudit } from '../../src/auth/audit-trail.ts';
-import { systemTables } from '../../src/cli/system-tables.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { systemTables } from '../../src/service/system-tables.ts';
 import { raw } from '../../src/sql.ts';
-import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
-import { KINDS, openKind, schemaOf } from '../store/world.ts';
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const DAY = 86_400;
 

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Mailer } from '../../src/auth/mail.ts';
+import { Mailer } from '../../src/auth/mail/mail.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA, until } from './people.ts';

@@ -1,7 +1,7 @@
 /** Access tokens made by hand, with node:crypto alone: the suite must not trust the library that it tests. */
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import type { Database } from '../../src/database/contract.ts';
 import { raw } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 

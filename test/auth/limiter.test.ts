@@ -1,6 +1,6 @@
 /** Limits on attempts; and that they cannot be used to lock others out. */
 import { expect, test } from 'vitest';
-import type { PasswordPool } from '../../src/auth/passwords.ts';
+import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { cheapPasswords, describeOnBoth, type TestService } from '../support/service.ts';

@@ -1,14 +1,14 @@
 /** Two nodes on one PostgreSQL: changes on one reach the other within a second, also without notifications. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { CHANNEL } from '../../src/auth/authenticator.ts';
-import { rotateKeys } from '../../src/auth/key-rotation.ts';
-import { type Service, startService } from '../../src/cli/start-service.ts';
+import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
+import { CHANNEL } from '../../src/auth/sessions/authenticator.ts';
 import { readConfig } from '../../src/config.ts';
-import { openLog } from '../../src/http/log.ts';
+import type { Database } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { openLog } from '../../src/http/observe/log.ts';
+import { type Service, startService } from '../../src/service/start-service.ts';
 import { raw } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { cheapPasswords, schemaFrom } from '../support/service.ts';

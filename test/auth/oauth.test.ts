@@ -1,6 +1,6 @@
 /** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { checkPreset } from '../../src/auth/oauth-provider.ts';
+import { checkPreset } from '../../src/auth/oauth/oauth-provider.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
 import {
   answerJson,

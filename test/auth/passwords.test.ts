@@ -1,7 +1,7 @@
 /** Passwords: which are accepted, how they are stored, what a flood does, and that timing does not reveal who is registered. */
 import { hash, parseOptions } from '@node-rs/argon2';
 import { describe, expect, test } from 'vitest';
-import { createPasswordPool } from '../../src/auth/passwords.ts';
+import { createPasswordPool } from '../../src/auth/accounts/passwords.ts';
 import { Problem } from '../../src/problem.ts';
 import { param, sql } from '../../src/sql.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 /** Access tokens: what is accepted, and every way in which a forged one is not. */
 import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { rotateKeys } from '../../src/auth/key-rotation.ts';
+import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
 import { raw } from '../../src/sql.ts';
 import { longTest } from '../support/long-test.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';

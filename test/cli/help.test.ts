@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { flagsOf } from '../../src/cli/command.ts';
 import { loadCommands, runCommand } from '../../src/cli/index.ts';
+import { flagsOf } from '../../src/cli/support/command.ts';
 import { SETTINGS } from '../../src/config.ts';
 
 async function bylaw(...argv: readonly string[]) {

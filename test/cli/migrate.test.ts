@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../../src/cli/index.ts';
-import { packageVersion } from '../../src/cli/version.ts';
+import type { Database } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { packageVersion } from '../../src/service/version.ts';
 import { raw } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
-import { hasPostgres, postgresUrl } from '../store/world.ts';
+import { hasPostgres, postgresUrl } from '../support/store-world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-migrate-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Command } from '../../src/cli/command.ts';
-import { parseArguments } from '../../src/cli/parse-arguments.ts';
+import type { Command } from '../../src/cli/support/command.ts';
+import { parseArguments } from '../../src/cli/support/parse-arguments.ts';
 
 const COMMAND: Command = {
   name: 'sample',

@@ -5,11 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { type Service, startService } from '../../src/cli/start-service.ts';
 import { readConfig } from '../../src/config.ts';
-import { openLog } from '../../src/http/log.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
-import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { openLog } from '../../src/http/observe/log.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { type Service, startService } from '../../src/service/start-service.ts';
 import { type Answer, Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { cheapPasswords, schemaFrom } from '../support/service.ts';

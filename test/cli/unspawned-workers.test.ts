@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { serveWithWorkers } from '../../src/cli/workers/workers.ts';
+import { serveWithWorkers } from '../../src/cli/server/workers/workers.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { until } from '../auth/people.ts';
 

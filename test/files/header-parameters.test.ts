@@ -1,6 +1,6 @@
 /** Parameters of headers, as browsers and others write them. */
 import { expect, test } from 'vitest';
-import { parametersOf } from '../../src/files/header-parameters.ts';
+import { parametersOf } from '../../src/files/receive/header-parameters.ts';
 
 test.each<readonly [string, Readonly<Record<string, string>>]>([
   ['form-data', {}],

@@ -1,7 +1,7 @@
 /** When bytes are removed: with their records, and by the sweep: at the start and every hour, one at a time, also after a failed one, not after the end. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createFiles, type Files } from '../../src/files/files.ts';
-import type { Storage, Sweep } from '../../src/files/storage.ts';
+import type { Storage, Sweep } from '../../src/files/storage/storage.ts';
 import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;

@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openStorage } from '../../src/files/open-storage.ts';
-import { S3Storage } from '../../src/files/s3.ts';
-import { readS3Place } from '../../src/files/s3-place.ts';
-import { type Storage, StorageUnavailable } from '../../src/files/storage.ts';
+import { openStorage } from '../../src/files/storage/open-storage.ts';
+import { S3Storage } from '../../src/files/storage/s3.ts';
+import { readS3Place } from '../../src/files/storage/s3-place.ts';
+import { type Storage, StorageUnavailable } from '../../src/files/storage/storage.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
 import { MiB } from './streaming.ts';
 

@@ -1,5 +1,5 @@
 /** A database in which other statements come together with those that write, so that they share a transaction. */
-import type { Database, WriteTarget } from '../../src/store/database/contract.ts';
+import type { Database, WriteTarget } from '../../src/database/contract.ts';
 import type { Random } from './random.ts';
 import type { Doors } from './store-modules.ts';
 

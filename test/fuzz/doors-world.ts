@@ -1,7 +1,8 @@
 /** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
+
+import type { Database } from '../../src/database/contract.ts';
 import type { ManyToMany, Row, ScalarType } from '../../src/policy/types.ts';
-import type { Schema } from '../../src/schema/model.ts';
-import type { Database } from '../../src/store/database/contract.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
 import type { Data, Id } from '../oracle/database.ts';
 import type { Random } from './random.ts';
 import type { Doors } from './store-modules.ts';

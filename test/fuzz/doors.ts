@@ -3,12 +3,12 @@
  * comes to: whether it is allowed, and what the database holds afterwards.
  */
 import type { Expr, Operand, Path } from '../../grammar/syntax.ts';
+import type { Database } from '../../src/database/contract.ts';
 import type { Permit } from '../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../src/policy/types.ts';
-import type { Collection, MemberAction } from '../../src/schema/model.ts';
-import type { Database } from '../../src/store/database/contract.ts';
-import type { AccessContext } from '../../src/store/records/access-context.ts';
-import type { Filter } from '../../src/store/records/pages/exact-filters.ts';
+import type { AccessContext } from '../../src/records/access-context.ts';
+import type { Filter } from '../../src/records/page/exact-filters.ts';
+import type { Collection, MemberAction } from '../../src/schema/model/model.ts';
 import type { Data, Id } from '../oracle/database.ts';
 import { dependsOnOrder, goingWith } from '../oracle/deletion.ts';
 import {

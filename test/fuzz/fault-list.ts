@@ -8,19 +8,19 @@ const LOWER = 'src/policy/lower/lower.ts';
 const COLUMNS = 'src/policy/lower/columns.ts';
 const CONDITION = 'src/policy/condition.ts';
 const COMPILE = 'src/policy/compile.ts';
-const WRITTEN_ROW = 'src/store/records/writes/written-row.ts';
-const LINKS = 'src/store/records/relations/links.ts';
-const HAS_ONE = 'src/store/records/relations/has-one.ts';
-const RECORD_VIEW = 'src/store/records/record-view.ts';
-const MEMBER_WRITES = 'src/store/records/relations/member-writes.ts';
-const UPDATE_AT_ONCE = 'src/store/records/writes/update-at-once.ts';
-const WRITTEN_VIEW = 'src/store/records/writes/written-view.ts';
-const AT_ONCE = 'src/store/records/writes/at-once.ts';
-const REMOVE_AT_ONCE = 'src/store/records/writes/remove-at-once.ts';
-const REMOVE = 'src/store/records/writes/remove.ts';
-const CASCADES = 'src/store/records/relations/cascades.ts';
-const GATHERED = 'src/store/database/gathered-statements.ts';
-const STATEMENTS = 'src/store/database/statements.ts';
+const WRITTEN_ROW = 'src/records/write/written-row.ts';
+const LINKS = 'src/records/relations/links.ts';
+const HAS_ONE = 'src/records/relations/has-one.ts';
+const RECORD_VIEW = 'src/records/record-view.ts';
+const MEMBER_WRITES = 'src/records/relations/member-writes.ts';
+const UPDATE_AT_ONCE = 'src/records/write/update-at-once.ts';
+const WRITTEN_VIEW = 'src/records/write/written-view.ts';
+const AT_ONCE = 'src/records/write/at-once.ts';
+const REMOVE_AT_ONCE = 'src/records/write/remove-at-once.ts';
+const REMOVE = 'src/records/write/remove.ts';
+const CASCADES = 'src/records/relations/cascades.ts';
+const GATHERED = 'src/database/lanes/write-batcher.ts';
+const STATEMENTS = 'src/database/lanes/statements.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -41,7 +41,8 @@ const ROUTING = 'src/policy/analyse/routing.ts';
 const CANONICAL = 'src/policy/analyse/canonical.ts';
 const SUBSUMES = 'src/policy/analyse/subsumes.ts';
 
-const BETWEEN_STATEMENTS = 'only a write between its two statements shows it: see test/store/writes-that-wait.test.ts';
+const BETWEEN_STATEMENTS =
+  'only a write between its two statements shows it: see test/records/write/writes-that-wait.test.ts';
 
 export const FAULTS: readonly Fault[] = [
   ...FRONT_END_FAULTS,
@@ -601,13 +602,13 @@ export const FAULTS: readonly Fault[] = [
     'await guarded.write(reading, pointingAt(relation, null));\n  return undefined;',
   ),
   fault(
-    'src/store/records/writes/update.ts',
+    'src/records/write/update.ts',
     'the record is judged after its partners are written',
     /const isWritten = isRolesAlone/,
     'await writePartners(reading, { id, changes: writing.partners, objections });\n  const isWritten = isRolesAlone',
   ),
   fault(
-    'src/store/records/writes/update.ts',
+    'src/records/write/update.ts',
     'the record is judged after its members are written',
     /const isWritten = isRolesAlone/,
     'for (const member of writing.members) await writeMembers(reading, id, member);\n  const isWritten = isRolesAlone',
@@ -634,13 +635,13 @@ export const FAULTS: readonly Fault[] = [
   fault(RECORD_VIEW, 'the masks of others are taken for plain', /this\.#masks\.every\(/, 'true || this.#masks.every('),
   fault(RECORD_VIEW, 'flags are read a place too far', /const flags = from \+ this/, 'const flags = 1 + from + this'),
   fault(
-    'src/store/records/access-context.ts',
+    'src/records/access-context.ts',
     'a has_one shows what its reference hides',
     /own === undefined \? row : sql/,
     'own !== own ? row : own === undefined || true ? row : sql',
   ),
   fault(
-    'src/store/records/pages/exact-filters.ts',
+    'src/records/page/exact-filters.ts',
     'a filter finds what a mask hides',
     /own === undefined \|\| own\.verdict === 'allow' \? condition/,
     "true || own!.verdict === 'allow' ? condition",
@@ -658,13 +659,13 @@ export const FAULTS: readonly Fault[] = [
     "permit.verdict === 'allow');",
   ),
   fault(
-    'src/store/records/writes/guarded-update.ts',
+    'src/records/write/guarded-update.ts',
     'an update is judged without the rules of its members',
     /\[this\.#record, \.\.\.this\.#members\]\.map/,
     '[this.#record].map',
   ),
   fault(
-    'src/store/records/writes/create.ts',
+    'src/records/write/create.ts',
     'a create is judged without the rules of its members',
     /const refused = members\.filter\(\(member\) => !member/,
     'const refused = members.filter((member) => false && !member',
@@ -694,13 +695,13 @@ export const FAULTS: readonly Fault[] = [
     'FROM (${changedRow(store, collection, { ...update, writing: { values: [], members: [], partners: [] } })}) AS',
   ),
   fault(
-    'src/store/records/writes/create.ts',
+    'src/records/write/create.ts',
     'a create in one statement is judged without the rules of its members',
     /const permits = \[permit, \.\.\.members\.map\(\(member\) => member\.permit\)\];/,
     'const permits = [permit];',
   ),
   fault(
-    'src/store/records/writes/create.ts',
+    'src/records/write/create.ts',
     'a create in one statement refers to what the caller may not read',
     /\.\.\.readableReferences\(within, input\.references\)/,
     '',
@@ -759,7 +760,7 @@ export const FAULTS: readonly Fault[] = [
   fault(REMOVE, 'losing a reference is no change', /if \(relation\.kind === 'belongs_to'\) yield/, 'if (false) yield'),
   fault(REMOVE, 'losing a member is no change', /if \(relation\.kind === 'many_to_many'\) yield/, 'if (false) yield'),
   fault(
-    'src/store/records/writes/update.ts',
+    'src/records/write/update.ts',
     'an update in a transaction takes any version',
     /objections\.check\(\(\) => assertVersion\(version, change\.ifVersion\)\);/,
     '',

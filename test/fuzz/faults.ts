@@ -87,7 +87,7 @@ type Search = (copy: ProgramCopy, grounds: Grounds) => Promise<Found | undefined
 function searchOf(fault: Fault): Search {
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
-  const isOfStore = fault.file.startsWith('src/store/') || fault.file === 'src/policy/access.ts';
+  const isOfStore = /^src\/(?:database|records)\//.test(fault.file) || fault.file === 'src/policy/access.ts';
   return isOfStore ? writeToCopy : fuzzCopy;
 }
 

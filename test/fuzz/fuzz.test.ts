@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
-import type { Database as StoreDatabase } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
+import type { Database as StoreDatabase } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl, startPostgres } from '../support/postgres.ts';
 import { loadCompiler, ROOT } from './compiler.ts';

@@ -1,6 +1,6 @@
 /** A database of PostgreSQL without tables: a schema that is dropped afterwards. */
 import pg from 'pg';
-import type { Database } from '../../src/store/database/contract.ts';
+import type { Database } from '../../src/database/contract.ts';
 import type { Doors } from './store-modules.ts';
 
 interface OwnSchema {

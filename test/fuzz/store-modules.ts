@@ -3,11 +3,11 @@ import { type Compiler, loadCompiler, loaderOf, ROOT } from './compiler.ts';
 
 type AccessModule = typeof import('../../src/policy/access.ts');
 type LoadModule = typeof import('../../src/schema/load.ts');
-type OpenModule = typeof import('../../src/store/database/open-database.ts');
-type MigrateModule = typeof import('../../src/store/migrations/apply-migration.ts');
-type RecordsModule = typeof import('../../src/store/records/records.ts');
-type ContextModule = typeof import('../../src/store/records/access-context.ts');
-type SystemModule = typeof import('../../src/store/records/system.ts');
+type OpenModule = typeof import('../../src/database/open-database.ts');
+type MigrateModule = typeof import('../../src/migrations/apply-migration.ts');
+type RecordsModule = typeof import('../../src/records/records.ts');
+type ContextModule = typeof import('../../src/records/access-context.ts');
+type SystemModule = typeof import('../../src/records/system.ts');
 
 /** A store under test: this tree's, or a copy of it with a fault put in. */
 export interface Doors {
@@ -25,11 +25,11 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const load = loaderOf(root);
   const { decide } = await load<AccessModule>('src/policy/access.ts');
   const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
-  const { openDatabase } = await load<OpenModule>('src/store/database/open-database.ts');
-  const { applyMigration } = await load<MigrateModule>('src/store/migrations/apply-migration.ts');
-  const { createRecords } = await load<RecordsModule>('src/store/records/records.ts');
-  const { Store } = await load<ContextModule>('src/store/records/access-context.ts');
-  const system = await load<SystemModule>('src/store/records/system.ts');
+  const { openDatabase } = await load<OpenModule>('src/database/open-database.ts');
+  const { applyMigration } = await load<MigrateModule>('src/migrations/apply-migration.ts');
+  const { createRecords } = await load<RecordsModule>('src/records/records.ts');
+  const { Store } = await load<ContextModule>('src/records/access-context.ts');
+  const system = await load<SystemModule>('src/records/system.ts');
   const compiler = await loadCompiler(root);
   return { compiler, decide, parseSchema, openDatabase, applyMigration, createRecords, Store, system };
 }

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesWithPublicFiles } from '../../src/routes/index.ts';
-import type { Collection, Schema } from '../../src/schema/model.ts';
+import type { Collection, Schema } from '../../src/schema/model/model.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 

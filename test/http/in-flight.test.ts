@@ -5,7 +5,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { InFlight } from '../../src/http/in-flight.ts';
+import { InFlight } from '../../src/http/server/in-flight.ts';
 import { raw } from '../../src/sql.ts';
 import type { Client } from '../support/client.ts';
 import { outcomeOf } from '../support/records.ts';

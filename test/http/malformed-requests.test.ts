@@ -4,8 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openLog } from '../../src/http/log.ts';
-import { answerMalformedRequests } from '../../src/http/malformed-requests.ts';
+import { openLog } from '../../src/http/observe/log.ts';
+import { answerMalformedRequests } from '../../src/http/server/malformed-requests.ts';
 import { ROUTES_SCHEMA, TestService } from '../support/service.ts';
 
 interface Said {

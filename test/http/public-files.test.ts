@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
-import { contentSecurityPolicyOf, isHashed } from '../../src/http/public-files.ts';
+import { contentSecurityPolicyOf, isHashed } from '../../src/http/answer/public-files.ts';
 import { describeOnOne, type TestService } from '../support/service.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'bylaw-public-'));

@@ -18,7 +18,7 @@ const settings = new Set<string>(Object.values(SETTINGS).map(({ env }) => env));
 /** Read by other programs than bylaw. */
 const FOREIGN = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'POSTGRES_PASSWORD'];
 /** Running requests have so many seconds at the end; what stops the service must wait longer. */
-const DRAIN = Number(/DRAIN_MS = (\d+)_000/.exec(read('src/cli/start-service.ts'))![1]);
+const DRAIN = Number(/DRAIN_MS = (\d+)_000/.exec(read('src/service/start-service.ts'))![1]);
 
 const unknown = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !settings.has(name) && !FOREIGN.includes(name));

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { type Database, StoreError } from '../../src/database/contract.ts';
 import { raw, type Sql, sql, uuid } from '../../src/sql.ts';
-import { type Database, StoreError } from '../../src/store/database/contract.ts';
 import type { Answer } from '../support/client.ts';
 import { judged } from '../support/judge/judged-database.ts';
 import { describeDistributed, type User } from '../support/service.ts';

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { startService } from '../../src/cli/start-service.ts';
 import { readConfig } from '../../src/config.ts';
-import { openLog } from '../../src/http/log.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { openLog } from '../../src/http/observe/log.ts';
+import { startService } from '../../src/service/start-service.ts';
 import { Client } from '../support/client.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { outcomeOf } from '../support/records.ts';

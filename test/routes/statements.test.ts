@@ -1,8 +1,8 @@
 /** How many statements each route of records sends to PostgreSQL: docs/performance.md promises them. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { hasPostgres } from '../store/world.ts';
 import { TestService, type User } from '../support/service.ts';
+import { hasPostgres } from '../support/store-world.ts';
 
 const SCHEMA = `
 roles: [admin, member]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatPolicies } from '../../src/schema/format-policies.ts';
+import { formatPolicies } from '../../src/schema/file/format-policies.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 
 const file = (conditions: readonly string[], rule: string): string => `collections:

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { typescriptOf } from '../../src/describe/typescript.ts';
-import { indexesOf, uniqueColumns } from '../../src/schema/indexes.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import type { Schema } from '../../src/schema/model.ts';
+import { indexesOf, uniqueColumns } from '../../src/schema/model/indexes.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
 import { DISTRIBUTION_CASES } from './distribution-cases.ts';
 
 function loaded(text: string): Schema {

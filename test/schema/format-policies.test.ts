@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { formatPolicies } from '../../src/schema/format-policies.ts';
+import { formatPolicies } from '../../src/schema/file/format-policies.ts';
 
 const BEFORE = `# a comment
 collections:   # here

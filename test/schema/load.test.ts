@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { indexesOf } from '../../src/schema/indexes.ts';
+import { loadSchema } from '../../src/schema/file/load-file.ts';
+import { formatSchema } from '../../src/schema/file/shape.ts';
 import { parseSchema, readSchemaCatalog } from '../../src/schema/load.ts';
-import { loadSchema } from '../../src/schema/load-file.ts';
-import type { Collection, Schema } from '../../src/schema/model.ts';
-import { formatSchema } from '../../src/schema/shape.ts';
+import { indexesOf } from '../../src/schema/model/indexes.ts';
+import type { Collection, Schema } from '../../src/schema/model/model.ts';
 
 const LANGUAGE = new URL('language.yaml', import.meta.url).pathname;
 

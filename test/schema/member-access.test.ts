@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { openapiOf } from '../../src/describe/openapi-document.ts';
 import { typescriptOf } from '../../src/describe/typescript.ts';
 import { routes } from '../../src/routes/index.ts';
-import { formatPolicies } from '../../src/schema/format-policies.ts';
+import { formatPolicies } from '../../src/schema/file/format-policies.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import type { MemberAccess } from '../../src/schema/model.ts';
+import type { MemberAccess } from '../../src/schema/model/model.ts';
 
 const TEXT = `roles: [hr, member]
 collections:

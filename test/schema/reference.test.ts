@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { schemaOfFormat } from '../../src/schema/file/shape.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import { schemaOfFormat } from '../../src/schema/shape.ts';
 
 const page = readFileSync(new URL('../../docs/schema.md', import.meta.url), 'utf8');
 const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml!);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isScalar, parseDocument, Scalar, stringify } from 'yaml';
-import { offsetsOf } from '../../src/schema/scalar.ts';
+import { offsetsOf } from '../../src/schema/file/scalar.ts';
 
 const STYLES = [
   Scalar.PLAIN,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatPolicies } from '../../src/schema/format-policies.ts';
+import { formatPolicies } from '../../src/schema/file/format-policies.ts';
 import { underlineIssue } from '../../src/schema/issue.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 

@@ -1,8 +1,8 @@
 /** L6, L9, L10: whom a rate limit counts, and that it cannot be used to lock another user out. */
 import { describe, expect, test } from 'vitest';
-import { BoundedQueue, QueuePerKey } from '../../src/auth/bounded-queue.ts';
-import { networkOf } from '../../src/auth/network.ts';
-import type { PasswordPool } from '../../src/auth/passwords.ts';
+import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
+import { BoundedQueue, QueuePerKey } from '../../src/auth/limits/bounded-queue.ts';
+import { networkOf } from '../../src/auth/limits/network.ts';
 import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../auth/people.ts';
 import { cheapPasswords, describeOnOne, type TestService } from '../support/service.ts';
 

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Mailer } from '../../src/auth/mail.ts';
-import { profileIdentity } from '../../src/auth/oauth-identity.ts';
+import { Mailer } from '../../src/auth/mail/mail.ts';
+import { profileIdentity } from '../../src/auth/oauth/oauth-identity.ts';
 import {
   answerJson,
   Browser,

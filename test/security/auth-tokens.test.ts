@@ -1,6 +1,6 @@
 /** L5: a token has more than one text, and all of them end with its session. */
 import { describe, expect, test } from 'vitest';
-import { BoundedMap } from '../../src/auth/bounded-map.ts';
+import { BoundedMap } from '../../src/bounded-map.ts';
 import { codeOf, newPerson, SCHEMA } from '../auth/people.ts';
 import { describeOnOne } from '../support/service.ts';
 

@@ -6,10 +6,10 @@ import Router from '@koa/router';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as tokens from '../../grammar/tokens.ts';
-import { safeName } from '../../src/files/file-names.ts';
-import { parametersOf } from '../../src/files/header-parameters.ts';
-import { boundaryOf } from '../../src/files/multipart.ts';
-import { readJsonBody } from '../../src/http/read-json-body.ts';
+import { safeName } from '../../src/files/receive/file-names.ts';
+import { parametersOf } from '../../src/files/receive/header-parameters.ts';
+import { boundaryOf } from '../../src/files/receive/multipart.ts';
+import { readJsonBody } from '../../src/http/body/read-json-body.ts';
 import { routes } from '../../src/routes/index.ts';
 import { type Construction, findExpressions, findIn, type Literal } from './find-expressions.ts';
 import { slowness } from './growth.ts';
@@ -28,19 +28,19 @@ const NEVER_MEET_OUTSIDE_TEXT: readonly Exemption[] = [
     reason: 'the base URL that the program of a client gives',
   },
   {
-    file: 'src/http/public-files.ts',
+    file: 'src/http/answer/public-files.ts',
     source: String.raw`<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>`,
     reason: 'a page of the folder that the operator serves',
   },
   { file: 'src/config.ts', source: String.raw`\/+$`, reason: 'the base URL, a setting of the operator' },
-  { file: 'src/store/database/statements.ts', source: String.raw`\d+$`, reason: 'the command tag, made by PostgreSQL' },
+  { file: 'src/database/lanes/statements.ts', source: String.raw`\d+$`, reason: 'the command tag, made by PostgreSQL' },
   {
-    file: 'src/schema/format-policies.ts',
+    file: 'src/schema/file/format-policies.ts',
     source: String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+`,
     reason: 'bylaw.yaml, in `bylaw fmt`',
   },
-  { file: 'src/schema/format-policies.ts', source: String.raw`\s*$`, reason: 'bylaw.yaml, in `bylaw fmt`' },
-  { file: 'src/schema/source.ts', source: String.raw`![^\s]*[ \t]*$`, reason: 'a line of bylaw.yaml' },
+  { file: 'src/schema/file/format-policies.ts', source: String.raw`\s*$`, reason: 'bylaw.yaml, in `bylaw fmt`' },
+  { file: 'src/schema/file/source.ts', source: String.raw`![^\s]*[ \t]*$`, reason: 'a line of bylaw.yaml' },
 ];
 
 /** Expressions that the program puts together, and why they are linear. */

@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { FairQueue } from '../../src/files/fair-queue.ts';
+import { FairQueue } from '../../src/files/variants/fair-queue.ts';
 import { Problem } from '../../src/problem.ts';
 import { bytesOf, temporaryFolder, upload } from '../files/sending.ts';
 import { describeOnOne, type User } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readMultipart } from '../../src/files/multipart.ts';
+import { readMultipart } from '../../src/files/receive/multipart.ts';
 import { upload } from '../files/sending.ts';
 import { describeOnOne, ROUTES_SCHEMA, type User } from '../support/service.ts';
 import { openSocket, readToEnd, sendRaw } from './raw.ts';

@@ -1,7 +1,7 @@
 /** S13: a place that strangers may occupy, and a relation by which strangers may block a delete. L8: the sample. */
 import { describe, expect, it } from 'vitest';
+import { loadSchema } from '../../src/schema/file/load-file.ts';
 import { parseSchema } from '../../src/schema/load.ts';
-import { loadSchema } from '../../src/schema/load-file.ts';
 import { describeOnOne } from '../support/service.ts';
 
 interface Given {

@@ -1,9 +1,9 @@
 /** S6: answers and work are bounded. An expanded to-many relation shows 100 records, and the database reads one more. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Cells, Database } from '../../src/database/contract.ts';
 import { param, raw, sql } from '../../src/sql.ts';
-import type { Cells, Database } from '../../src/store/database/contract.ts';
-import { type Caller, type Json, KINDS, openKind, World } from '../store/world.ts';
 import { hasPartitions } from '../support/partitioned.ts';
+import { type Caller, type Json, KINDS, openKind, World } from '../support/store-world.ts';
 
 const SCHEMA = `
 roles: { admin: {}, member: {} }

@@ -1,10 +1,10 @@
 /** S11: names of prepared statements cannot run out, and what a connection keeps is bounded. */
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Database, Queryable, Reader } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../src/sql.ts';
-import type { Database, Queryable, Reader } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
-import { KINDS, type Kind, openKind, postgresUrl, World } from '../store/world.ts';
 import { emptySnapshot } from '../support/embedded.ts';
+import { KINDS, type Kind, openKind, postgresUrl, World } from '../support/store-world.ts';
 
 const MOST = 8;
 const opened: Database[] = [];

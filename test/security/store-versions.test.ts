@@ -1,11 +1,11 @@
 /** S8: the version of a record, which its ETag begins with, reveals that it changed and nothing else. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { param, raw, sql } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
-import { applyMigration } from '../../src/store/migrations/apply-migration.ts';
-import { type Caller, KINDS, openKind, refusal, World } from '../store/world.ts';
 import { longTest } from '../support/long-test.ts';
+import { type Caller, KINDS, openKind, refusal, World } from '../support/store-world.ts';
 import { insertRecord } from '../support/system-records.ts';
 
 const OPEN = '{ list: true, read: true, create: true, update: true, delete: true }';

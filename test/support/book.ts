@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { compile } from '../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Row } from '../../src/policy/types.ts';
 import { parseSchema, readSchemaCatalog } from '../../src/schema/load.ts';
-import type { Collection, Schema } from '../../src/schema/model.ts';
+import type { Collection, Schema } from '../../src/schema/model/model.ts';
 import { type Data, relatedOf } from '../oracle/database.ts';
 
 export interface BookCase {

@@ -3,8 +3,8 @@
  * the suites about routes with it: what they expect is the same.
  */
 import { parse, stringify } from 'yaml';
+import type { Database } from '../../src/database/contract.ts';
 import { raw } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
 
 export const isDistributed = process.env.TEST_DISTRIBUTED === '1';
 

@@ -3,8 +3,8 @@ import { openAsBlob } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import type { Database } from '../../src/store/database/contract.ts';
-import { openDatabase } from '../../src/store/database/open-database.ts';
+import type { Database } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 
 export const emptySnapshot = (): Promise<Blob> => openAsBlob(inject('emptyDatabase').tar);
 

@@ -1,8 +1,9 @@
 /** The tables of a schema, partitioned by the hash of their key wherever that is possible. */
-import type { Schema } from '../../src/schema/model.ts';
+
+import type { Database, Transaction } from '../../src/database/contract.ts';
+import { type Table, tablesOf } from '../../src/migrations/tables.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
 import { raw, type Sql } from '../../src/sql.ts';
-import type { Database, Transaction } from '../../src/store/database/contract.ts';
-import { type Table, tablesOf } from '../../src/store/migrations/tables.ts';
 
 /** Whether the run is about partitions (`vitest.partitions.config.ts`): plans of statements have other names there. */
 export const hasPartitions = process.env.TEST_PARTITIONS !== undefined;

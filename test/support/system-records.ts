@@ -1,10 +1,11 @@
 /** Records that no rule was asked about. */
+
+import type { Database } from '../../src/database/contract.ts';
 import type { Row } from '../../src/policy/types.ts';
-import type { Schema } from '../../src/schema/model.ts';
+import { Store } from '../../src/records/access-context.ts';
+import { findSystem, insertSystem, type SystemValues } from '../../src/records/system.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
 import type { Sql } from '../../src/sql.ts';
-import type { Database } from '../../src/store/database/contract.ts';
-import { Store } from '../../src/store/records/access-context.ts';
-import { findSystem, insertSystem, type SystemValues } from '../../src/store/records/system.ts';
 import { TENANT } from './distributed-schema.ts';
 
 interface Home {

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { syncFolder, unlessMissing } from '../../files/local-places.ts';
-import { requireSameVersion } from '../../store/database/data-folder.ts';
-import { isLockFile, lockFolder } from '../../store/database/folder-lock.ts';
+import { requireSameVersion } from '../../database/embedded/data-folder.ts';
+import { isLockFile, lockFolder } from '../../database/embedded/folder-lock.ts';
+import { syncFolder, unlessMissing } from '../../files/storage/local-places.ts';
 import { BrokenArchive, END_OF_ARCHIVE, headerOf, paddingOf, type ReadEntry, readTar } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });

@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
-import type { Database } from '../../store/database/contract.ts';
+import type { Database } from '../../database/contract.ts';
+import { openConfiguredDatabase } from '../../service/configured-database.ts';
+import { packageVersion } from '../../service/version.ts';
 import { codeOf } from '../../thrown.ts';
-import type { Arguments } from '../arguments.ts';
-import type { Command, Io } from '../command.ts';
-import { packageVersion } from '../version.ts';
-import { lentWorkspace, openDatabaseOf } from '../workspace.ts';
+import type { Arguments } from '../support/arguments.ts';
+import type { Command, Io } from '../support/command.ts';
+import { lentWorkspace } from '../support/workspace.ts';
 import { BackupWriter } from './archive.ts';
 
 export const command: Command = {
@@ -25,7 +26,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const config = lent?.config ?? readConfig(args.flags, io.env);
   const reason = reasonAgainst(config, io);
   if (reason !== undefined) return refuse(reason, io);
-  const db = lent?.db ?? (await openDatabaseOf(config, io.cwd));
+  const db = lent?.db ?? (await openConfiguredDatabase(config, io.cwd));
   // What is deleted meanwhile may be in the copy of the database.
   const release = lent?.files?.keepBytes();
   try {

@@ -1,7 +1,7 @@
 /** The log of `bylaw dev` on a terminal: a line of JSON comes in, a line that people read comes out. */
 import { styleText } from 'node:util';
-import type { LogLines } from '../../http/log.ts';
-import type { Io } from '../command.ts';
+import type { LogLines } from '../../http/observe/log.ts';
+import type { Io } from '../support/command.ts';
 
 type Style = Parameters<typeof styleText>[0];
 type LogEntry = Readonly<Record<string, unknown>>;

@@ -1,13 +1,13 @@
 /** Migrations of `bylaw dev`: what loses nothing runs at once, the rest only if the developer says so. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Schema } from '../../schema/model.ts';
-import type { Database } from '../../store/database/contract.ts';
-import { applyMigration } from '../../store/migrations/apply-migration.ts';
-import { type Columns, losesNothing, readColumns } from '../../store/migrations/loss.ts';
-import { type Migration, MigrationRefused } from '../../store/migrations/migration.ts';
-import type { Io } from '../command.ts';
-import { migrateOptions } from '../system-tables.ts';
+import type { Database } from '../../database/contract.ts';
+import { applyMigration } from '../../migrations/apply-migration.ts';
+import { type Columns, losesNothing, readColumns } from '../../migrations/loss.ts';
+import { type Migration, MigrationRefused } from '../../migrations/migration.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { migrateOptions } from '../../service/system-tables.ts';
+import type { Io } from '../support/command.ts';
 
 /** Runs a migration where it has to happen; it may be called twice. */
 type Around = (migrate: () => Promise<void>) => Promise<void>;

@@ -5,12 +5,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../http/log.ts';
-import type { Schema } from '../../schema/model.ts';
-import { haveSameTables } from '../../store/migrations/apply-migration.ts';
-import type { Io } from '../command.ts';
-import { readSchemaFile } from '../schema-file.ts';
-import type { Service } from '../start-service.ts';
+import type { Logger } from '../../http/observe/log.ts';
+import { haveSameTables } from '../../migrations/apply-migration.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import type { Service } from '../../service/start-service.ts';
+import type { Io } from '../support/command.ts';
+import { readSchemaFile } from '../support/schema-file.ts';
 import { loadSeed, type Seeded } from '../transfer/seed.ts';
 import { type DevMigration, NotMigrated } from './dev-migration.ts';
 

@@ -2,12 +2,12 @@
 import { resolve } from 'node:path';
 import type { Mail } from '../../auth/auth.ts';
 import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../config.ts';
-import { type Log, openLog } from '../../http/log.ts';
-import type { Schema } from '../../schema/model.ts';
-import type { Database } from '../../store/database/contract.ts';
-import type { Arguments } from '../arguments.ts';
-import type { Command, Io } from '../command.ts';
-import { readyLine } from '../ready-line.ts';
+import type { Database } from '../../database/contract.ts';
+import { type Log, openLog } from '../../http/observe/log.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { openConfiguredDatabase } from '../../service/configured-database.ts';
+import { type Service, startService } from '../../service/start-service.ts';
+import { readyLine } from '../server/ready-line.ts';
 import {
   announceFirstStart,
   HOW_TO_MAKE_AN_ADMIN,
@@ -15,11 +15,12 @@ import {
   openSocket,
   reportingStartErrors,
   requireFreePort,
-} from '../serve-here.ts';
-import { type Service, startService } from '../start-service.ts';
-import { stopSignal } from '../stop-signal.ts';
+} from '../server/serve-here.ts';
+import { stopSignal } from '../server/stop-signal.ts';
+import type { Arguments } from '../support/arguments.ts';
+import type { Command, Io } from '../support/command.ts';
+import { requireSchema } from '../support/workspace.ts';
 import { loadSeed } from '../transfer/seed.ts';
-import { openDatabaseOf, requireSchema } from '../workspace.ts';
 import { terminalLog } from './dev-log.ts';
 import { DevMigration } from './dev-migration.ts';
 import { DevSession, reportSeed, textOfFile } from './dev-session.ts';
@@ -58,7 +59,7 @@ async function develop(development: Development): Promise<number> {
   const { logger } = log;
   await requireFreePort(config);
   const isFirst = announceFirstStart(config, io, (message) => logger.info(message));
-  const db = await openDatabaseOf(config, io.cwd);
+  const db = await openConfiguredDatabase(config, io.cwd);
   const { service, migration } = await start(development, db, log).catch(async (error: unknown) => {
     await db.close();
     throw error;

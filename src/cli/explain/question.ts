@@ -4,15 +4,15 @@ import { ConfigError, unknownName } from '../../config.ts';
 import { decide } from '../../policy/access.ts';
 import { ACTIONS, type Action, type PolicyRequest, type Row } from '../../policy/types.ts';
 import { datetimeOf, parseUuid } from '../../policy/values.ts';
-import { effectiveRoles } from '../../schema/effective-roles.ts';
-import type { Collection } from '../../schema/model.ts';
-import { normalEmail } from '../../schema/normal-email.ts';
+import { type AccessContext, Store } from '../../records/access-context.ts';
+import { type Data, isObject } from '../../records/data.ts';
+import { findSystem } from '../../records/system.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../../sql.ts';
-import { type AccessContext, Store } from '../../store/records/access-context.ts';
-import { type Data, isObject } from '../../store/records/data.ts';
-import { findSystem } from '../../store/records/system.ts';
-import type { Arguments } from '../arguments.ts';
-import type { OpenDatabase } from '../workspace.ts';
+import type { Arguments } from '../support/arguments.ts';
+import type { OpenDatabase } from '../support/workspace.ts';
 
 export interface Question {
   readonly store: Store;

@@ -7,12 +7,12 @@ import { decide, type Permit } from '../../policy/access.ts';
 import { type Explanation, explain, requestedId, type Situation } from '../../policy/analyse/explanation.ts';
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
-import type { MemberAction } from '../../schema/model.ts';
+import { heldBy, loadRelated } from '../../records/relations/related.ts';
+import { tenantOf } from '../../records/scope.ts';
+import { plannedCreate, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
+import type { Writing } from '../../records/write/written-row.ts';
+import type { MemberAction } from '../../schema/model/model.ts';
 import { raw, type Sql, sql, uuid } from '../../sql.ts';
-import { heldBy, loadRelated } from '../../store/records/relations/related.ts';
-import { tenantOf } from '../../store/records/tenancy.ts';
-import { plannedCreate, plannedStatement, plannedUpdate } from '../../store/records/writes/planned-write.ts';
-import type { Writing } from '../../store/records/writes/written-row.ts';
 import { accessOf, type Question } from './question.ts';
 
 type Verdict = Residual['verdict'];

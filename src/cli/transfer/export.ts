@@ -6,13 +6,13 @@ import { join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../../config.ts';
-import type { Collection } from '../../schema/model.ts';
-import type { Database } from '../../store/database/contract.ts';
-import { exportRecords } from '../../store/transfer/export-records.ts';
-import { manyToManyOf, storedMembersOf } from '../../store/transfer/members.ts';
-import type { Arguments } from '../arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from '../command.ts';
-import { openDatabaseFor } from '../workspace.ts';
+import type { Database } from '../../database/contract.ts';
+import { exportRecords } from '../../records/transfer/export-records.ts';
+import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import type { Arguments } from '../support/arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { openDatabaseFor } from '../support/workspace.ts';
 import { FORMAT_NAMES, FORMATS, type Format } from './formats/format.ts';
 
 export const command: Command = {

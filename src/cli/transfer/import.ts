@@ -6,12 +6,12 @@ import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import { ConfigError, unknownName } from '../../config.ts';
 import { datetimeOf } from '../../policy/values.ts';
-import type { Collection } from '../../schema/model.ts';
-import { type Imported, ImportRejected, importRecords } from '../../store/transfer/import-records.ts';
-import type { SourceRecord } from '../../store/transfer/read-record.ts';
-import type { Arguments } from '../arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from '../command.ts';
-import { openWorkspace } from '../workspace.ts';
+import { type Imported, ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
+import type { SourceRecord } from '../../records/transfer/read-record.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import type { Arguments } from '../support/arguments.ts';
+import { type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { openWorkspace } from '../support/workspace.ts';
 import { requireCollection } from './export.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOfFile } from './formats/format.ts';
 

@@ -3,13 +3,13 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { unknownName } from '../../config.ts';
+import type { Database } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
-import type { Collection, Schema } from '../../schema/model.ts';
+import { ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
+import type { SourceRecord } from '../../records/transfer/read-record.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, raw } from '../../sql.ts';
-import type { Database } from '../../store/database/contract.ts';
-import { ImportRejected, importRecords } from '../../store/transfer/import-records.ts';
-import type { SourceRecord } from '../../store/transfer/read-record.ts';
 import { FORMATS, formatOfFile } from './formats/format.ts';
 
 export interface Seeded {

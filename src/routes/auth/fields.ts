@@ -1,8 +1,8 @@
 /** Keys of the bodies of the authentication routes. Not a route. */
 import { z } from 'zod';
-import { SECRET } from '../../auth/secrets.ts';
+import { SECRET } from '../../auth/sessions/secrets.ts';
 
-export { emailAddress as email } from '../../auth/email-address.ts';
+export { emailAddress as email } from '../../auth/accounts/email-address.ts';
 
 /** The auth room decides whether a password is good enough; it rejects a long one before any work. */
 export const password = z.string('expected string');

@@ -8,7 +8,7 @@ import { user } from '../../describe/collection-schemas.ts';
 import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/credentials.ts';
-import { isLoopback, isOtherLoopbackName } from '../../http/origins.ts';
+import { isLoopback, isOtherLoopbackName } from '../../http/server/origins.ts';
 
 export { clientOf } from '../../http/request-client.ts';
 

@@ -1,11 +1,11 @@
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
+import { problemOf } from '../../http/answer/problem-of.ts';
 import type { App } from '../../http/app.ts';
-import { bodyHashOf } from '../../http/body.ts';
+import { bodyHashOf } from '../../http/body/body.ts';
 import { callerOf } from '../../http/gate.ts';
-import { problemOf } from '../../http/problem-of.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import type { Batch } from '../../store/records/writes/batch.ts';
-import { Refusal } from '../../store/refusal.ts';
+import type { Batch } from '../../records/write/batch.ts';
+import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
 import { type Answer, send } from '../records/answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from '../records/idempotent.ts';

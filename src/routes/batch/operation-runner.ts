@@ -1,12 +1,12 @@
 /** Runs the operations of a batch as their own requests would be run. Not a route. */
 import type { Context } from 'koa';
+import { versionsOf } from '../../http/answer/etag.ts';
 import type { App } from '../../http/app.ts';
-import { versionsOf } from '../../http/etag.ts';
 import { type Admit, admitOf, notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
-import type { Collection } from '../../schema/model.ts';
-import type { Written } from '../../store/records/read.ts';
-import type { Batch } from '../../store/records/writes/batch.ts';
+import type { Written } from '../../records/read.ts';
+import type { Batch } from '../../records/write/batch.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { requireChange } from '../records/write-request.ts';
 import type { Operation } from './operations.ts';
 

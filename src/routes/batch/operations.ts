@@ -3,12 +3,12 @@
  * its place. Not a route.
  */
 
-import { pointerPart } from '../../http/body.ts';
+import { pointerPart } from '../../http/body/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
-import type { Collection, Relation, Schema } from '../../schema/model.ts';
-import { type Data, isObject } from '../../store/records/data.ts';
-import type { ServerValues } from '../../store/records/writes/input.ts';
+import { type Data, isObject } from '../../records/data.ts';
+import type { ServerValues } from '../../records/write/input.ts';
+import type { Collection, Relation, Schema } from '../../schema/model/model.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 

@@ -1,15 +1,15 @@
 /** What an aggregate asks for: its body, checked against the schema. Not a route. */
 import { isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
-import type { Collection, Field, Schema } from '../../schema/model.ts';
-import { isObject } from '../../store/records/data.ts';
+import { isObject } from '../../records/data.ts';
 import {
   type AggregateRequest,
   DATE_PARTS,
   type DatePart,
   type Group,
   type Measure,
-} from '../../store/records/pages/aggregate.ts';
+} from '../../records/page/aggregate.ts';
+import type { Collection, Field, Schema } from '../../schema/model/model.ts';
 import { MOST_SORTS, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 

@@ -1,8 +1,8 @@
 /** The response to a write, as a value that can be kept and sent again. Not a route. */
 import type { Context } from 'koa';
-import { etagOf } from '../../http/etag.ts';
-import { sendJson } from '../../http/send-json.ts';
-import type { Written } from '../../store/records/read.ts';
+import { etagOf } from '../../http/answer/etag.ts';
+import { sendJson } from '../../http/answer/send-json.ts';
+import type { Written } from '../../records/read.ts';
 
 export interface Answer {
   readonly status: number;

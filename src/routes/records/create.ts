@@ -1,8 +1,8 @@
+import type { Transaction } from '../../database/contract.ts';
 import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
-import { bodyHashOf } from '../../http/body.ts';
+import { bodyHashOf } from '../../http/body/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
-import type { Transaction } from '../../store/database/contract.ts';
 import { route } from '../define-route.ts';
 import { answerCreated, send } from './answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from './idempotent.ts';

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { nearest } from '../../../grammar/suggest.ts';
 import { type QueryPair, queryOf } from '../../http/query.ts';
 import { type ErrorDetail, echo, Problem, type ProblemCode } from '../../problem.ts';
-import type { Collection, Relation } from '../../schema/model.ts';
+import type { Collection, Relation } from '../../schema/model/model.ts';
 
 /** Throws `invalid_parameter` and `unknown_expand`. */
 export function expandOf(ctx: Context, collection: Collection): readonly Relation[] {

@@ -1,11 +1,11 @@
 /** Writing once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
+import { type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
-import { type Queryable, StoreError, type Transaction } from '../../store/database/contract.ts';
-import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../store/idempotency.ts';
-import { Refusal } from '../../store/refusal.ts';
+import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../records/idempotency.ts';
+import { Refusal } from '../../refusal.ts';
 import type { Answer } from './answer.ts';
 import { headerOf } from './request.ts';
 

@@ -5,8 +5,8 @@
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { ErrorDetail } from '../../problem.ts';
-import { type Collection, neededTenant, type Relation } from '../../schema/model.ts';
-import type { Filter } from '../../store/records/pages/exact-filters.ts';
+import type { Filter } from '../../records/page/exact-filters.ts';
+import { type Collection, neededTenant, type Relation } from '../../schema/model/model.ts';
 import { readExpand, throwErrors } from './expand.ts';
 import { readFilters } from './filters.ts';
 

@@ -1,7 +1,7 @@
 import { expandParameter, filterParameters, page, tenantProblems } from '../../describe/collection-schemas.ts';
+import { sendJson } from '../../http/answer/send-json.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/query.ts';
-import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { rangeParameters, readListQuery } from './list-query.ts';
 

@@ -3,10 +3,10 @@ import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
-import { type Collection, neededTenant, type Schema } from '../../schema/model.ts';
-import { type Data, isObject } from '../../store/records/data.ts';
-import type { Sorting } from '../../store/records/pages/sort.ts';
-import type { Members } from '../../store/records/record-shape.ts';
+import { type Data, isObject } from '../../records/data.ts';
+import type { Sorting } from '../../records/page/sort.ts';
+import type { Members } from '../../records/record-shape.ts';
+import { type Collection, neededTenant, type Schema } from '../../schema/model/model.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
 export interface Keyed {

@@ -2,8 +2,8 @@
 
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
-import { isObject } from '../../store/records/data.ts';
-import { type Expand, MOST_EXPANDED } from '../../store/records/pages/expand.ts';
+import { isObject } from '../../records/data.ts';
+import { type Expand, MOST_EXPANDED } from '../../records/expand.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import type { Pointer } from './query-errors.ts';
 

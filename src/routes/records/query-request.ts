@@ -1,7 +1,8 @@
 /** What a query asks for: its body, checked against the schema. Not a route. */
-import type { Collection, Schema } from '../../schema/model.ts';
-import { type Data, isObject } from '../../store/records/data.ts';
-import type { QueryRequest } from '../../store/records/pages/query.ts';
+
+import { type Data, isObject } from '../../records/data.ts';
+import type { QueryRequest } from '../../records/page/query.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
 import { pathKey, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 import { ExpandReader } from './query-expand.ts';

@@ -1,7 +1,7 @@
 import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { queryBody, queryPage } from '../../describe/query-schemas.ts';
+import { sendJson } from '../../http/answer/send-json.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { queryRequestOf } from './query-request.ts';
 

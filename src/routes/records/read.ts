@@ -1,7 +1,7 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
-import { etagOf, isUnchanged } from '../../http/etag.ts';
+import { etagOf, isUnchanged } from '../../http/answer/etag.ts';
+import { sendJson } from '../../http/answer/send-json.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { sendJson } from '../../http/send-json.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './expand.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';

@@ -1,10 +1,10 @@
 /** The question whether a write would be allowed: its body, read key by key. Not a route. */
 import { createHash } from 'node:crypto';
-import { pointerPart } from '../../http/body.ts';
+import { pointerPart } from '../../http/body/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
-import type { Collection } from '../../schema/model.ts';
-import { type Data, isObject } from '../../store/records/data.ts';
+import { type Data, isObject } from '../../records/data.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
 
 const KEYS: readonly string[] = ['action', 'id', 'data'];

@@ -1,12 +1,12 @@
 import { rehearsalAnswer, rehearsalBody } from '../../describe/capability-schemas.ts';
 import { inData } from '../../describe/collection-schemas.ts';
+import { problemOf } from '../../http/answer/problem-of.ts';
 import type { App } from '../../http/app.ts';
 import { collectionOf } from '../../http/gate.ts';
-import { problemOf } from '../../http/problem-of.ts';
 import { Problem } from '../../problem.ts';
-import type { Collection } from '../../schema/model.ts';
-import type { Batch } from '../../store/records/writes/batch.ts';
-import { Refusal } from '../../store/refusal.ts';
+import type { Batch } from '../../records/write/batch.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
 import type { Operation } from '../batch/operations.ts';
 import { route } from '../define-route.ts';

@@ -2,7 +2,6 @@
 import { object } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
-import { hasAllOf } from '../../store/migrations/readiness.ts';
 import { route } from '../define-route.ts';
 
 export const healthz = route({
@@ -38,18 +37,18 @@ export const readyz = route({
 /** Milliseconds. What asks for readiness gives up soon, too. */
 const PATIENCE_MS = 1_000;
 
-async function checkReady({ db, schema, isStopping }: App): Promise<void> {
+async function checkReady({ isReady, isStopping }: App): Promise<void> {
   if (isStopping()) throw new Problem('unavailable', 'the service is stopping');
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(new Problem('unavailable', 'the database does not answer', { headers: { 'Retry-After': '5' } })),
     PATIENCE_MS,
   );
-  const isReady = hasAllOf(db.urgent, schema);
+  const ready = isReady();
   // It may fail after the answer.
-  isReady.catch(() => undefined);
+  ready.catch(() => undefined);
   try {
-    await requireCurrent(Promise.race([isReady, late]));
+    await requireCurrent(Promise.race([ready, late]));
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,6 @@
 import { TEXT } from '../../describe/operation.ts';
-import { isLocal } from '../../http/address.ts';
 import { notFound } from '../../http/gate.ts';
+import { isLocal } from '../../http/server/address.ts';
 import { route } from '../define-route.ts';
 
 export const metrics = route({

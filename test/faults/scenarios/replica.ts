@@ -1,8 +1,8 @@
 /** A streaming replica that lags, lacks a column, and dies. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { sql, uuid } from '../../../src/sql.ts';
-import { openDatabase } from '../../../src/store/database/open-database.ts';
 import { hasStandby, Standby } from '../../support/standby.ts';
 import type { Scenario } from '../scenario.ts';
 import { type FaultWorld, pause, SCHEMA, untilGood } from '../world.ts';

@@ -1,11 +1,11 @@
 /** The service in a separate process, so that a crash, a hang and its memory are seen from outside. */
 import { readFileSync } from 'node:fs';
-import { createPasswordPool } from '../../../src/auth/passwords.ts';
-import { startService } from '../../../src/cli/start-service.ts';
+import { createPasswordPool } from '../../../src/auth/accounts/passwords.ts';
 import { readConfig } from '../../../src/config.ts';
-import { openLog } from '../../../src/http/log.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { openLog } from '../../../src/http/observe/log.ts';
 import { parseSchema } from '../../../src/schema/load.ts';
-import { openDatabase } from '../../../src/store/database/open-database.ts';
+import { startService } from '../../../src/service/start-service.ts';
 import { makePeople, shapesOf } from './service.ts';
 
 /** What the parent hears. */

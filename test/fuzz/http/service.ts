@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from '../../../src/http/app.ts';
 import { routes } from '../../../src/routes/index.ts';
-import type { Schema } from '../../../src/schema/model.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
 import type { CallerName, CollectionShape, World } from './requests.ts';
 
 const PASSWORD = 'a password of tests';

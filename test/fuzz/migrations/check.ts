@@ -1,12 +1,12 @@
 /** One random migration on one database, and what must hold of it. */
 import assert from 'node:assert/strict';
+import type { Database } from '../../../src/database/contract.ts';
+import { applyMigration } from '../../../src/migrations/apply-migration.ts';
+import { type MigrateOptions, MigrationRefused, planMigration } from '../../../src/migrations/migration.ts';
+import { hasAllOf } from '../../../src/migrations/readiness.ts';
 import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { parseSchema } from '../../../src/schema/load.ts';
-import type { Schema } from '../../../src/schema/model.ts';
-import type { Database } from '../../../src/store/database/contract.ts';
-import { applyMigration } from '../../../src/store/migrations/apply-migration.ts';
-import { type MigrateOptions, MigrationRefused, planMigration } from '../../../src/store/migrations/migration.ts';
-import { hasAllOf } from '../../../src/store/migrations/readiness.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
 import { Random } from '../random.ts';
 import { type ChangedModel, changed, randomSchema, type SchemaModel } from './model.ts';
 import { type Content, contentOf, empty, insertRows, randomRows } from './rows.ts';

@@ -1,7 +1,7 @@
 /** A short run of the random migrations; `npm run fuzz -- migrations` is the long one. */
 import { afterAll, expect, it } from 'vitest';
-import type { Database } from '../../../src/store/database/contract.ts';
-import { KINDS, openKind } from '../../store/world.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { KINDS, openKind } from '../../support/store-world.ts';
 import { runMigrations } from './run.ts';
 
 const CASES = 14;

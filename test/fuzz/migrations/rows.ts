@@ -1,7 +1,8 @@
 /** Random rows of a schema, and what a database holds of them. */
+
+import type { Database } from '../../../src/database/contract.ts';
 import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { ident, join, raw, type Sql, sql } from '../../../src/sql.ts';
-import type { Database } from '../../../src/store/database/contract.ts';
 import type { Random } from '../random.ts';
 import { type CollectionModel, type SchemaModel, VALUES } from './model.ts';
 

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
-import type { Database } from '../../../src/store/database/contract.ts';
-import { openDatabase } from '../../../src/store/database/open-database.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
 import { type Counts, MigrationCase } from './check.ts';
 

@@ -1,8 +1,8 @@
 /** A random caller with random rules for every collection, and what the caller may see of a database. */
 import type { Permit } from '../../../src/policy/access.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
-import type { Collection } from '../../../src/schema/model.ts';
-import type { AccessContext } from '../../../src/store/records/access-context.ts';
+import type { AccessContext } from '../../../src/records/access-context.ts';
+import type { Collection } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';

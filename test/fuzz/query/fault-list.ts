@@ -2,16 +2,16 @@
 import { type Fault, fault } from '../fault.ts';
 
 const SIGHT = 'src/policy/lower/sight.ts';
-const KEYSET = 'src/store/records/pages/keyset.ts';
-const SORT = 'src/store/records/pages/sort.ts';
-const CURSOR = 'src/store/records/pages/cursor.ts';
-const COUNT = 'src/store/records/pages/count.ts';
-const QUERY = 'src/store/records/pages/query.ts';
-const VISIBILITY = 'src/store/records/visibility.ts';
-const EXPAND = 'src/store/records/pages/expand.ts';
-const CAPABILITIES = 'src/store/records/capabilities.ts';
+const KEYSET = 'src/records/page/keyset.ts';
+const SORT = 'src/records/page/sort.ts';
+const CURSOR = 'src/records/page/cursor.ts';
+const COUNT = 'src/records/page/count.ts';
+const QUERY = 'src/records/page/query.ts';
+const VISIBILITY = 'src/records/visibility.ts';
+const EXPAND = 'src/records/expand.ts';
+const CAPABILITIES = 'src/records/capabilities.ts';
 const PLANS = 'src/policy/filter-plans.ts';
-const AGGREGATE = 'src/store/records/pages/aggregate.ts';
+const AGGREGATE = 'src/records/page/aggregate.ts';
 
 export const QUERY_FAULTS: readonly Fault[] = [
   fault(

@@ -1,6 +1,6 @@
 /** Changes of a database that leave all that a caller may see as it was: values, references, links, and whole records. */
 import type { ManyToMany, Row } from '../../../src/policy/types.ts';
-import type { Collection } from '../../../src/schema/model.ts';
+import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
 import { scalarOf } from '../values.ts';

@@ -6,10 +6,10 @@ const RESIDUAL = 'src/policy/residual.ts';
 const FILTER = 'src/policy/filter.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
-const UNION = 'src/store/planning/ordered-union.ts';
-const LIST = 'src/store/records/pages/list.ts';
-const QUERY = 'src/store/records/pages/query.ts';
-const KEYSET = 'src/store/records/pages/keyset.ts';
+const UNION = 'src/records/page/ordered-union.ts';
+const LIST = 'src/records/page/list.ts';
+const QUERY = 'src/records/page/query.ts';
+const KEYSET = 'src/records/page/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
   fault(LEAVES, 'what is known is known of other records too', /source\.id === RECORD\.id &&/, ''),

@@ -2,13 +2,14 @@
  * Lists as the service asks them: random list rules, exact filters, offsets, counts and cursors by id, each page found now by the
  * plain condition, now by the branches of the rule. The interpreter says which records there are, and both ways give the same bytes.
  */
+
+import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
-import type { Collection, Relation } from '../../../src/schema/model.ts';
-import type { Database } from '../../../src/store/database/contract.ts';
-import type { ChoosesBranches } from '../../../src/store/planning/page-planner.ts';
-import type { AccessContext } from '../../../src/store/records/access-context.ts';
-import type { Filter } from '../../../src/store/records/pages/exact-filters.ts';
+import type { AccessContext } from '../../../src/records/access-context.ts';
+import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
+import type { Collection, Relation } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';

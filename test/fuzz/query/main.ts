@@ -5,8 +5,8 @@
  */
 import { inspect, parseArgs } from 'node:util';
 import pg from 'pg';
-import type { Database } from '../../../src/store/database/contract.ts';
-import { isQueryCanceled } from '../../../src/store/database/to-store-error.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../embedded-lane.ts';
 import { inOwnSchema } from '../own-schema.ts';

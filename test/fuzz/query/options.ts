@@ -1,6 +1,6 @@
 /** What a query may ask for beside its records: chosen members, and related records within each other. */
 import type { Row } from '../../../src/policy/types.ts';
-import type { Collection, Relation, Schema } from '../../../src/schema/model.ts';
+import type { Collection, Relation, Schema } from '../../../src/schema/model/model.ts';
 import type { Aggregation } from '../../oracle/aggregate.ts';
 import type { Wanted, WantedRelation } from '../../oracle/shown.ts';
 import type { Random } from '../random.ts';

@@ -1,8 +1,8 @@
 /** A few worlds of queries in every test run; `npm run fuzz -- query` is the long form. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Database } from '../../../src/store/database/contract.ts';
-import { openDatabase } from '../../../src/store/database/open-database.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { emptySnapshot, openEmbeddedDatabase } from '../../support/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../embedded-lane.ts';

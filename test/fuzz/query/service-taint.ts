@@ -5,9 +5,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Database } from '../../../src/database/contract.ts';
 import type { Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
-import type { Collection, Schema } from '../../../src/schema/model.ts';
-import type { Database } from '../../../src/store/database/contract.ts';
+import type { Collection, Schema } from '../../../src/schema/model/model.ts';
 import { fill, randomSchema, readAll } from '../doors-world.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';

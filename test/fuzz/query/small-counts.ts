@@ -4,7 +4,7 @@ import { ProgramCopy } from '../program-copy.ts';
 /** The most that is counted for an estimate. */
 export const MOST_COUNTED = 12;
 const CHANGE = {
-  file: 'src/store/records/pages/count.ts',
+  file: 'src/records/page/count.ts',
   find: /MOST_COUNTED = 10_000;/,
   put: `MOST_COUNTED = ${MOST_COUNTED};`,
 };

@@ -4,10 +4,10 @@ import { type Doors, loadDoors } from '../store-modules.ts';
 import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';
 
 type QueryModule = typeof import('../../../src/routes/records/query-request.ts');
-type ServiceModule = typeof import('../../../src/cli/start-service.ts');
+type ServiceModule = typeof import('../../../src/service/start-service.ts');
 type ConfigModule = typeof import('../../../src/config.ts');
-type LogModule = typeof import('../../../src/http/log.ts');
-type PasswordsModule = typeof import('../../../src/auth/passwords.ts');
+type LogModule = typeof import('../../../src/http/observe/log.ts');
+type PasswordsModule = typeof import('../../../src/auth/accounts/passwords.ts');
 type ProspectsModule = typeof import('../../../src/policy/analyse/prospects.ts');
 type AggregateModule = typeof import('../../../src/routes/records/aggregate-request.ts');
 
@@ -28,10 +28,10 @@ export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
   const { aggregateRequestOf } = await load<AggregateModule>('src/routes/records/aggregate-request.ts');
   const { prospectsOf } = await load<ProspectsModule>('src/policy/analyse/prospects.ts');
   const compiler = await loadQueryCompiler(root);
-  const { startService } = await load<ServiceModule>('src/cli/start-service.ts');
+  const { startService } = await load<ServiceModule>('src/service/start-service.ts');
   const { readConfig } = await load<ConfigModule>('src/config.ts');
-  const { openLog } = await load<LogModule>('src/http/log.ts');
-  const { createPasswordPool } = await load<PasswordsModule>('src/auth/passwords.ts');
+  const { openLog } = await load<LogModule>('src/http/observe/log.ts');
+  const { createPasswordPool } = await load<PasswordsModule>('src/auth/accounts/passwords.ts');
   const service = { startService, readConfig, openLog, createPasswordPool };
   return {
     ...(await loadDoors(root)),

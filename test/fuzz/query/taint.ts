@@ -2,9 +2,10 @@
  * Two databases that differ only in what a caller may not see give the same answers, byte for byte, cursors and errors included,
  * by the same statements, each of which finds as many rows.
  */
+
+import type { Database, Reader } from '../../../src/database/contract.ts';
 import type { Row } from '../../../src/policy/types.ts';
 import { readsData, readsNext } from '../../../src/policy/visit.ts';
-import type { Database, Reader } from '../../../src/store/database/contract.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';

@@ -3,8 +3,9 @@
  * distributed collections sends is parsed with PostgreSQL's own grammar and held to these rules. They come from a trial
  * of the service on a cluster.
  */
-import type { Schema } from '../../../src/schema/model.ts';
-import { tablesOf } from '../../../src/store/migrations/tables.ts';
+
+import { tablesOf } from '../../../src/migrations/tables.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
 import { queriesIn, Scope, type TenantId } from './scope.ts';
 import { as, isTree, list, names, parse, type Tree, walk } from './syntax.ts';
 

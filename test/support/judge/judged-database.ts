@@ -1,14 +1,8 @@
 /** A database of which every statement is judged before it is sent. */
-import type { Schema } from '../../../src/schema/model.ts';
+
+import type { Database, Queryable, Reader, Session, Transaction, WriteTarget } from '../../../src/database/contract.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw, type Sql } from '../../../src/sql.ts';
-import type {
-  Database,
-  Queryable,
-  Reader,
-  Session,
-  Transaction,
-  WriteTarget,
-} from '../../../src/store/database/contract.ts';
 import { Judge, type Offence } from './judge.ts';
 
 /** Throws where a statement would not do on a cluster. `sent` gets the texts of all. */

@@ -1,5 +1,5 @@
 /** CSV (RFC 4180) with a header. An empty cell is null; `""` is the empty string. */
-import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import type { Chunks, RecordWriter } from './record.ts';
 
 export function csvWriter(names: readonly string[]): RecordWriter {

@@ -1,6 +1,6 @@
 /** The formats by name. */
 
-import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import { csvReader, csvWriter } from './csv.ts';
 import { jsonReader, jsonWriter } from './json.ts';
 import { ndjsonReader, ndjsonWriter } from './ndjson.ts';

@@ -1,5 +1,5 @@
 /** A JSON list of objects. */
-import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import { type Chunks, type RecordWriter, recordOfJson } from './record.ts';
 
 export const jsonWriter: RecordWriter = {

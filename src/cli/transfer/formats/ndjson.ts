@@ -1,5 +1,5 @@
 /** A JSON object a line. */
-import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import { type Chunks, type RecordWriter, recordOfJson } from './record.ts';
 
 export const ndjsonWriter: RecordWriter = { head: '', record: (json) => `${json}\n`, tail: () => '' };

@@ -1,4 +1,4 @@
-import type { SourceRecord } from '../../../store/transfer/read-record.ts';
+import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import { reasonOf } from '../../../thrown.ts';
 
 /** Texts of a file, in pieces of any size. */

@@ -1,0 +1,124 @@
+/** What the command line and the start of the service may do: no permission is asked for here. */
+
+import type { Database } from '../../database/contract.ts';
+import { Problem } from '../../problem.ts';
+import { touched } from '../../records/write/touched.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { param, sql, uuid } from '../../sql.ts';
+import { type AuditQuery, type AuditRow, readAudit, recordAudit } from '../audit-trail.ts';
+import type { Authenticator } from '../sessions/authenticator.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { checkEmail } from './email-address.ts';
+import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import { recordRoles } from './role-history.ts';
+import type { User, Users } from './users.ts';
+
+export interface AddedUser {
+  readonly email: string;
+  readonly password: string;
+  readonly roles: readonly string[];
+}
+
+export interface RolesDifference {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+export interface AdministrationParts {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly users: Users;
+  readonly sessions: Sessions;
+  readonly passwords: PasswordPool;
+  readonly authenticator: Authenticator;
+}
+
+export class Administration {
+  readonly #parts: AdministrationParts;
+
+  constructor(parts: AdministrationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * At a start: adds the first admin if there is no such user. False: there is one, and nothing was
+   * changed.
+   */
+  async ensureAdmin(email: string, password: string): Promise<boolean> {
+    const { db, schema, users } = this.#parts;
+    if ((await users.byEmail(db, email)) !== undefined) return false;
+    try {
+      await this.addUser({ email, password, roles: ['admin', ...schema.register.roles] });
+      return true;
+    } catch (error) {
+      // Another node has added it.
+      if (error instanceof Problem && error.code === 'email_taken') return false;
+      throw error;
+    }
+  }
+
+  /** Throws `validation_failed`, `email_taken`. */
+  async addUser({ email, password, roles }: AddedUser): Promise<User> {
+    const { users, passwords } = this.#parts;
+    this.#checkRoles(roles);
+    checkEmail(email);
+    checkNewPassword(password, email, '/password');
+    const passwordHash = await passwords.hash(password);
+    const user = { email, emailVerified: true, roles: [...new Set(roles)], passwordHash };
+    return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'user_added', userId, detail: { roles } }));
+  }
+
+  /** Throws `not_found`, `validation_failed`. */
+  async changeRoles(email: string, { add, remove }: RolesDifference): Promise<User> {
+    const { db, users, authenticator } = this.#parts;
+    this.#checkRoles(add);
+    const { id } = await this.#mustFind(email);
+    const changed = await db.transaction(async (tx) => {
+      await tx.rows(sql`SELECT 1 FROM "users" WHERE id = ${uuid(id)} FOR UPDATE`);
+      const user = await users.known(tx, id);
+      const roles = [...new Set([...user.roles, ...add])].filter((name) => !remove.includes(name));
+      await users.setRoles(tx, id, roles);
+      await recordRoles(tx, id);
+      return users.known(tx, id);
+    });
+    await authenticator.userChanged(id);
+    return changed;
+  }
+
+  /** Disabling ends all sessions. Throws `not_found`. */
+  async setDisabled(email: string, disabled: boolean): Promise<User> {
+    const { db, users, sessions, authenticator } = this.#parts;
+    const { id } = await this.#mustFind(email);
+    const changed = await db.transaction(async (tx) => {
+      await tx.run(sql`
+        UPDATE "users"
+           SET disabled = ${param('bool', disabled)},
+               ${touched()}
+         WHERE id = ${uuid(id)}`);
+      if (disabled) await sessions.endAll(tx, id);
+      await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
+      return users.known(tx, id);
+    });
+    await authenticator.userChanged(id);
+    return changed;
+  }
+
+  audit(query: AuditQuery): Promise<readonly AuditRow[]> {
+    return readAudit(this.#parts.db, query);
+  }
+
+  #checkRoles(names: readonly string[]): void {
+    const { roles } = this.#parts.schema;
+    const unknown = names.filter((name) => !roles.has(name)).map((name) => `\`${name}\``);
+    if (unknown.length === 0) return;
+    const known = [...roles.keys()].join(', ');
+    throw new Problem('validation_failed', `there is no role ${unknown.join(', ')}; the roles are ${known}`);
+  }
+
+  async #mustFind(email: string): Promise<User> {
+    const user = await this.#parts.users.byEmail(this.#parts.db, email);
+    if (user === undefined) throw new Problem('not_found', `there is no user with the email \`${normalEmail(email)}\``);
+    return user;
+  }
+}

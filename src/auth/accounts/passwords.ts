@@ -1,0 +1,95 @@
+/**
+ * Passwords: argon2id on libuv's threads, at most as many at once as leave the event loop a processor.
+ * Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
+ */
+import { availableParallelism } from 'node:os';
+import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
+import { type ErrorDetail, Problem } from '../../problem.ts';
+import { BoundedQueue, type QueueSize } from '../limits/bounded-queue.ts';
+import { isCommon } from './common-passwords.ts';
+
+/** Memory in KiB. */
+export interface HashCost {
+  readonly memoryCost: number;
+  readonly timeCost: number;
+  readonly parallelism: number;
+}
+const COST: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+const MIN = 8;
+const MAX = 256;
+/** NFKC expands a code point to 18 at most, and no typed password is longer than this. */
+const MAX_RAW = 4 * MAX;
+const DEFAULT_SIZE: QueueSize = { running: Math.max(1, availableParallelism() - 1), waiting: 64 };
+
+export interface PasswordPool {
+  hash(password: string): Promise<string>;
+  /**
+   * Does the same work with and without a stored hash. `rehash`: correct, but stored with weaker
+   * parameters than today's.
+   */
+  verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly rehash: boolean }>;
+}
+
+/** No setting reaches the cost: another one is for tests. */
+export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
+  return new ArgonPool(size, cost);
+}
+
+/** Throws `unavailable` at once when the queue is full. */
+class ArgonPool implements PasswordPool {
+  readonly #cost: HashCost;
+  readonly #queue: BoundedQueue;
+  /** Verified in place of the hash that an unknown account does not have. */
+  readonly #dummy: Promise<string>;
+
+  constructor(size: QueueSize, cost: HashCost) {
+    this.#cost = cost;
+    this.#queue = new BoundedQueue(size, queueIsFull);
+    this.#dummy = this.#queue.run(() => argonHash('no account has this password', cost));
+    this.#dummy.catch(() => undefined);
+  }
+
+  hash(password: string): Promise<string> {
+    return this.#queue.run(() => argonHash(normal(password), this.#cost));
+  }
+
+  async verify(password: string, stored: string | undefined) {
+    const isReadable = password.length <= MAX_RAW && password.isWellFormed();
+    const target = stored ?? (await this.#dummy);
+    const matches = await this.#queue.run(() => argonVerify(target, isReadable ? normal(password) : ''));
+    const ok = matches && isReadable && stored !== undefined;
+    return { ok, rehash: ok && isWeaker(target, this.#cost) };
+  }
+}
+
+const queueIsFull = (): Problem =>
+  new Problem('unavailable', 'too many passwords are being checked; try again shortly', {
+    headers: { 'Retry-After': '1' },
+  });
+
+const normal = (password: string): string => password.normalize('NFKC');
+
+function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
+  const options = parseOptions(stored);
+  return options.algorithm !== 2 || options.memoryCost < memoryCost || options.timeCost < timeCost;
+}
+
+/** A new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
+export function checkNewPassword(password: string, email: string, pointer: string): void {
+  const error = errorOf(password, email);
+  if (error !== undefined) throw new Problem('validation_failed', error.detail, { errors: [{ pointer, ...error }] });
+}
+
+function errorOf(password: string, email: string): ErrorDetail | undefined {
+  if (!password.isWellFormed() || password.includes('\0')) {
+    return { code: 'invalid_value', detail: 'the password contains a character that is not valid Unicode text' };
+  }
+  const normalized = password.length > MAX_RAW ? password : normal(password);
+  const length = [...normalized].length;
+  if (length < MIN) return { code: 'too_short', detail: `a password has at least ${MIN} characters` };
+  if (length > MAX) return { code: 'too_long', detail: `a password has at most ${MAX} characters` };
+  if (isCommon(normalized, email)) {
+    return { code: 'common_password', detail: 'this password is one of the first that are guessed; choose another' };
+  }
+  return undefined;
+}

@@ -1,0 +1,201 @@
+/**
+ * Changing a password, and what a mail proves: that an address is one's own, and that one may set a
+ * new password.
+ */
+
+import type { Database } from '../../database/contract.ts';
+import { Problem } from '../../problem.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { sql, uuid } from '../../sql.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from '../mail/email-tokens.ts';
+import type { Mailer } from '../mail/mail.ts';
+import type { Authenticator } from '../sessions/authenticator.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { PasswordCheck } from './password-check.ts';
+import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import type { Users } from './users.ts';
+
+export interface PasswordChange {
+  readonly password: string;
+  readonly newPassword: string;
+  readonly client: RequestClient;
+}
+
+export interface ResetConfirmation {
+  readonly token: string;
+  readonly password: string;
+  readonly client: RequestClient;
+}
+
+export interface VerificationConfirmation {
+  readonly token: string;
+  readonly client: RequestClient;
+}
+
+export interface RecoveryParts {
+  readonly db: Database;
+  readonly users: Users;
+  readonly sessions: Sessions;
+  readonly passwords: PasswordPool;
+  readonly passwordCheck: PasswordCheck;
+  readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly mailer: Mailer;
+  readonly baseUrl: () => string;
+}
+
+export class Recovery {
+  readonly #parts: RecoveryParts;
+
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Ends all other sessions. Throws `invalid_credentials` for a wrong old password,
+   * `validation_failed`, `rate_limited`.
+   */
+  async changePassword(caller: Caller, { password, newPassword, client }: PasswordChange): Promise<void> {
+    const { db, users, sessions, passwords, passwordCheck, authenticator } = this.#parts;
+    const { sessionId } = caller;
+    const email = (await users.byId(db, caller.id))?.email ?? '';
+    const claim = { email, password, client };
+    const { account } = await passwordCheck.run(claim, { event: 'password_change_failed', sessionId });
+    if (account === undefined) throw wrongPassword();
+    checkNewPassword(newPassword, email, '/new_password');
+    const hash = await passwords.hash(newPassword);
+    const ended = await db.transaction(async (tx) => {
+      await users.storePassword(tx, account.id, hash);
+      await dropProofs(tx, 'reset_password', account.id);
+      await recordAudit(tx, { event: 'password_changed', userId: account.id, sessionId, client });
+      return sessions.endAll(tx, account.id, sessionId);
+    });
+    if (ended > 0) await authenticator.userChanged(account.id);
+  }
+
+  /** Does not say whether the address belongs to an account. Throws `rate_limited`, `unavailable`. */
+  async requestReset(email: string, client: RequestClient): Promise<void> {
+    const { db, users, limiter } = this.#parts;
+    await limiter.mail(client, email);
+    this.#mailProof('reset_password', async () => {
+      const account = await users.accountOf(db, email);
+      if (account === undefined || account.isDisabled) return undefined;
+      await recordAudit(db, { event: 'password_reset_requested', userId: account.id, client });
+      return { userId: account.id, email: normalEmail(email) };
+    });
+  }
+
+  /** Ends all sessions. Throws `validation_failed`, `rate_limited`. */
+  async confirmReset({ token, password, client }: ResetConfirmation): Promise<void> {
+    const { db, users, sessions, passwords, authenticator, limiter } = this.#parts;
+    await limiter.redeem(client);
+    const proof = await findProof(db, 'reset_password', token);
+    if (proof === undefined) throw badProof();
+    checkNewPassword(password, proof.email, '/password');
+    const hash = await passwords.hash(password);
+    await db.transaction(async (tx) => {
+      const used = await useProof(tx, 'reset_password', token);
+      if (used === undefined) throw badProof();
+      const { userId } = used;
+      await users.storePassword(tx, userId, hash);
+      // Only the owner of the address reads its mail. Anyone who held the account before that was
+      // proved loses every way in.
+      if (await users.proveEmail(tx, userId)) {
+        await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+      }
+      await dropProofs(tx, 'reset_password', userId);
+      await sessions.endAll(tx, userId);
+      await recordAudit(tx, { event: 'password_reset', userId, client });
+    });
+    await authenticator.userChanged(proof.userId);
+  }
+
+  /** Throws `rate_limited`, `unavailable`. */
+  async requestVerification(caller: Caller, client: RequestClient): Promise<void> {
+    const { db, users, limiter } = this.#parts;
+    const user = await users.byId(db, caller.id);
+    if (user === undefined || user.email_verified) return;
+    const { id: userId, email } = user;
+    await limiter.mail(client, email);
+    await recordAudit(db, { event: 'email_verification_requested', userId, sessionId: caller.sessionId, client });
+    this.#mailProof('verify_email', async () => ({ userId, email }));
+  }
+
+  /** Throws `validation_failed`, `rate_limited`. */
+  async confirmVerification({ token, client }: VerificationConfirmation): Promise<void> {
+    const { db, users, authenticator, limiter } = this.#parts;
+    await limiter.redeem(client);
+    const { userId } = await db.transaction(async (tx) => {
+      const used = await useProof(tx, 'verify_email', token);
+      if (used === undefined) throw badProof();
+      await users.proveEmail(tx, used.userId);
+      await dropProofs(tx, 'verify_email', used.userId);
+      await recordAudit(tx, { event: 'email_verified', userId: used.userId, client });
+      return used;
+    });
+    await authenticator.userChanged(userId);
+  }
+
+  /** After the answer, so that its time does not depend on whether the account exists. */
+  #mailProof(purpose: Purpose, find: () => Promise<Proof | undefined>): void {
+    const { db, mailer, baseUrl } = this.#parts;
+    mailer.later(async () => {
+      const proof = await find();
+      if (proof === undefined) return undefined;
+      const token = await issueProof(db, purpose, proof);
+      const { subject, textOf } = MAILS[purpose];
+      return { to: proof.email, subject, text: textOf(baseUrl(), token) };
+    });
+  }
+}
+
+interface MailText {
+  readonly subject: string;
+  readonly textOf: (site: string, token: string) => string;
+}
+
+const MAILS: Readonly<Record<Purpose, MailText>> = {
+  verify_email: {
+    subject: 'Confirm your email address',
+    textOf: (
+      site,
+      token,
+    ) => `Someone, most likely you, asked to confirm that this address belongs to an account at ${site}.
+
+To confirm it, use this code within an hour:
+
+${token}
+
+If this was not you, ignore this mail.
+`,
+  },
+  reset_password: {
+    subject: 'Set a new password',
+    textOf: (
+      site,
+      token,
+    ) => `Someone, most likely you, asked to set a new password for the account with this address at ${site}.
+
+To set it, use this code within an hour:
+
+${token}
+
+If this was not you, ignore this mail: your password stays as it is.
+`,
+  },
+};
+
+function wrongPassword(): Problem {
+  const detail = 'the present password is wrong';
+  return new Problem('invalid_credentials', detail, {
+    errors: [{ pointer: '/password', code: 'invalid_credentials', detail }],
+  });
+}
+
+function badProof(): Problem {
+  const detail = 'the token is not valid, has expired, or was used before; ask for a new one';
+  return new Problem('validation_failed', detail, { errors: [{ pointer: '/token', code: 'invalid_token', detail }] });
+}

@@ -1,0 +1,175 @@
+/** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
+import { v7 } from 'uuid';
+import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
+import { namedCells } from '../../database/named-cells.ts';
+import { present } from '../../invariant.ts';
+import { decide } from '../../policy/access.ts';
+import { datetimeOf, isStorable } from '../../policy/values.ts';
+import { Problem } from '../../problem.ts';
+import { Store } from '../../records/access-context.ts';
+import type { RecordShape } from '../../records/record-shape.ts';
+import { insertSystem } from '../../records/system.ts';
+import { touched } from '../../records/write/touched.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { join, param, raw, type Sql, sql, text, uuid } from '../../sql.ts';
+import { beginRoleHistory } from './role-history.ts';
+
+/** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
+export type User = Readonly<Record<string, unknown>> & {
+  readonly id: string;
+  readonly email: string;
+  readonly email_verified: boolean;
+  readonly roles: readonly string[];
+};
+
+export interface NewUser {
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly roles: readonly string[];
+  /** Without one: the user signs in through a provider. */
+  readonly passwordHash: string | undefined;
+}
+
+/** What a login needs to know. */
+export interface Account {
+  readonly id: string;
+  readonly passwordHash: string | undefined;
+  readonly isDisabled: boolean;
+}
+
+export class Users {
+  readonly #store: Store;
+  readonly #shape: RecordShape;
+  readonly #schema: Schema;
+
+  constructor(db: Database, schema: Schema) {
+    this.#store = new Store(db, schema);
+    this.#shape = this.#store.shape('users');
+    this.#schema = schema;
+  }
+
+  /** Of the row `alias`; `read` takes the cells. */
+  columns(alias: string): Sql {
+    return this.#shape.columns(alias);
+  }
+
+  /** From the cells that begin at `from`. */
+  read(cells: Cells, from: number): User {
+    return this.#shape.row(cells, from) as User;
+  }
+
+  /** A user of whom the transaction knows that it exists. */
+  async known(tx: Transaction, id: string): Promise<User> {
+    return present(await this.byId(tx, id), 'the user');
+  }
+
+  byId(db: Queryable, id: string): Promise<User | undefined> {
+    return this.#find(db, sql`u.id = ${uuid(id)}`);
+  }
+
+  /** As the user sees it: without the fields whose rules hide them from it. */
+  async shown(db: Queryable, user: User): Promise<User> {
+    const request = {
+      auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) },
+      query: {},
+      now: datetimeOf(new Date()),
+    };
+    const rules = [...this.#shape.collection.memberAccess].flatMap(([name, { read }]) =>
+      read === undefined ? [] : [{ name, permit: decide({ rules: read, request }) }],
+    );
+    if (rules.length === 0) return user;
+    const conditions = rules.map(({ permit }) => sql`(${permit.where('u')})`);
+    const [cells] = await db.rows(sql`
+      SELECT ${join(conditions, ', ')}
+        FROM ${this.#store.from('users', raw('u'))}
+       WHERE u.id = ${uuid(user.id)}`);
+    const hidden = new Set(rules.filter((_, i) => cells?.[i] !== 't').map(({ name }) => name));
+    return Object.fromEntries(Object.entries(user).filter(([name]) => !hidden.has(name))) as User;
+  }
+
+  async byEmail(db: Queryable, email: string): Promise<User | undefined> {
+    if (!isStorable(email)) return undefined;
+    return this.#find(db, sql`u.email = ${text(normalEmail(email))}`);
+  }
+
+  async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
+    if (!isStorable(email)) return undefined;
+    const [cells] = await db.rows(sql`
+      SELECT u.id, a.password_hash, u.disabled
+        FROM "users" u
+        LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
+       WHERE u.email = ${text(normalEmail(email))}`);
+    if (cells === undefined) return undefined;
+    const [, passwordHash, isDisabled] = cells;
+    return { ...namedCells(cells, 'id'), passwordHash: passwordHash ?? undefined, isDisabled: isDisabled === 't' };
+  }
+
+  /** Throws `email_taken`. `also` is part of the transaction. */
+  async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
+    try {
+      const { db } = this.#store;
+      const made = await db.transaction(async (tx) => {
+        const id = await this.#insertRows(tx, user);
+        await beginRoleHistory(tx, id);
+        await also(tx, id);
+        return this.known(tx, id);
+      });
+      await db.noteWrite(made.id);
+      return made;
+    } catch (error) {
+      throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
+    }
+  }
+
+  async setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void> {
+    await db.run(sql`
+      UPDATE "users"
+         SET roles = ${param('text[]', roles)},
+             ${touched()}
+       WHERE id = ${uuid(id)}`);
+  }
+
+  async storePassword(db: Queryable, id: string, hash: string): Promise<void> {
+    await db.run(sql`
+      INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)
+      VALUES (${uuid(id)}, ${text(hash)}, now())
+          ON CONFLICT (user_id) DO UPDATE
+         SET password_hash = EXCLUDED.password_hash,
+             password_changed_at = EXCLUDED.password_changed_at`);
+  }
+
+  /** False: the address was proved before. */
+  async proveEmail(db: Queryable, id: string): Promise<boolean> {
+    const changed = await db.run(sql`
+      UPDATE "users"
+         SET email_verified = true,
+             ${touched()}
+       WHERE id = ${uuid(id)}
+         AND NOT email_verified`);
+    return changed > 0;
+  }
+
+  async #insertRows(tx: Transaction, { email, emailVerified, roles, passwordHash }: NewUser): Promise<string> {
+    const values = { id: v7(), email: normalEmail(email), email_verified: emailVerified, roles };
+    const id = await insertSystem(this.#store, tx, { collection: 'users', values });
+    await tx.run(sql`
+      INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)
+      VALUES (${uuid(id)}, ${text(passwordHash ?? null)}, now())`);
+    return id;
+  }
+
+  async #find(db: Queryable, where: Sql): Promise<User | undefined> {
+    const [cells] = await db.rows(sql`
+      SELECT ${this.columns('u')}
+        FROM ${this.#store.from('users', raw('u'))}
+       WHERE ${where}`);
+    return cells && this.read(cells, 0);
+  }
+}
+
+function emailTaken(cause: unknown): Problem {
+  const detail = 'an account with this email exists';
+  return new Problem('email_taken', detail, { errors: [{ pointer: '/email', code: 'email_taken', detail }], cause });
+}

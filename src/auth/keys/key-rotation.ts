@@ -1,0 +1,29 @@
+/**
+ * New signing keys. It needs the database alone and not the present keys, so that keys that leaked,
+ * or that nobody can unwrap any more, can be replaced.
+ */
+import type { Database } from '../../database/contract.ts';
+import { recordAudit } from '../audit-trail.ts';
+import { newKey } from '../sessions/access-tokens.ts';
+import { CHANNEL } from '../sessions/authenticator.ts';
+import { SigningKeys } from './signing-keys.ts';
+
+export interface KeyRotation {
+  /** Wraps the new key. */
+  readonly keySecret: Buffer | undefined;
+  /** Of access tokens, in seconds: how long older keys go on verifying. */
+  readonly tokenLifetime: number;
+  /** Older keys verify nothing any more: every access token becomes invalid, and clients refresh. */
+  readonly now: boolean;
+}
+
+/** Returns the `kid` of the new key. */
+export async function rotateKeys(db: Database, { keySecret, tokenLifetime, now }: KeyRotation): Promise<string> {
+  const keys = new SigningKeys(db, keySecret);
+  const key = await newKey();
+  if (now) await keys.replaceAll(key);
+  else await keys.insertNext(key, tokenLifetime);
+  await recordAudit(db, { event: now ? 'keys_revoked' : 'key_rotated', detail: { kid: key.kid } });
+  await db.notify(CHANNEL, 'keys:');
+  return key.kid;
+}

@@ -1,0 +1,169 @@
+/**
+ * Rate limits: which attempts count, for whom. All nodes count together, in the shared database.
+ * Password checks count only failures, and count each before reporting it: no matter how many run
+ * at once, at most as many as the limit learn whether a password is right.
+ */
+import { createHash } from 'node:crypto';
+import type { Database } from '../../database/contract.ts';
+import { isStorable } from '../../policy/values.ts';
+import { Problem } from '../../problem.ts';
+import type { Limits, Rate } from '../../schema/model/model.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { param, sql, text } from '../../sql.ts';
+import type { RequestClient } from '../audit-trail.ts';
+import { AttemptCounter } from './attempt-counter.ts';
+import { QueuePerKey } from './bounded-queue.ts';
+import { networkOf } from './network.ts';
+
+interface Attempt {
+  /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */
+  failed(): Promise<void>;
+  /**
+   * Throws `rate_limited` when other attempts reached the limit meanwhile: a correct guess after
+   * the limit is rejected too.
+   */
+  succeeded(): Promise<void>;
+}
+
+/** Every method throws `rate_limited`. */
+export interface Limiter {
+  /** Checks a password in `work`, when the attempts of the account and of the client's network allow it. */
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
+  register(client: RequestClient, email: string): Promise<void>;
+  refresh(client: RequestClient): Promise<void>;
+  /** Redeeming a token from a mail. */
+  redeem(client: RequestClient): Promise<void>;
+  /** Asking for a mail to `email`. */
+  mail(client: RequestClient, email: string): Promise<void>;
+  prune(): Promise<void>;
+}
+
+/** Days for which a login makes a network known to an account. */
+const KNOWN_DAYS = 30;
+/** Password checks that one network, and one account, may have under way and waiting on this node. */
+const PASSWORD_CHECKS = { running: 4, waiting: 64 };
+
+const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
+const UNLIMITED: Limiter = {
+  passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
+  register: async () => {},
+  refresh: async () => {},
+  redeem: async () => {},
+  mail: async () => {},
+  prune: async () => {},
+};
+
+export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
+  return limits === 'off' ? UNLIMITED : new DatabaseLimiter(db, limits);
+}
+
+class DatabaseLimiter implements Limiter {
+  readonly #db: Database;
+  readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
+  readonly #loginAccount: AttemptCounter;
+  readonly #loginKnown: AttemptCounter;
+  readonly #loginAddress: AttemptCounter;
+  readonly #register: AttemptCounter;
+  readonly #registerAccount: AttemptCounter;
+  readonly #refresh: AttemptCounter;
+  readonly #reset: AttemptCounter;
+  readonly #resetAccount: AttemptCounter;
+  readonly #resetPair: AttemptCounter;
+
+  constructor(db: Database, limits: Limits) {
+    const counter = (name: string, rate: Rate): AttemptCounter => new AttemptCounter(db, name, rate);
+    this.#db = db;
+    this.#loginAccount = counter('login-account', limits.loginAccount);
+    this.#loginKnown = counter('login-known', limits.loginAccount);
+    this.#loginAddress = counter('login-address', limits.loginAddress);
+    this.#register = counter('register', limits.register);
+    this.#registerAccount = counter('register-account', limits.register);
+    this.#refresh = counter('refresh', limits.refresh);
+    this.#reset = counter('reset', limits.reset);
+    this.#resetAccount = counter('reset-account', limits.reset);
+    this.#resetPair = counter('reset-pair', limits.reset);
+  }
+
+  /**
+   * The network takes its place before the account does: a client that floods an account waits
+   * behind itself, and others wait for the few checks that one network may have under way.
+   */
+  passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+    const network = networkOf(client.ip);
+    return this.#passwordChecks.run(`network ${network}`, async () => {
+      await this.#loginAddress.check(network);
+      const account = digest(normalEmail(email));
+      // Strangers must not lock the owner out: a network that the account was used from is counted apart.
+      const isKnown = await this.#cameFrom(email, client);
+      const counter = isKnown ? this.#loginKnown : this.#loginAccount;
+      const key = isKnown ? pairOf(account, network) : account;
+      return this.#passwordChecks.run(`account ${key}`, async () => {
+        await counter.check(key);
+        return work({
+          failed: () => firstRejection([this.#loginAddress.spend(network), counter.spend(key)]),
+          succeeded: async () => {
+            await this.#loginAddress.check(network);
+            await counter.check(key);
+          },
+        });
+      });
+    });
+  }
+
+  async register(client: RequestClient, email: string): Promise<void> {
+    await this.#register.spend(networkOf(client.ip));
+    await this.#registerAccount.spend(digest(normalEmail(email)));
+  }
+
+  async refresh(client: RequestClient): Promise<void> {
+    await this.#refresh.spend(networkOf(client.ip));
+  }
+
+  async redeem(client: RequestClient): Promise<void> {
+    await this.#reset.spend(networkOf(client.ip));
+  }
+
+  /**
+   * Mails to one mailbox are limited for all unknown networks together, so that many networks
+   * cannot flood it. One network uses up at most half of that, so that a stranger cannot keep the
+   * owner from asking; a known network uses none of it.
+   */
+  async mail(client: RequestClient, email: string): Promise<void> {
+    const network = networkOf(client.ip);
+    await this.#reset.spend(network);
+    const account = digest(normalEmail(email));
+    const spent = await this.#resetPair.spend(pairOf(account, network));
+    if (await this.#cameFrom(email, client)) return;
+    if (spent <= Math.ceil(this.#resetAccount.points / 2)) await this.#resetAccount.spend(account);
+    else await this.#resetAccount.check(account);
+  }
+
+  async prune(): Promise<void> {
+    await this.#db.run(sql`DELETE FROM "_auth_limits" WHERE expire < ${param('int8', Date.now())}`);
+  }
+
+  async #cameFrom(email: string, { ip }: RequestClient): Promise<boolean> {
+    if (ip === undefined || !isStorable(email)) return false;
+    const rows = await this.#db.rows(sql`
+      SELECT 1
+        FROM "_auth_audit" e
+        JOIN "users" u ON u.id = e.user_id
+       WHERE u.email = ${text(normalEmail(email))}
+         AND e.event IN ('login', 'oauth_login')
+         AND e.ip = ${text(ip)}
+         AND e.at > now() - ${param('float8', KNOWN_DAYS)} * interval '1 day'
+       LIMIT 1`);
+    return rows.length > 0;
+  }
+}
+
+/** PostgreSQL rejects other strings. */
+const digest = (value: string): string => createHash('sha256').update(value).digest('base64url').slice(0, 32);
+const pairOf = (account: string, network: string): string => `${account}@${digest(network)}`;
+
+async function firstRejection(promises: readonly Promise<unknown>[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(promises)) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+const tooManyAtOnce = (): Problem =>
+  new Problem('rate_limited', 'too many attempts at once; try again in 1 s', { headers: { 'Retry-After': '1' } });

@@ -1,0 +1,64 @@
+/**
+ * What a mail proves: single-use tokens that live for an hour and hold for the address they were
+ * sent to. Only their hashes are stored.
+ */
+
+import type { Queryable } from '../../database/contract.ts';
+import { namedCells } from '../../database/named-cells.ts';
+import { seconds, sql, text, uuid } from '../../sql.ts';
+import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
+
+export type Purpose = 'verify_email' | 'reset_password';
+
+export interface Proof {
+  readonly userId: string;
+  readonly email: string;
+}
+
+const LIFETIME_SECONDS = 3600;
+
+export async function issueProof(db: Queryable, purpose: Purpose, { userId, email }: Proof): Promise<string> {
+  const token = newSecret();
+  await db.run(sql`
+    INSERT INTO "_auth_email_tokens" (hash, user_id, purpose, email, expires_at)
+    VALUES (${text(hashSecret(token))}, ${uuid(userId)}, ${text(purpose)}, ${text(email)},
+            now() + ${seconds(LIFETIME_SECONDS)})`);
+  return token;
+}
+
+/** Of the rows `t` and `u`. */
+const isValid = (purpose: Purpose, token: string) => sql`
+          t.hash = ${text(hashSecret(token))}
+      AND t.purpose = ${text(purpose)}
+      AND t.expires_at > now()
+      AND u.id = t.user_id
+      AND u.email = t.email
+      AND NOT u.disabled`;
+
+/** Does not use the token up. */
+export async function findProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
+  if (!isSecret(token)) return undefined;
+  const [cells] = await db.rows(sql`
+    SELECT u.id, u.email
+      FROM "_auth_email_tokens" t, "users" u
+     WHERE ${isValid(purpose, token)}`);
+  return cells && namedCells(cells, 'userId', 'email');
+}
+
+/** Of two concurrent uses of a token, one gets nothing. */
+export async function useProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
+  if (!isSecret(token)) return undefined;
+  const [cells] = await db.rows(sql`
+    DELETE FROM "_auth_email_tokens" t
+     USING "users" u
+     WHERE ${isValid(purpose, token)}
+ RETURNING u.id, u.email`);
+  return cells && namedCells(cells, 'userId', 'email');
+}
+
+export async function dropProofs(db: Queryable, purpose: Purpose, userId: string): Promise<void> {
+  await db.run(sql`
+    DELETE FROM "_auth_email_tokens"
+     WHERE user_id = ${uuid(userId)}
+       AND purpose = ${text(purpose)}`);
+}

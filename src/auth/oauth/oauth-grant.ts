@@ -1,0 +1,142 @@
+/**
+ * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700,
+ * OpenID Connect Core
+ * 1.0). The only file with grant, which is loaded with the first sign-in.
+ */
+import { invariant } from '../../invariant.ts';
+import { Problem } from '../../problem.ts';
+import type { OAuthProvider } from '../../schema/model/model.ts';
+import { type Endpoints, unavailable } from './oauth-provider.ts';
+
+/** For the whole exchange; grant's own time-out is for silence only. */
+const EXCHANGE_MS = 15_000;
+/** Of the callback's query, those that grant may see. */
+const PARAMETERS = ['code', 'state', 'error', 'error_description', 'iss'];
+
+/** What grant must find again at the callback. */
+export interface GrantSession {
+  readonly state?: string;
+  readonly nonce?: string;
+}
+
+export interface GrantResponse {
+  readonly error?: unknown;
+  readonly id_token?: string;
+  readonly profile?: Readonly<Record<string, unknown>>;
+}
+
+export interface ProviderRequest {
+  readonly provider: OAuthProvider;
+  readonly settings: Endpoints['grant'];
+  readonly baseUrl: string;
+}
+
+export interface StartedGrant {
+  /** Where the browser goes. */
+  readonly location: string;
+  readonly session: GrantSession;
+}
+
+/** What grant's Koa handler reads and writes of a context, and no more. */
+interface GrantContext {
+  readonly method: string;
+  readonly originalUrl: string;
+  readonly request: { readonly query: Readonly<Record<string, string>> };
+  readonly response: { redirect(location: string): void };
+  session: { grant?: GrantSession };
+  state: { grant?: { readonly response?: GrantResponse } };
+}
+
+type GrantHandler = (ctx: GrantContext, next: () => Promise<void>) => Promise<void>;
+
+export async function startGrant(request: ProviderRequest): Promise<StartedGrant> {
+  let location: string | undefined;
+  const ctx: GrantContext = {
+    method: 'GET',
+    originalUrl: `/connect/${request.settings.name}`,
+    request: { query: {} },
+    response: {
+      redirect(to) {
+        location = to;
+      },
+    },
+    session: {},
+    state: {},
+  };
+  const handler = await grantHandlerOf(request);
+  await handler(ctx, async () => {});
+  invariant(location !== undefined && ctx.session.grant !== undefined, 'grant starts a flow');
+  return { location, session: ctx.session.grant };
+}
+
+/** Throws `unavailable` when the provider takes too long. */
+export async function finishGrant(
+  request: ProviderRequest,
+  session: GrantSession,
+  query: ReadonlyMap<string, string>,
+): Promise<GrantResponse> {
+  const ctx: GrantContext = {
+    method: 'GET',
+    originalUrl: `/connect/${request.settings.name}/callback`,
+    request: { query: Object.fromEntries([...query].filter(([key]) => PARAMETERS.includes(key))) },
+    response: { redirect: () => {} },
+    session: { grant: session },
+    state: {},
+  };
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(unavailable(request.provider.name, new Error('the exchange took too long'))),
+    EXCHANGE_MS,
+  );
+  try {
+    const handler = await grantHandlerOf(request);
+    await Promise.race([handler(ctx, async () => {}), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+  return ctx.state.grant?.response ?? {};
+}
+
+async function grantHandlerOf({ provider, settings, baseUrl }: ProviderRequest): Promise<GrantHandler> {
+  const { default: grant } = await import('grant');
+  const { name, ...endpoints } = settings;
+  const handler = grant.default.koa({
+    config: {
+      [name]: {
+        ...endpoints,
+        client_id: provider.clientId,
+        client_secret: provider.clientSecret,
+        redirect_uri: `${baseUrl}/api/auth/oauth/${provider.name}/callback`,
+        scope: [...provider.scopes],
+        state: true,
+        pkce: true,
+        ...(provider.scopes.includes('openid') ? { nonce: true } : {}),
+        ...(provider.clientAuth === 'basic' ? { token_endpoint_auth_method: 'client_secret_basic' } : {}),
+        transport: 'state',
+        response: ['tokens', 'profile'],
+      },
+    },
+  });
+  return handler as never;
+}
+
+export const failed = (detail: string, cause?: unknown): Problem => new Problem('oauth_failed', detail, { cause });
+
+/** `code`: an `error` of OAuth 2.0. */
+export function providerError(name: string, code: string): Problem {
+  if (code === 'server_error' || code === 'temporarily_unavailable') return unavailable(name, code);
+  return failed('the provider rejected the sign-in', code);
+}
+
+/**
+ * What grant reports: its own findings as a string that begins with its name, a provider's as the
+ * body that came, and a network's as its message.
+ */
+export function exchangeError(name: string, error: unknown): Problem {
+  if (typeof error === 'string') {
+    const isRejection = /^Grant:|^4\d\d /.test(error);
+    return isRejection ? failed('the provider rejected the sign-in', error) : unavailable(name, error);
+  }
+  const code = typeof error === 'object' && error !== null && 'error' in error ? error.error : undefined;
+  return typeof code === 'string' ? providerError(name, code) : unavailable(name, error);
+}

@@ -1,0 +1,201 @@
+/**
+ * Signing in through a provider. A started flow is a row that the browser's cookie names and the
+ * callback deletes: another browser has no part in it, and nothing works twice.
+ */
+
+import type { Database } from '../../database/contract.ts';
+import { namedCells } from '../../database/named-cells.ts';
+import { Problem } from '../../problem.ts';
+import type { OAuthProvider, Schema } from '../../schema/model/model.ts';
+import { seconds, sql, text } from '../../sql.ts';
+import type { Accounts, Issued } from '../accounts/accounts.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Authenticator } from '../sessions/authenticator.ts';
+import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
+import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
+import { exchangeError, failed, finishGrant, type GrantSession, providerError, startGrant } from './oauth-grant.ts';
+import { type Identities, type Identity, openIdIdentity, profileIdentity } from './oauth-identity.ts';
+import { checkPreset, type Endpoints, endpointsOf, unavailable } from './oauth-provider.ts';
+import { checkRedirectTo, withError } from './redirect-to.ts';
+
+export interface OAuthStart {
+  readonly provider: string;
+  readonly redirectTo: string | undefined;
+  /**
+   * The session cookie of a request that no other site caused: the flow may join an identity with
+   * its user.
+   */
+  readonly sessionCookie: string | undefined;
+  readonly client: RequestClient;
+}
+
+export interface StartedOAuth {
+  /** Where the browser goes. */
+  readonly location: string;
+  /** Binds the flow to the browser. `maxAge` in seconds. */
+  readonly cookie: { readonly value: string; readonly maxAge: number };
+}
+
+export interface OAuthCallback {
+  readonly provider: string;
+  /** Of the callback's address, each given once. */
+  readonly query: ReadonlyMap<string, string>;
+  /** The flow's. */
+  readonly cookie: string | undefined;
+  readonly client: RequestClient;
+}
+
+export type OAuthEnd =
+  | { readonly kind: 'signed_in'; readonly issued: Issued; readonly redirectTo: string | undefined }
+  | { readonly kind: 'refused'; readonly redirectTo: string };
+
+export interface OAuthParts {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly accounts: Accounts;
+  readonly identities: Identities;
+  readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  readonly baseUrl: () => string;
+}
+
+interface Flow {
+  readonly grant: GrantSession;
+  /** Whose session it was started in. */
+  readonly userId?: string;
+}
+
+interface TakenFlow extends Flow {
+  readonly redirectTo: string | undefined;
+}
+
+interface KnownProvider {
+  readonly provider: OAuthProvider;
+  readonly endpoints: () => Promise<Endpoints>;
+}
+
+const FLOW_SECONDS = 600;
+
+export class OAuth {
+  readonly #parts: OAuthParts;
+  readonly #providers: ReadonlyMap<string, KnownProvider>;
+
+  /** Throws for a preset that this service cannot use. */
+  constructor(parts: OAuthParts) {
+    this.#parts = parts;
+    for (const provider of parts.schema.oauth.values()) checkPreset(provider);
+    this.#providers = new Map(
+      [...parts.schema.oauth].map(([name, provider]) => [name, { provider, endpoints: endpointsOf(provider) }]),
+    );
+  }
+
+  /** Throws `not_found`, `invalid_parameter`, `unavailable`, `rate_limited`. */
+  async start({ provider: name, redirectTo, sessionCookie, client }: OAuthStart): Promise<StartedOAuth> {
+    const { db, schema, limiter, baseUrl } = this.#parts;
+    const { provider, endpoints } = this.#provider(name);
+    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, schema.origins);
+    await limiter.refresh(client);
+    const { grant: settings } = await endpoints();
+    const { location, session } = await startGrant({ provider, settings, baseUrl: baseUrl() });
+    const flow: Flow = { grant: session, userId: await this.#userOf(sessionCookie) };
+    const cookie = newSecret();
+    await db.run(sql`
+      INSERT INTO "_auth_flows" (hash, provider, grant_session, redirect_to, expires_at)
+      VALUES (${text(hashSecret(cookie))}, ${text(name)}, ${text(JSON.stringify(flow))}, ${text(target ?? null)},
+              now() + ${seconds(FLOW_SECONDS)})`);
+    return { location, cookie: { value: cookie, maxAge: FLOW_SECONDS } };
+  }
+
+  /**
+   * Throws problems; once the flow is known to be the browser's own and has a `redirect_to`, they
+   * are reported there.
+   */
+  async finish(callback: OAuthCallback): Promise<OAuthEnd> {
+    const { db, accounts, identities } = this.#parts;
+    const { provider, client } = callback;
+    this.#provider(provider);
+    const { redirectTo, ...flow } = await this.#takeFlow(callback);
+    try {
+      const identity = await this.#identify(callback, flow.grant);
+      const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+      const secrets = await db.transaction((tx) => accounts.startSession(tx, { userId, method: 'oauth', client }));
+      return { kind: 'signed_in', issued: await accounts.issue(secrets), redirectTo };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      await recordAudit(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });
+      if (redirectTo === undefined) throw error;
+      return { kind: 'refused', redirectTo: withError(redirectTo, error.code) };
+    }
+  }
+
+  #provider(name: string): KnownProvider {
+    const known = this.#providers.get(name);
+    if (known === undefined) throw new Problem('not_found', 'there is no such provider');
+    return known;
+  }
+
+  /** A session that is over is like none. */
+  async #userOf(cookie: string | undefined): Promise<string | undefined> {
+    if (cookie === undefined) return undefined;
+    try {
+      return (await this.#parts.authenticator.authenticate({ cookie })).id;
+    } catch (error) {
+      if (error instanceof Problem) return undefined;
+      throw error;
+    }
+  }
+
+  async #takeFlow({ provider, query, cookie }: OAuthCallback): Promise<TakenFlow> {
+    const lost = 'this sign-in was not started in this browser, has expired, or was finished before; start again';
+    if (cookie === undefined || !isSecret(cookie)) throw failed(lost);
+    const [cells] = await this.#parts.db.write(sql`
+      DELETE FROM "_auth_flows"
+       WHERE hash = ${text(hashSecret(cookie))}
+         AND provider = ${text(provider)}
+         AND expires_at > now()
+   RETURNING grant_session, redirect_to`);
+    if (cells === undefined) throw failed(lost);
+    const { session } = namedCells(cells, 'session');
+    const flow = JSON.parse(session) as Flow;
+    if (flow.grant?.state === undefined || query.get('state') !== flow.grant.state) throw failed(lost);
+    return { ...flow, redirectTo: cells[1] ?? undefined };
+  }
+
+  async #identify({ provider: name, query }: OAuthCallback, session: GrantSession): Promise<Identity> {
+    const { provider, endpoints } = this.#provider(name);
+    const error = query.get('error');
+    if (error === 'access_denied') throw new Problem('oauth_denied', 'the sign-in was declined at the provider');
+    if (error !== undefined) throw providerError(name, error);
+    const { issuer, grant: settings, idTokens } = await endpoints();
+    // Another issuer's answer at this one's address (RFC 9207).
+    if (idTokens !== undefined && query.has('iss') && query.get('iss') !== issuer)
+      throw failed('the answer is of another issuer');
+    const request = { provider, settings, baseUrl: this.#parts.baseUrl() };
+    const response = await finishGrant(request, session, query);
+    if (response.error !== undefined) throw exchangeError(name, response.error);
+    const profile = response.profile ?? {};
+    const claims =
+      idTokens && (await idTokenClaims(name, idTokens, { token: response.id_token, nonce: session.nonce }));
+    if (profile.error !== undefined) throw exchangeError(name, profile.error);
+    if (claims === undefined) return profileIdentity(issuer, profile);
+    // OpenID Connect Core 1.0 §5.3.2: the profile could be another user's.
+    if (profile.sub !== claims.sub) throw failed('the profile is of another user than the identity token');
+    return openIdIdentity(issuer, claims, profile);
+  }
+}
+
+interface GivenIdToken {
+  readonly token: string | undefined;
+  readonly nonce: string | undefined;
+}
+
+async function idTokenClaims(provider: string, idTokens: IdTokenVerifier, { token, nonce }: GivenIdToken) {
+  if (token === undefined || nonce === undefined) throw failed('the provider sent no identity token');
+  try {
+    return await idTokens.verify(token, nonce);
+  } catch (error) {
+    if (error instanceof IdTokenError && error.reason === 'unavailable') throw unavailable(provider, error);
+    throw failed('the identity token of the provider is not valid', error);
+  }
+}

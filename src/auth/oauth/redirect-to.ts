@@ -1,0 +1,26 @@
+/** Where a browser may go after signing in: a path of this service, or an address in a configured origin. */
+import { Problem } from '../../problem.ts';
+
+const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
+const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
+
+/** Throws `invalid_parameter`. */
+export function checkRedirectTo(target: string, origins: readonly string[]): string {
+  if (target.length <= 2_048 && (PATH.test(target) || isConfigured(target, origins))) return target;
+  const detail = 'expected a path that begins with one `/`, or an address in a configured origin';
+  throw new Problem('invalid_parameter', detail, {
+    errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
+  });
+}
+
+function isConfigured(target: string, origins: readonly string[]): boolean {
+  if (!VISIBLE.test(target) || !URL.canParse(target)) return false;
+  const { origin, username, password } = new URL(target);
+  return origins.includes(origin) && username === '' && password === '' && target.startsWith(origin);
+}
+
+export function withError(target: string, code: string): string {
+  const hash = target.indexOf('#');
+  const [before, after] = hash === -1 ? [target, ''] : [target.slice(0, hash), target.slice(hash)];
+  return `${before}${before.includes('?') ? '&' : '?'}error=${encodeURIComponent(code)}${after}`;
+}

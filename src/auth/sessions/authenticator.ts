@@ -1,0 +1,217 @@
+/**
+ * From a credential to a caller. A session's state is remembered for under a second, and dropped
+ * when a node announces that it changed. While announcements cannot be received it is remembered
+ * for a fraction of that: a lost notification never admits a caller for longer than a second.
+ */
+
+import { BoundedMap } from '../../bounded-map.ts';
+import type { Database } from '../../database/contract.ts';
+import { Problem } from '../../problem.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import type { Caller } from '../caller.ts';
+import type { AccessTokens } from './access-tokens.ts';
+import { invalidToken } from './invalid-token.ts';
+import { hashSecret, isSecret } from './secrets.ts';
+import type { SessionKey, SessionState, Sessions } from './sessions.ts';
+
+/** Of the announcements among nodes: `session:<id>`, `user:<id>`, `keys:`. */
+export const CHANNEL = 'bylaw_auth';
+/** Milliseconds from the start of the query; the rest of the second is for the query itself. */
+const TTL = 900;
+const TTL_WITHOUT_ANNOUNCEMENTS = 200;
+const MAX_SESSIONS = 10_000;
+
+export interface RequestCredentials {
+  /** The header as it came. */
+  readonly authorization?: string | undefined;
+  /** The value of `svc_session`. */
+  readonly cookie?: string | undefined;
+}
+
+export interface AuthenticatorParts {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly tokens: AccessTokens;
+  readonly sessions: Sessions;
+}
+
+/** The claims of a signed token about its session. */
+export interface SessionClaims {
+  readonly sessionId: string;
+  readonly userId: string;
+}
+
+interface KnownSession {
+  readonly at: number;
+  readonly userId: string;
+  readonly bearer: Caller;
+  readonly cookie: Caller;
+}
+
+export class Authenticator {
+  readonly #parts: AuthenticatorParts;
+  readonly #known = new BoundedMap<string, KnownSession>(MAX_SESSIONS);
+  /** Hash of a cookie → session. Not the cookie itself: a heap dump should not log anybody in. */
+  readonly #cookies = new BoundedMap<string, string>(MAX_SESSIONS);
+  #loading = new Map<string, Promise<KnownSession | undefined>>();
+  #ttl = TTL_WITHOUT_ANNOUNCEMENTS;
+  /** INVARIANT: a state that was read before the last change of any session is used, but not remembered. */
+  #changes = 0;
+  #unlisten: () => Promise<void> = async () => {};
+
+  private constructor(parts: AuthenticatorParts) {
+    this.#parts = parts;
+  }
+
+  static async open(parts: AuthenticatorParts): Promise<Authenticator> {
+    const authenticator = new Authenticator(parts);
+    authenticator.#unlisten = await parts.db.listen(
+      CHANNEL,
+      (payload) => authenticator.#onMessage(payload),
+      (up) => authenticator.#onState(up),
+    );
+    return authenticator;
+  }
+
+  /**
+   * A bearer token decides, if there is one. Throws `invalid_token`, `unauthenticated`. Synchronous
+   * when everything is remembered.
+   */
+  authenticate({ authorization, cookie }: RequestCredentials): Caller | Promise<Caller> {
+    const bearer = authorization === undefined ? undefined : bearerOf(authorization);
+    if (bearer !== undefined) return this.#byBearer(bearer);
+    if (cookie !== undefined && cookie !== '') return this.#byCookie(cookie);
+    const detail = 'sign in, and send the access token as `Authorization: Bearer …` or the session cookie';
+    throw new Problem('unauthenticated', detail);
+  }
+
+  /** For a signed link: the caller that the session is now. Throws `invalid_token` if it ended. */
+  callerOfSession({ sessionId, userId }: SessionClaims): Caller | Promise<Caller> {
+    const entry = this.#recent(sessionId);
+    if (entry !== undefined) {
+      if (entry.userId !== userId) throw invalidToken();
+      return entry.bearer;
+    }
+    return this.#load(sessionId, { id: sessionId }).then((loaded) => {
+      if (loaded === undefined || loaded.userId !== userId) throw invalidToken();
+      return loaded.bearer;
+    });
+  }
+
+  /** Here and on every node. */
+  sessionEnded(id: string): Promise<void> {
+    return this.#announce(`session:${id}`);
+  }
+
+  /** After a change of a user's roles, fields or `disabled`. */
+  async userChanged(id: string): Promise<void> {
+    await Promise.all([this.#announce(`user:${id}`), this.#parts.db.noteWrite(id)]);
+  }
+
+  close(): Promise<void> {
+    return this.#unlisten();
+  }
+
+  async #announce(payload: string): Promise<void> {
+    this.#onMessage(payload);
+    // A node that cannot be reached finds out by itself within the second.
+    await this.#parts.db.notify(CHANNEL, payload).catch(() => undefined);
+  }
+
+  #onMessage(payload: string): void {
+    const [kind, id = ''] = payload.split(':');
+    if (kind === 'session') this.#forgetSession(id);
+    else if (kind === 'user') this.#forgetUser(id);
+    else if (kind === 'keys') this.#parts.tokens.reload().catch(() => undefined);
+  }
+
+  #onState(up: boolean): void {
+    this.#ttl = up ? TTL : TTL_WITHOUT_ANNOUNCEMENTS;
+    this.#discardReads();
+    this.#known.clear();
+    this.#parts.tokens.forgetAll();
+    // Announcements of new keys may have been missed.
+    if (up) this.#parts.tokens.reload().catch(() => undefined);
+  }
+
+  #forgetSession(id: string): void {
+    this.#discardReads();
+    this.#known.delete(id);
+    this.#parts.tokens.forget(id);
+  }
+
+  #forgetUser(userId: string): void {
+    this.#discardReads();
+    for (const [id, entry] of this.#known.entries()) if (entry.userId === userId) this.#known.delete(id);
+  }
+
+  /** Reads under way may have seen the state before a change. */
+  #discardReads(): void {
+    this.#changes++;
+    this.#loading = new Map();
+  }
+
+  #byBearer(token: string): Caller | Promise<Caller> {
+    const claims = this.#parts.tokens.verify(token);
+    if (claims instanceof Promise) return claims.then((verified) => this.callerOfSession(verified));
+    return this.callerOfSession(claims);
+  }
+
+  #byCookie(cookie: string): Caller | Promise<Caller> {
+    if (!isSecret(cookie)) throw sessionOver();
+    const hash = hashSecret(cookie);
+    const id = this.#cookies.get(hash);
+    const entry = id === undefined ? undefined : this.#recent(id);
+    if (entry !== undefined) return entry.cookie;
+    return this.#load(`cookie:${hash}`, { cookie }).then((loaded) => {
+      if (loaded === undefined) {
+        this.#cookies.delete(hash);
+        throw sessionOver();
+      }
+      this.#cookies.set(hash, loaded.cookie.sessionId);
+      return loaded.cookie;
+    });
+  }
+
+  #recent(id: string): KnownSession | undefined {
+    const entry = this.#known.get(id);
+    return entry !== undefined && performance.now() - entry.at < this.#ttl ? entry : undefined;
+  }
+
+  /** Concurrent requests of one session share a read. */
+  #load(key: string, session: SessionKey): Promise<KnownSession | undefined> {
+    const loading = this.#loading;
+    const underWay = loading.get(key);
+    if (underWay !== undefined) return underWay;
+    const promise = this.#read(session).finally(() => loading.delete(key));
+    loading.set(key, promise);
+    return promise;
+  }
+
+  async #read(session: SessionKey): Promise<KnownSession | undefined> {
+    const at = performance.now();
+    const changes = this.#changes;
+    const state = await this.#parts.sessions.stateOf(this.#parts.db.urgent, session);
+    if (state === undefined) return undefined;
+    const entry = this.#toKnown(state, at);
+    if (changes === this.#changes) this.#known.set(state.sessionId, entry);
+    return entry;
+  }
+
+  #toKnown({ sessionId, user }: SessionState, at: number): KnownSession {
+    const roles = Object.freeze(effectiveRoles(this.#parts.schema, user.roles));
+    const auth = Object.freeze({ ...user, roles });
+    const caller = (by: 'bearer' | 'cookie'): Caller => Object.freeze({ id: user.id, sessionId, by, auth });
+    return { at, userId: user.id, bearer: caller('bearer'), cookie: caller('cookie') };
+  }
+}
+
+/** Another scheme is not a bearer token; `Bearer` with nothing after it is a bad one. */
+function bearerOf(header: string): string | undefined {
+  if (header.startsWith('Bearer ')) return header.slice(7).trim();
+  const [scheme = '', ...rest] = header.trim().split(/[ \t]+/);
+  return scheme.toLowerCase() === 'bearer' ? rest.join(' ') : undefined;
+}
+
+const sessionOver = (): Problem => new Problem('unauthenticated', 'the session is over; sign in again');

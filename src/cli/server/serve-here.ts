@@ -1,0 +1,137 @@
+/** Serves in this process: schema → database and migration → first admin → listen → print one line. */
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Config } from '../../config.ts';
+import { FolderUnusable } from '../../database/embedded/data-folder.ts';
+import { FolderInUse } from '../../database/embedded/folder-lock.ts';
+import { openLog } from '../../http/observe/log.ts';
+import { MigrationRefused } from '../../migrations/migration.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { type Service, startService } from '../../service/start-service.ts';
+import { openDatabaseWhenUp } from '../../service/wait-for-database.ts';
+import { codeOf, reasonOf } from '../../thrown.ts';
+import type { Io } from '../support/command.ts';
+import { requireSchema } from '../support/workspace.ts';
+import { listenForCommands } from './admin-socket.ts';
+import { readyLine } from './ready-line.ts';
+import { remoteRunner } from './remote-command.ts';
+import { stopSignal } from './stop-signal.ts';
+import { notifyReady, readMetricsOfAll, stopMessage } from './workers/worker.ts';
+
+interface StartPlace {
+  readonly config: Config;
+  readonly io: Io;
+}
+
+/** What the operator can mend becomes a sentence and exit code 1. */
+export async function reportingStartErrors(
+  name: string,
+  { config, io }: StartPlace,
+  start: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await start();
+  } catch (error) {
+    const reason = startErrorOf(error, config);
+    if (reason === undefined) throw error;
+    io.stderr.write(`bylaw ${name}: ${reason}\n`);
+    return 1;
+  }
+}
+
+/** Returns after a signal. */
+export function serveHere(config: Config, io: Io): Promise<number> {
+  const schema = requireSchema(config.schema, io);
+  return reportingStartErrors('serve', { config, io }, () => serve(config, schema, io));
+}
+
+async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
+  const log = openLog();
+  const isWorker = cluster.isWorker;
+  const asked = isWorker ? stopMessage() : undefined;
+  let isStarted = false;
+  // As a signal does to a process that serves alone.
+  void asked?.then(() => isStarted || process.exit(0));
+  if (!isWorker) await requireFreePort(config);
+  // On a terminal a sentence; elsewhere a line like the others of the log.
+  const say = (message: string): void =>
+    isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
+  const isFirst = announceFirstStart(config, io, say);
+  const db = await openDatabaseWhenUp(config, { cwd: io.cwd, onWait: say });
+  const readMetrics = isWorker ? readMetricsOfAll : undefined;
+  const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
+  const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
+  // INVARIANT: a signal that follows the line below stops the service in order.
+  const stopped = asked ?? stopSignal();
+  isStarted = true;
+  if (isWorker) notifyReady(service.url);
+  else io.stdout.write(`${readyLine(service.url, config)}\n`);
+  if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
+  await stopped;
+  await closeSocket?.();
+  await service.stop(FAREWELL_MS);
+  return 0;
+}
+
+/** Milliseconds for which clients that keep their connections are told to close them. */
+const FAREWELL_MS = 2_000;
+
+export const HOW_TO_MAKE_AN_ADMIN =
+  'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
+
+export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
+
+/** Making the embedded database takes seconds. True if it is about to be made. */
+export function announceFirstStart(
+  { databaseUrl, data }: Config,
+  { cwd }: Io,
+  say: (message: string) => void,
+): boolean {
+  if (databaseUrl !== undefined || existsSync(join(resolve(cwd, data), 'database'))) return false;
+  say(`preparing the embedded database in ${data}: this takes some seconds, once`);
+  return true;
+}
+
+/** Before anything is made in the data folder. Rejects as `listen` does. */
+export async function requireFreePort({ host, port }: Config): Promise<void> {
+  const probe = createServer();
+  probe.listen({ host, port });
+  await once(probe, 'listening');
+  await new Promise((resolve) => probe.close(resolve));
+}
+
+/**
+ * A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not
+ * keep the service from starting.
+ */
+export async function openSocket(folder: string, service: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
+  try {
+    return await listenForCommands(
+      folder,
+      remoteRunner(() => service.app, io),
+    );
+  } catch (error) {
+    const reason = reasonOf(error);
+    io.stderr.write(`bylaw serve: commands cannot reach this server; stop it to run them (${reason})\n`);
+    return undefined;
+  }
+}
+
+/** Why the service cannot start, if the operator can mend it. */
+function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
+  if (error instanceof MigrationRefused || error instanceof FolderInUse || error instanceof FolderUnusable)
+    return error.message;
+  const code = codeOf(error);
+  if (code === 'EADDRINUSE')
+    return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;
+  const isOfPort = error instanceof Error && 'syscall' in error && error.syscall === 'listen';
+  if (code === 'EACCES' && isOfPort)
+    return `this user may not listen on port ${port} of ${host}; choose a port from 1024 up with --port (or PORT)`;
+  return code === 'EACCES' ? reasonOf(error) : undefined;
+}

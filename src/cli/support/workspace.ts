@@ -1,0 +1,96 @@
+/**
+ * The database for a command. A running server with an embedded database is its only user, so a
+ * command that finds the folder in use is run inside that server, over its socket
+ * (admin-socket.ts); there it gets the server's own database and sessions.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Auth } from '../../auth/auth.ts';
+import { type Config, ConfigError, readConfig } from '../../config.ts';
+import type { Database } from '../../database/contract.ts';
+import type { Files } from '../../files/files.ts';
+import { applyMigration } from '../../migrations/apply-migration.ts';
+import { readCatalog } from '../../migrations/catalog.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { openConfiguredDatabase } from '../../service/configured-database.ts';
+import { migrateOptions } from '../../service/system-tables.ts';
+import type { Arguments } from './arguments.ts';
+import type { Io } from './command.ts';
+import { readSchemaFile } from './schema-file.ts';
+
+export interface OpenDatabase {
+  readonly config: Config;
+  readonly schema: Schema;
+  readonly db: Database;
+  close(): Promise<void>;
+}
+export interface Workspace extends OpenDatabase {
+  readonly auth: Auth;
+}
+/** What a server lends to the commands that run inside it. */
+export interface LentWorkspace extends Omit<Workspace, 'close'> {
+  readonly files?: Files;
+}
+
+/** Set while a command runs inside a server. */
+export const lentWorkspace = new AsyncLocalStorage<LentWorkspace>();
+
+/** The database as it is. Throws ConfigError, FolderInUse. */
+export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenDatabase> {
+  const lent = lentWorkspace.getStore();
+  const config = lent?.config ?? readConfig(args.flags, io.env);
+  // The schema file is read again even inside a server, which keeps the schema it started with.
+  const schema = requireSchema(config.schema, io);
+  if (lent !== undefined) return { config, schema, db: lent.db, close: async () => {} };
+  const db = await openConfiguredDatabase(config, io.cwd);
+  return { config, schema, db, close: () => db.close() };
+}
+
+/**
+ * Creates the tables of the schema where the database has none yet. Throws ConfigError,
+ * FolderInUse.
+ */
+export async function openMigratedDatabase(args: Arguments, io: Io): Promise<OpenDatabase> {
+  const opened = await openDatabaseFor(args, io);
+  const { db, schema, close } = opened;
+  try {
+    if (!(await readCatalog(db)).has('bylaw_schema')) await applyMigration(db, schema, migrateOptions());
+    return opened;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** As `openMigratedDatabase`, with the sessions and keys in it. Throws KeySecretError too. */
+export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace> {
+  const lent = lentWorkspace.getStore();
+  if (lent !== undefined) return { ...lent, close: async () => {} };
+  const opened = await openMigratedDatabase(args, io);
+  const { db, schema, config } = opened;
+  try {
+    const auth = await Auth.open({ db, schema, config });
+    const close = async (): Promise<void> => {
+      await auth.close();
+      await db.close();
+    };
+    return { ...opened, auth, close };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Prints warnings and errors to stderr. Throws ConfigError. */
+export function requireSchema(file: string, io: Io): Schema {
+  const { schema, report, issues } = readSchemaFile(file, io);
+  if (issues.some(({ code }) => code === 'no_file') && !existsSync(resolve(io.cwd, file))) {
+    throw new ConfigError([
+      `there is no ${file} here; \`bylaw init\` makes a project with one, and --schema FILE names another`,
+    ]);
+  }
+  if (report !== '') io.stderr.write(`${report}\n`);
+  if (schema === undefined) throw new ConfigError([`${file} has errors; nothing was started`]);
+  return schema;
+}

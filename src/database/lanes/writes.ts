@@ -1,0 +1,124 @@
+/** The lanes for writes and transactions of one server. */
+import { raw, type Sql, sql } from '../../sql.ts';
+import { type Cells, type Queryable, StoreError, type WriteTarget } from '../contract.ts';
+import { TIME_LIMIT_MS } from '../server-url.ts';
+import { isStalePlan, isTransient, toStoreError } from '../to-store-error.ts';
+import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
+import type { LeasePool } from './lease-pool.ts';
+import { GENERIC_PLANS, GRACE_MS } from './reads.ts';
+import type { Outcome } from './statements.ts';
+import { GatheredStatements } from './write-batcher.ts';
+
+const CONNECTIONS = 16;
+const MOST_UNANSWERED = 1_000;
+
+/** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
+const BESIDE_OTHERS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
+
+/** Their plans are generic: the write of one record needs no other plan for other values. */
+const PARTITION_CONNECTIONS = 8;
+
+const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
+
+export class Writes {
+  readonly #transactions: LeasePool;
+  readonly #partitioned: LeasePool;
+  readonly #gathered: GatheredStatements;
+  #triggered: ReadonlySet<string> = new Set();
+
+  /** @param pool of so many connections, with these settings of their sessions */
+  constructor(pool: (size: number, settings?: string) => LeasePool, connections = CONNECTIONS) {
+    this.#transactions = pool(connections);
+    this.#partitioned = pool(PARTITION_CONNECTIONS, GENERIC_PLANS);
+    this.#gathered = new GatheredStatements({
+      lease: () => this.lease(),
+      alone: (statement) => this.#alone(statement),
+      connections,
+      mostUnanswered: MOST_UNANSWERED,
+      limits: BESIDE_OTHERS,
+    });
+  }
+
+  lease(unlimited = false): Promise<Lease> {
+    return this.#transactions.lease(unlimited ? {} : LEASE);
+  }
+
+  async run(statement: Sql): Promise<number> {
+    return (await this.#alone(statement)).count;
+  }
+
+  async write(statement: Sql, target: WriteTarget = {}): Promise<readonly Cells[]> {
+    if (target.isDivided) return (await retried(() => onLease(() => this.#partitioned.lease(LEASE), statement))).rows;
+    if (target.table !== undefined && this.#triggered.has(target.table)) return (await this.#alone(statement)).rows;
+    return this.#gathered.rows(statement, target);
+  }
+
+  /**
+   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign
+   * keys; the service makes none. A trigger may rely on what a transaction is, so each such write
+   * gets one.
+   */
+  async findTriggers(q: Pick<Queryable, 'rows'>): Promise<void> {
+    const rows = await q.rows(sql`
+      SELECT c.relname
+        FROM (
+          WITH RECURSIVE triggered AS (
+            SELECT id
+              FROM (
+                SELECT tgrelid AS id
+                  FROM pg_trigger
+                 WHERE NOT tgisinternal
+                 UNION
+                SELECT ev_class
+                  FROM pg_rewrite
+                 WHERE ev_type <> '1'
+              ) AS own
+             UNION
+            SELECT edge.to_id
+              FROM triggered AS t
+              JOIN (
+                SELECT conrelid AS from_id, confrelid AS to_id
+                  FROM pg_constraint
+                 WHERE contype = 'f'
+                   AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
+                 UNION ALL
+                SELECT inhrelid, inhparent
+                  FROM pg_inherits
+              ) AS edge ON edge.from_id = t.id
+          )
+          SELECT id FROM triggered
+        ) AS t
+        JOIN pg_class AS c ON c.oid = t.id
+       WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))`);
+    this.#triggered = new Set(rows.map(([name]) => name!));
+  }
+
+  async close(): Promise<void> {
+    await this.#gathered.close();
+    await Promise.all([this.#transactions.close(), this.#partitioned.close()]);
+  }
+
+  #alone(statement: Sql): Promise<Outcome> {
+    return retried(() => onLease(() => this.lease(), statement));
+  }
+}
+
+/** One statement outside a transaction. What another try may cure keeps its own shape. */
+async function onLease(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
+  mustNotHoldConnection();
+  const held = await lease();
+  let destroy = false;
+  try {
+    return await held.send(statement);
+  } catch (error) {
+    if (isTransient(error)) {
+      destroy = isStalePlan(error);
+      throw error;
+    }
+    const mapped = toStoreError(error);
+    destroy = mapped instanceof StoreError && mapped.kind === 'unavailable';
+    throw mapped;
+  } finally {
+    held.release(destroy);
+  }
+}

@@ -1,0 +1,15 @@
+/** What PostgreSQL's planner expects of a statement, without running it. */
+import { type Sql, sql } from '../sql.ts';
+import type { Reader } from './contract.ts';
+
+interface ExpectedPlan {
+  /** In the planner's own unit. */
+  readonly 'Total Cost': number;
+  readonly 'Plan Rows': number;
+}
+
+export async function planOf(reader: Pick<Reader, 'slowRows'>, statement: Sql): Promise<ExpectedPlan> {
+  const cells = await reader.slowRows(sql`EXPLAIN (FORMAT JSON) ${statement}`);
+  const [{ Plan }] = JSON.parse(cells.map(([line]) => line).join('\n')) as [{ readonly Plan: ExpectedPlan }];
+  return Plan;
+}

@@ -1,0 +1,197 @@
+/**
+ * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an
+ * error that only the standby may have (a column that it has not got yet), while it lags behind,
+ * and for callers whose last write it has not got.
+ *
+ * Nodes tell each other of writes before these are answered, and hear of all that were told before
+ * a read goes to the standby: nobody misses their own write, whichever node they ask.
+ */
+
+import type { Sql } from '../../sql.ts';
+import { raw } from '../../sql.ts';
+import { type Cells, type Queryable, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { isQueryCanceled } from '../to-store-error.ts';
+import { RecentWriters } from './recent-writers.ts';
+import type { WritersNote } from './write-announcements.ts';
+
+const SAMPLE_MS = 200;
+/** How many samples are waited for at most where the standby stands still. */
+const MOST_SAMPLES = 300;
+
+/** Positions in the write-ahead log are compared as numbers of bytes. */
+const PRIMARY_POSITION = raw(`SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::text, pg_postmaster_start_time()::text`);
+const STANDBY_POSITION = raw(`
+SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::text END,
+       pg_postmaster_start_time()::text`);
+
+export interface ReplicaOptions {
+  readonly standby: Omit<Reader, 'run'>;
+  readonly primary: Reader;
+  /** Connections of the two for the look at their positions. */
+  readonly standbyProbe: Pick<Queryable, 'rows'>;
+  readonly primaryProbe: Pick<Queryable, 'rows'>;
+  /** Milliseconds. Nothing older is read. */
+  readonly maxLag: number;
+  /**
+   * Resolves when all is heard that other nodes had told before the call. Without it, they tell
+   * nothing, and only this node knows of writes through it.
+   */
+  readonly hearAll?: (() => Promise<void>) | undefined;
+}
+
+/** Of the primary itself under another name. */
+const EVERYTHING = 1n << 64n;
+
+interface Sample {
+  readonly position: bigint;
+  readonly at: number;
+}
+
+export class Replica {
+  readonly #options: ReplicaOptions;
+  readonly #writers: RecentWriters;
+  /** Positions of the primary, the oldest first. */
+  readonly #samples: Sample[] = [];
+  /** Everything that was committed before is on the standby. */
+  #freshAt = Number.NEGATIVE_INFINITY;
+  /** What the standby had got at the last look. */
+  #replayed = 0n;
+  /** Until then, other nodes may have told of writes that this one did not hear of. */
+  #deafUntil = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.#writers = new RecentWriters(options.maxLag);
+    this.#tend();
+  }
+
+  get isFresh(): boolean {
+    const now = performance.now();
+    return now - this.#freshAt <= this.#options.maxLag && now >= this.#deafUntil;
+  }
+
+  /** For the reads of one request, which has arrived. */
+  for(callerId: string): Reader {
+    return new CallersReader(this, callerId);
+  }
+
+  /** A write through this node. Returns what to call with its position once that is known. */
+  beginWrite(callerId: string): (position: bigint) => void {
+    return this.#writers.begin(callerId);
+  }
+
+  /** Takes notes of writes, from other nodes or from this one. */
+  noteWriters({ position, callerIds }: WritersNote): void {
+    for (const callerId of callerIds) this.#writers.note(callerId, position);
+  }
+
+  /** Whether the notifications of other nodes arrive. */
+  hears(isUp: boolean): void {
+    // What was not heard of is as old as the permitted lag by then.
+    this.#deafUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
+  }
+
+  get primary(): Reader {
+    return this.#options.primary;
+  }
+
+  /** Whether the standby has all that this caller wrote before the call. Never rejects. */
+  async hasWritesOf(callerId: string): Promise<boolean> {
+    if (!this.#mayAnswer(callerId)) return false;
+    try {
+      await this.#options.hearAll?.();
+    } catch {
+      return false;
+    }
+    return this.#mayAnswer(callerId);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** For a caller whose reads the standby may answer. */
+  async read(ask: Ask): Promise<readonly Cells[]> {
+    const { standby, primary } = this.#options;
+    if (!this.isFresh) return ask(primary);
+    try {
+      return await ask(standby);
+    } catch (error) {
+      if (error instanceof StoreError && error.kind === 'time_limit') throw error;
+      // It is reached, and has enough to do: the primary would get all of that at once.
+      if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
+      // The next look decides whether it is used again.
+      if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
+      return ask(primary);
+    }
+  }
+
+  #mayAnswer(callerId: string): boolean {
+    return this.isFresh && !this.#writers.isAhead(callerId, this.#replayed);
+  }
+
+  #tend(): void {
+    this.#timer = setTimeout(async () => {
+      await this.#look().catch(() => undefined);
+      if (!this.#isClosed) this.#tend();
+    }, SAMPLE_MS).unref();
+  }
+
+  async #look(): Promise<void> {
+    const at = performance.now();
+    const [primary] = await this.#options.primaryProbe.rows(PRIMARY_POSITION);
+    this.#samples.push({ position: BigInt(primary![0]!), at });
+    if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
+    const [standby] = await this.#options.standbyProbe.rows(STANDBY_POSITION);
+    const [position, startedAt] = standby!;
+    // The same server under two names; a standby that was promoted is another.
+    if (position === null && startedAt === primary![1]) {
+      this.#freshAt = at;
+      this.#replayed = EVERYTHING;
+    }
+    if (position === null || position === undefined) return;
+    this.#replayed = BigInt(position);
+    const last = this.#samples.findLastIndex((sample) => sample.position <= this.#replayed);
+    if (last === -1) return;
+    this.#freshAt = this.#samples[last]!.at;
+    this.#samples.splice(0, last);
+  }
+}
+
+type Ask = (reader: Omit<Reader, 'run'>) => Promise<readonly Cells[]>;
+
+/** Reads for one caller. The first of them waits, once, for the notes of earlier writes. */
+class CallersReader implements Reader {
+  readonly #replica: Replica;
+  readonly #callerId: string;
+  #mayUseStandby: Promise<boolean> | undefined;
+
+  constructor(replica: Replica, callerId: string) {
+    this.#replica = replica;
+    this.#callerId = callerId;
+  }
+
+  rows(statement: Sql): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.rows(statement));
+  }
+
+  rowsOfTenant(statement: Sql): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.rowsOfTenant(statement));
+  }
+
+  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.slowRows(statement, limitMs));
+  }
+
+  run(statement: Sql): Promise<number> {
+    return this.#replica.primary.run(statement);
+  }
+
+  async #read(ask: Ask): Promise<readonly Cells[]> {
+    this.#mayUseStandby ??= this.#replica.hasWritesOf(this.#callerId);
+    return (await this.#mayUseStandby) ? this.#replica.read(ask) : ask(this.#replica.primary);
+  }
+}

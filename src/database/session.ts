@@ -1,0 +1,29 @@
+/** A connection that lasts, for what a transaction cannot do. */
+import pg from 'pg';
+import type { Sql } from '../sql.ts';
+import type { Session } from './contract.ts';
+import { type Outcome, Statements } from './lanes/statements.ts';
+import { withSetting } from './server-url.ts';
+import { toStoreError } from './to-store-error.ts';
+
+/** Building an index takes hours on a large table. */
+const SETTINGS = '-c statement_timeout=0 -c lock_timeout=0';
+
+export async function openSession(config: pg.ClientConfig): Promise<Session> {
+  const client = new pg.Client(withSetting(config, SETTINGS));
+  client.on('error', () => undefined);
+  const statements = new Statements(0);
+  const send = async (statement: Sql): Promise<Outcome> => {
+    try {
+      return await statements.send(client, statement);
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  };
+  await client.connect();
+  return {
+    rows: async (statement) => (await send(statement)).rows,
+    run: async (statement) => (await send(statement)).count,
+    close: () => client.end(),
+  };
+}

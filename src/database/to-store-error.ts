@@ -1,0 +1,126 @@
+/**
+ * Maps errors of PostgreSQL and the driver to the kinds that callers act on. The only file that
+ * reads SQLSTATE.
+ */
+
+import { Problem } from '../problem.ts';
+import { Refusal } from '../refusal.ts';
+import { reasonOf } from '../thrown.ts';
+import { StoreError, type Violated } from './contract.ts';
+
+const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
+/** Only of tables that bylaw did not make: introspection/adopt.ts. */
+const CHECK_VIOLATION = '23514';
+const EXCLUSION_VIOLATION = '23P01';
+// PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
+const RESTRICT_VIOLATION = '23001';
+/**
+ * Connection, authorization, no such database, resources, shutdown, system, read-only after a
+ * failover, idle in transaction.
+ */
+const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
+/** Starting or stopping, too many connections. */
+const STARTING = /^(?:57P0[123]|53300)/;
+const DIVISION_BY_ZERO = '22012';
+const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const UNKNOWN_STATEMENT = '26000';
+const DUPLICATE_STATEMENT = '42P05';
+const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
+
+interface ServerError extends Error {
+  readonly code: string;
+  readonly constraint?: string;
+  readonly detail?: string;
+}
+
+/** By its shape: the embedded database has a separate error class. */
+export function isServerError(error: unknown): error is ServerError {
+  if (!(error instanceof Error) || !('severity' in error)) return false;
+  return 'code' in error && typeof error.code === 'string' && error.code.length === 5;
+}
+
+function sqlState(error: unknown): string | undefined {
+  return isServerError(error) ? error.code : undefined;
+}
+
+/** A StoreError where it is one of its kinds, else the error itself. */
+export function toStoreError(error: unknown): unknown {
+  if (error instanceof StoreError) return error;
+  if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
+  const { code: state } = error;
+  if (state === UNIQUE_VIOLATION || state === EXCLUSION_VIOLATION)
+    return new StoreError('unique', violatedBy(error), error);
+  if (state === CHECK_VIOLATION) {
+    // The detail is the whole row.
+    return new StoreError('check', { constraint: error.constraint ?? '', columns: [] }, error);
+  }
+  if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
+    return new StoreError('foreign_key', violatedBy(error), error);
+  }
+  const isBusy = [QUERY_CANCELED, LOCK_NOT_AVAILABLE].includes(state) || isTransient(error) || UNAVAILABLE.test(state);
+  return isBusy ? new StoreError('unavailable', undefined, error) : error;
+}
+
+/**
+ * The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything,
+ * come after the columns.
+ */
+function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
+  const list = detail.slice(detail.indexOf('(') + 1);
+  const end = list.indexOf(')=(');
+  const columns = end < 0 ? [] : list.slice(0, end).split(', ');
+  return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
+}
+
+/** The connection is gone, or never was: the outcome of a statement in flight is unknown. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (isServerError(error)) return UNAVAILABLE.test(error.code);
+  if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
+  return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
+}
+
+/**
+ * Whether a transaction may be committed though this error is the answer to it: the server is lost,
+ * as one in between reports it, or stops; `atCommit`: it cancels late, or does not say what failed. A
+ * lock is waited for before the commit only.
+ */
+export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
+  const state = sqlState(error) ?? '';
+  return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|XX)/.test(state));
+}
+
+/** No server answers, or it is starting. Nothing that a wrong URL, name or password explains. */
+export function isNotReachable(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;
+  const { cause } = error;
+  return isServerError(cause) ? STARTING.test(cause.code) : isConnectionLoss(cause);
+}
+
+/** A lock was not to be had within the `lock_timeout` of a migration. */
+export const isLockTimeout = (error: unknown): boolean =>
+  error instanceof StoreError && sqlState(error.cause) === LOCK_NOT_AVAILABLE;
+
+/** By a time limit, or by somebody who may. */
+export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
+
+export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === DIVISION_BY_ZERO;
+
+/** Trying the whole transaction again may succeed. */
+export function isTransient(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === SERIALIZATION_FAILURE || state === DEADLOCK || isStalePlan(error);
+}
+
+/**
+ * The connection does not hold a prepared statement as we expect: a migration changed its result,
+ * or its first use was cancelled before it was prepared while others were in flight behind it.
+ */
+export function isStalePlan(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === UNKNOWN_STATEMENT || state === DUPLICATE_STATEMENT) return true;
+  return state === '0A000' && reasonOf(error).startsWith('cached plan must not change');
+}

@@ -1,0 +1,133 @@
+/** Transactions over one connection, the same on both databases. */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { invariant } from '../invariant.ts';
+import type { Sql } from '../sql.ts';
+import type { Transaction, TransactionOptions } from './contract.ts';
+import type { Outcome } from './lanes/statements.ts';
+import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
+
+const ATTEMPTS = 4;
+
+/**
+ * A connection that is this transaction's alone until `release`; `release(true)` throws the
+ * connection away.
+ */
+export interface Lease {
+  /** BEGIN, COMMIT, ROLLBACK and SET. Resolves with what PostgreSQL reports to have done. */
+  command(text: string): Promise<{ readonly command: string }>;
+  send(statement: Sql): Promise<Outcome>;
+  /** As one transaction, outside another one. Rejects with a `TogetherError`. */
+  sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
+  release(destroy: boolean): void;
+}
+
+/** Whether a transaction goes on. */
+interface Scope {
+  open: boolean;
+}
+const inside = new AsyncLocalStorage<Scope>();
+
+/**
+ * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all
+ * would wait forever.
+ */
+export function mustNotHoldConnection(): void {
+  invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
+}
+
+export async function transact<T>(
+  lease: () => Promise<Lease>,
+  work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  mustNotHoldConnection();
+  const begin = options.unlimited === true ? 'BEGIN; SET LOCAL statement_timeout = 0' : 'BEGIN';
+  return retried(() => attemptOnce(lease, begin, work));
+}
+
+/** The connection was lost before anything was done on it. */
+class NotBegun extends Error {}
+
+/**
+ * Retries errors that a retry can cure; other errors become a StoreError if they are of one of its
+ * kinds.
+ */
+export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isCurable = isTransient(error) || error instanceof NotBegun;
+      if (count === ATTEMPTS || !isCurable) throw toStoreError(error instanceof NotBegun ? error.cause : error);
+      await sleep(Math.random() * 10 * 2 ** count);
+    }
+  }
+}
+
+async function attemptOnce<T>(
+  lease: () => Promise<Lease>,
+  begin: string,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const held = await lease();
+  const scope: Scope = { open: true };
+  let clean = false;
+  try {
+    await held.command(begin).catch((error: unknown) => {
+      throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
+    });
+    const result = await inside.run(scope, () => work(transactionOn(held, scope)));
+    const end = await held.command('COMMIT');
+    clean = true;
+    // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
+    invariant(end.command === 'COMMIT', 'a transaction ends with its first failed statement');
+    return result;
+  } catch (error) {
+    scope.open = false;
+    clean = (clean || (await rollBack(held))) && !isStalePlan(error);
+    throw error;
+  } finally {
+    scope.open = false;
+    held.release(!clean);
+  }
+}
+
+/** False when the connection cannot be used any more. */
+async function rollBack(held: Lease): Promise<boolean> {
+  try {
+    await held.command('ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function transactionOn(held: Lease, scope: Scope): Transaction {
+  let last: Promise<unknown> = Promise.resolve();
+  // Statements that are asked for at once go one after the other: a transaction has one connection.
+  const ask = (statement: Sql): ReturnType<typeof query> => {
+    const answer = last.then(() => {
+      // Asked for beside one that failed: the connection may have another holder by now.
+      invariant(scope.open, 'a transaction that has ended is not asked');
+      return query(held, statement);
+    });
+    last = answer.catch(() => undefined);
+    return answer;
+  };
+  return {
+    inTransaction: true,
+    rows: async (statement) => (await ask(statement)).rows,
+    run: async (statement) => (await ask(statement)).count,
+  };
+}
+
+/** Transient errors keep their own shape, so that the loop above sees them. */
+async function query(held: Lease, statement: Sql): Promise<Outcome> {
+  try {
+    return await held.send(statement);
+  } catch (error) {
+    throw isTransient(error) ? error : toStoreError(error);
+  }
+}

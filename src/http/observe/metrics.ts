@@ -1,0 +1,74 @@
+/**
+ * Prometheus metrics of this process. Labels come from the route list, never from the path that a
+ * client sent.
+ */
+import type { Context } from 'koa';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import type { UnindexedUse } from '../../records/access-context.ts';
+import { RequestDurations } from './request-durations.ts';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly contentType: string;
+  /**
+   * The metrics of this process, or of all workers if there are several, in the text format of
+   * Prometheus.
+   */
+  readonly read: () => Promise<string>;
+  /** Counts the request under the route that `ctx.state.route` names. */
+  readonly observe: (ctx: Context, seconds: number) => void;
+  /** Counts a page that was filtered or sorted by a field without an index. */
+  readonly countUnindexed: (use: UnindexedUse) => void;
+}
+
+/** `readAll` collects the metrics of all workers. */
+export function createMetrics(readAll?: () => Promise<string>): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  if (readAll !== undefined) answerPrimary(registry);
+  const durations = new RequestDurations();
+  registry.registerMetric(durations as unknown as Metric);
+  const unindexed = new Counter({
+    name: 'bylaw_unindexed_pages_total',
+    help: 'Pages of records that were filtered or sorted by a field without an index, which reads the whole table.',
+    labelNames: ['collection', 'field', 'use'],
+    registers: [registry],
+  });
+  const observe = (ctx: Context, seconds: number): void => {
+    const route = ctx.state.route?.path ?? 'none';
+    durations.observe({ method: countedMethod(ctx.method), route, status: ctx.res.statusCode }, seconds);
+  };
+  return {
+    registry,
+    contentType: registry.contentType,
+    read: remembered(readAll ?? (() => registry.metrics())),
+    observe,
+    countUnindexed: (use) => unindexed.inc({ ...use }),
+  };
+}
+
+/** Milliseconds. Collecting takes tens of them, and no scraper needs fresher values. */
+const REMEMBERED_MS = 1_000;
+
+function remembered(read: () => Promise<string>): () => Promise<string> {
+  let last: Promise<string> | undefined;
+  return () => {
+    if (last === undefined) {
+      last = read();
+      setTimeout(() => {
+        last = undefined;
+      }, REMEMBERED_MS).unref();
+    }
+    return last;
+  };
+}
+
+/** Sends this worker's metrics to the primary process, which requests them by a message. */
+function answerPrimary(registry: Registry): void {
+  AggregatorRegistry.setRegistries([registry]);
+  // The constructor adds the listener.
+  new AggregatorRegistry();
+}
+
+const COUNTED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT']);
+const countedMethod = (method: string): string => (COUNTED_METHODS.has(method) ? method : 'other');

@@ -1,0 +1,135 @@
+/**
+ * Which tables a schema can describe as they are. INVARIANT: bringing the database to an adopted
+ * table's collection drops no column, changes no type and requires nothing that is not required
+ * already (migrations/diff.ts decides what it would do).
+ */
+import { collectionNameIssue } from '../../schema/model/names.ts';
+import { alterColumn, withTimeZone } from './alter-column.ts';
+import { allowedBy, draftField, oneLine } from './draft-field.ts';
+import { draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
+import { type Draft, type DraftTable, USER_COLUMNS } from './draft-table.ts';
+import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
+
+const STAMP_COLUMNS = ['created_at', 'updated_at'];
+
+export function adopt(tables: readonly ExistingTable[]): Draft {
+  const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
+  const candidates = own.filter((table) => skipReason(table) === undefined);
+  const links = new Map(candidates.map((table) => [table.name, table]));
+  // A table that references one that is not adopted would lose its foreign key, so it is not adopted either.
+  for (;;) {
+    const drafts = [...links.values()].map((table) => draftTable(table, links));
+    const lost = drafts.filter((draft) => !isAdoptable(draft));
+    for (const { name } of lost) links.delete(name);
+    if (lost.length === 0) break;
+  }
+  const drafts = candidates.map((table) => draftTable(table, links));
+  const references = candidates.filter(({ name }) => links.has(name)).flatMap((table) => foreignKeysOf(table));
+  const adopted = drafts.filter(({ name }) => links.has(name)).map((draft) => withReverse(draft, references));
+  return {
+    adopted,
+    postponed: drafts.filter(({ name }) => !links.has(name)),
+    skipped: own.flatMap((table) => {
+      const reason = skipReason(table);
+      return reason === undefined ? [] : [{ name: table.name, reason }];
+    }),
+  };
+}
+
+const isAdoptable = ({ obstacles, fields, relations }: DraftTable): boolean =>
+  obstacles.length === 0 && [...fields, ...relations].every(({ obstacle }) => obstacle === undefined);
+
+/** Why a table is not even a candidate. */
+function skipReason({ name, kind, columns, constraints }: ExistingTable): string | undefined {
+  if (kind !== 'table') return `it is a ${kind}`;
+  const key = constraints.find((constraint) => constraint.kind === 'p');
+  if (key === undefined) return 'it has no primary key';
+  const foreign = constraints
+    .filter((constraint) => constraint.kind === 'f')
+    .flatMap((constraint) => constraint.columns);
+  const isLink =
+    key.columns.length === 2 && columns.length === 2 && key.columns.every((column) => foreign.includes(column));
+  if (isLink) {
+    return (
+      'it links two tables; declare a many_to_many, whose table is named `<collection>__<relation>` with ' +
+      '`record_id` and `member_id`, and copy its rows'
+    );
+  }
+  if (key.columns.length > 1)
+    return `its primary key is (${key.columns.join(', ')}); expected one column \`id\` of type uuid`;
+  const [column] = key.columns;
+  const type = columns.find((one) => one.name === column)?.type;
+  if (column !== 'id' || type !== 'uuid')
+    return `its primary key is \`${column}\` of type ${type}; expected \`id\` of type uuid`;
+  return collectionNameIssue(name)?.message;
+}
+
+function draftTable(table: ExistingTable, known: ReadonlyMap<string, ExistingTable>): DraftTable {
+  const columns = table.columns.filter(({ name }) => name !== 'id' && name !== '_version');
+  const keys = table.constraints.filter(({ kind }) => kind === 'f');
+  const isReference = ({ name }: ExistingColumn): boolean => keys.some((key) => key.columns.includes(name));
+  const plain = columns.filter((column) => !isReference(column) && !isBuiltIn(table, column));
+  return {
+    name: table.name,
+    fields: plain.map((column) => draftField(table, column)),
+    relations: columns.filter(isReference).map((column) => draftBelongsTo(table, column, known)),
+    notes: notesOf(table),
+    obstacles: [...obstaclesOf(table), ...columns.flatMap((column) => builtInObstacle(table, column))],
+  };
+}
+
+const isBuiltIn = ({ name: table }: ExistingTable, { name, type }: ExistingColumn): boolean =>
+  STAMP_COLUMNS.includes(name) ||
+  (table === 'users' && Object.hasOwn(USER_COLUMNS, name) && USER_COLUMNS[name] === type);
+
+/** Columns that every collection has must be as the service makes them. */
+function builtInObstacle({ name: table }: ExistingTable, column: ExistingColumn): readonly string[] {
+  const { name, type, required, default: value } = column;
+  const alter = alterColumn(table, name);
+  if (STAMP_COLUMNS.includes(name)) {
+    if (type !== 'timestamp with time zone') return [`\`${name}\` is ${type}: ${withTimeZone(table, name)}`];
+    return required ? [] : [`\`${name}\` may be null: ${alter} SET NOT NULL`];
+  }
+  if (table !== 'users' || !Object.hasOwn(USER_COLUMNS, name)) return [];
+  if (type !== USER_COLUMNS[name])
+    return [`\`${name}\` of users is ${USER_COLUMNS[name]} to the service, but ${type} here`];
+  if (!required) return [`\`${name}\` may be null: ${alter} SET NOT NULL`];
+  return name === 'email' || value !== undefined ? [] : [`\`${name}\` has no default: ${alter} SET DEFAULT …`];
+}
+function obstaclesOf({ name, columns, constraints }: ExistingTable): readonly string[] {
+  const found: string[] = [];
+  if (name === 'files')
+    found.push('the service has a table `files` of its own; rename this one, or `bylaw migrate plan` will change it');
+  if (columns.some((column) => column.name === '_version' && column.type !== 'bigint'))
+    found.push('it has a column `_version`, in which the service counts changes');
+  for (const { kind, columns: keys, definition } of constraints) {
+    if (kind === 'u' && keys.length > 1)
+      found.push(
+        `a schema has no unique over several fields, so ${definition} would be dropped; make it a unique index`,
+      );
+    if (kind === 'f' && keys.length > 1) found.push(`a belongs_to is one column, so ${definition} would be dropped`);
+  }
+  if (name !== 'users') return found;
+  const email = columns.find((column) => column.name === 'email');
+  if (email === undefined)
+    found.push('users sign in with `email`, and this table has no such column; rename it, or add the column');
+  else if (!isUnique({ name, columns, constraints, indexes: [], kind: 'table' }, 'email'))
+    found.push('`email` is not unique: ALTER TABLE "users" ADD UNIQUE ("email")');
+  return found;
+}
+
+function notesOf({ name, constraints, indexes }: ExistingTable): readonly string[] {
+  const checks = constraints.filter(
+    ({ kind, columns, definition }) => kind === 'c' && allowedBy(definition, columns) === undefined,
+  );
+  return [
+    ...(name === 'users' ? ['users sign in by the lower-case form of `email`; passwords are not taken over'] : []),
+    ...checks.map(
+      ({ definition }) =>
+        `PostgreSQL also holds ${oneLine(definition)}; a write that breaks it is a 422 \`check_violation\``,
+    ),
+    ...indexes
+      .filter(({ unique, columns }) => unique && columns.length > 1)
+      .map(({ columns }) => `PostgreSQL also holds unique (${columns.join(', ')})`),
+  ];
+}

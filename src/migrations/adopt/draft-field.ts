@@ -1,0 +1,129 @@
+/** A column as a field of the draft: its type, its constraints, and why it does not fit as it is. */
+import { memberNameIssue } from '../../schema/model/names.ts';
+import { alterColumn, retypedAsText, withTimeZone } from './alter-column.ts';
+import type { DraftMember } from './draft-table.ts';
+import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
+
+export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
+
+interface FieldType {
+  readonly type: string;
+  readonly max?: number;
+  /** Why it does not fit as it is. */
+  readonly obstacle?: string;
+  readonly note?: string;
+}
+
+export function draftField(table: ExistingTable, column: ExistingColumn): DraftMember {
+  const { name, required, generated, default: value } = column;
+  const unique = isUnique(table, name);
+  const index = !unique && table.indexes.some(({ columns }) => columns.length === 1 && columns[0] === name);
+  const kind = fieldTypeOf(table, column);
+  const check = table.constraints.find(
+    ({ kind: of, columns }) => of === 'c' && columns.length === 1 && columns[0] === name,
+  );
+  const allowed = column.values ?? (kind.type === 'string' && check ? allowedBy(check.definition, [name]) : undefined);
+  const known = value === undefined ? undefined : yamlDefault(value, kind.type);
+  const isForeign = table.name === 'users' && name === 'password';
+  const rejected = isForeign ? '`password` means something else on `users`' : memberNameIssue(name)?.message;
+  const cannotRegister = table.name === 'users' && required && known === undefined;
+  const parts = [
+    `type: ${kind.type}`,
+    ...(required ? ['required: true'] : []),
+    ...(unique ? ['unique: true'] : []),
+    ...(index ? ['index: true'] : []),
+    ...(kind.max === undefined ? [] : [`max: ${kind.max}`]),
+    ...(allowed === undefined ? [] : [`enum: ${JSON.stringify(allowed)}`]),
+    ...(known === undefined ? [] : [`default: ${known}`]),
+  ];
+  const obstacles = [
+    rejected,
+    generated ? 'PostgreSQL makes its value, which a schema cannot say' : undefined,
+    kind.obstacle,
+    cannotRegister ? 'it is required and has no default, but a user registers with email and password only' : undefined,
+  ].filter((text) => text !== undefined);
+  const note =
+    value !== undefined && known === undefined ? `its default ${oneLine(value)} is not used by the service` : kind.note;
+  return {
+    name,
+    yaml: `{ ${parts.join(', ')} }`,
+    ...(note !== undefined && { note }),
+    ...(obstacles.length > 0 && { obstacle: obstacles.join('; ') }),
+  };
+}
+
+function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, values }: ExistingColumn): FieldType {
+  const alter = alterColumn(table, name);
+  const to = (target: string): string => `it is ${type}: ${alter} TYPE ${target}`;
+  if (values !== undefined) return { type: 'string', obstacle: `it is ${type}: ${retypedAsText(table, name)}` };
+  const limited = /^character(?: varying)?(?:\((\d+)\))?$/.exec(type);
+  if (limited !== null) {
+    const max = limited[1] === undefined ? {} : { max: Number(limited[1]) };
+    return { type: 'string', ...max, obstacle: to('text COLLATE "C"') };
+  }
+  switch (type) {
+    case 'text':
+      if (collation === 'nondeterministic')
+        return {
+          type: 'string',
+          obstacle: `its collation takes different strings as equal: ${alter} TYPE text COLLATE "C"`,
+        };
+      if (collation === 'code points') return { type: 'string' };
+      return {
+        type: 'string',
+        note: `its index serves no order of policies, which is by code point: ${alter} TYPE text COLLATE "C"`,
+      };
+    case 'boolean':
+      return { type: 'bool' };
+    case 'bigint':
+      return { type: 'int', note: 'integers beyond ±(2^53−1) lose digits in JSON' };
+    case 'integer':
+    case 'smallint':
+      return { type: 'int', obstacle: to('bigint') };
+    case 'double precision':
+      return { type: 'float' };
+    case 'real':
+      return { type: 'float', obstacle: to('double precision') };
+    case 'timestamp with time zone':
+      return { type: 'datetime' };
+    case 'timestamp without time zone':
+      return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
+    case 'uuid':
+      return {
+        type: 'string',
+        obstacle: 'it is a uuid without a foreign key: add the key, or make it text COLLATE "C"',
+      };
+    default:
+      return { type: 'string', obstacle: `no field type holds ${type}; move the column to a table of its own` };
+  }
+}
+
+/** `CHECK ((status = ANY (ARRAY['a'::text, 'b'::text])))` → its strings. */
+export function allowedBy(definition: string, columns: readonly string[]): readonly string[] | undefined {
+  const list = /^CHECK \(\(\(?"?(\w+)"?\)?(?:::text)? = ANY \(\(?ARRAY\[(.*)\]\)?(?:::text\[\])?\)\)\)$/.exec(
+    definition,
+  );
+  if (list === null) return undefined;
+  const [, column, elements = ''] = list;
+  if (columns.length !== 1 || column !== columns[0]) return undefined;
+  const strings = elements.match(/'(?:[^']|'')*'/g) ?? [];
+  const rest = elements.replaceAll(/'(?:[^']|'')*'(?:::(?:text|character varying|bpchar))?(?:::text)?/g, '');
+  if (strings.length === 0 || /[^\s,()]/.test(rest)) return undefined;
+  return strings.map(unquote);
+}
+
+const unquote = (literal: string): string => literal.slice(1, -1).replaceAll("''", "'");
+
+/** The default as YAML; undefined: a schema cannot say it. */
+function yamlDefault(value: string, type: string): string | undefined {
+  if (type === 'datetime') return /^(?:now\(\)|CURRENT_TIMESTAMP)$/.test(value) ? "'@now'" : undefined;
+  if (type === 'bool') return /^(?:true|false)$/.test(value) ? value : undefined;
+  if (type === 'string') {
+    const literal = /^('(?:[^']|'')*')(?:::[\w ."]+)?$/.exec(value)?.[1];
+    const text = literal === undefined ? undefined : unquote(literal);
+    // `@` begins a value of the request.
+    return text === undefined || text.startsWith('@') ? undefined : JSON.stringify(text);
+  }
+  const number = /^\(?'?(-?\d+(?:\.\d+)?)'?\)?(?:::[\w ]+)?$/.exec(value)?.[1];
+  return number !== undefined && (type === 'float' || Number.isSafeInteger(Number(number))) ? number : undefined;
+}

@@ -1,0 +1,97 @@
+/** Rows that were stored under other rules than a field has now: nothing changes them, and a plan counts them. */
+
+import { type Database, StoreError } from '../database/contract.ts';
+import type { Collection, Field, Schema } from '../schema/model/model.ts';
+import { ident, join, raw, type Sql, sql, typedLiteral } from '../sql.ts';
+import { type ActualTable, readCatalog } from './catalog.ts';
+import { renamedTables } from './renamed-tables.ts';
+import { tablesOf } from './tables.ts';
+
+export interface BrokenRule {
+  readonly collection: string;
+  readonly field: string;
+  /** `max 5`. */
+  readonly rule: string;
+  /** Undefined: counting them would take too long. */
+  readonly count: number | undefined;
+  /** The query that finds the rows, by the names of the database. */
+  readonly query: string;
+}
+
+interface Rule {
+  readonly field: string;
+  readonly rule: string;
+  readonly isBroken: Sql;
+}
+
+const TIME_LIMIT_MS = 10_000;
+
+/** Only rules that some row breaks. */
+export async function brokenRules(db: Database, schema: Schema): Promise<readonly BrokenRule[]> {
+  const broken: BrokenRule[] = [];
+  const { actual, formerNames } = renamedTables(tablesOf(schema), await readCatalog(db));
+  for (const collection of schema.collections.values()) {
+    const existing = actual.get(collection.table);
+    if (existing === undefined) continue;
+    const table = formerNames.get(collection.table) ?? collection.table;
+    const rules = rulesOf(collection, existing);
+    if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, rules })));
+  }
+  return broken;
+}
+
+interface Counted {
+  readonly collection: string;
+  readonly table: string;
+  readonly rules: readonly Rule[];
+}
+
+async function countIn(db: Database, { collection, table, rules }: Counted): Promise<readonly BrokenRule[]> {
+  const counts = rules.map(({ isBroken }) => sql`count(*) FILTER (WHERE ${isBroken})`);
+  const cells = await db.slowRows(sql`SELECT ${join(counts, ', ')} FROM ${ident(table)}`, TIME_LIMIT_MS).then(
+    ([row]) => row?.map(Number),
+    (error: unknown) => {
+      if (error instanceof StoreError && error.kind === 'time_limit') return undefined;
+      throw error;
+    },
+  );
+  return rules.flatMap(({ field, rule, isBroken }, i) => {
+    const count = cells?.[i];
+    const query = `SELECT id FROM ${ident(table).text} WHERE ${isBroken.text}`;
+    return count === 0 ? [] : [{ collection, field, rule, count, query }];
+  });
+}
+
+function rulesOf({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
+  return [...fields.values()].flatMap((field) => {
+    const stored = columns.has(field.column) ? field.column : field.was;
+    const type = stored === undefined ? undefined : columns.get(stored)?.type;
+    if (field.readOnly || stored === undefined || !TYPES[field.type].includes(type ?? '')) return [];
+    return rulesOfField(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
+  });
+}
+
+/** The types of columns in which the values of a field can be compared with its rules. */
+const TYPES: Readonly<Record<Field['type'], readonly string[]>> = {
+  string: ['text'],
+  int: ['bigint', 'double precision'],
+  float: ['bigint', 'double precision'],
+  bool: [],
+  datetime: ['timestamp with time zone'],
+};
+
+function rulesOfField(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
+  const { min, max, enum: allowed } = field;
+  const measured = field.type === 'string' ? sql`char_length(${column})` : column;
+  const rules: [string, Sql][] = [];
+  if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(field, min)}`]);
+  if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(field, max)}`]);
+  if (allowed !== undefined) {
+    const values = typedLiteral(field.type === 'string' ? 'text[]' : 'float8[]', [...allowed]);
+    rules.push(['enum', sql`${column} <> ALL (${values})`]);
+  }
+  return rules;
+}
+
+const boundOf = ({ type }: Field, bound: number | string): Sql =>
+  type === 'datetime' ? typedLiteral('timestamptz', bound) : raw(String(bound));

@@ -1,0 +1,177 @@
+/** What the database holds now, read from its own catalogue. */
+
+import { layoutOf } from '../database/cluster.ts';
+import type { Cells, Queryable } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
+import { readStrings } from '../database/text-array.ts';
+import { invariant } from '../invariant.ts';
+import { raw, type Sql } from '../sql.ts';
+
+export interface ActualColumn {
+  readonly type: string;
+  readonly required: boolean;
+  readonly hasDefault: boolean;
+  readonly comment?: string;
+}
+export interface ActualConstraint {
+  readonly name: string;
+  /** `c`: only those that hold a column to NOT NULL while a migration is under way. */
+  readonly kind: 'p' | 'u' | 'f' | 'c';
+  readonly columns: readonly string[];
+  readonly table?: string;
+  readonly onDelete?: string;
+  /** Checked by each statement; where it is unique, any number of rows may have null. */
+  readonly isPlain: boolean;
+  /** False: rows that existed before it may break it. */
+  readonly isValidated: boolean;
+  /** Of a key: the statements that drop the foreign keys which need it. */
+  readonly dropsOfUsers: readonly string[];
+}
+export interface ActualIndex {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly isUnique: boolean;
+  /** False: it was being built when its builder ended. */
+  readonly isValid: boolean;
+}
+export interface ActualTable {
+  readonly name: string;
+  readonly columns: Map<string, ActualColumn>;
+  readonly constraints: readonly ActualConstraint[];
+  /** Those that no constraint owns. */
+  readonly indexes: readonly ActualIndex[];
+  readonly division?: ActualDivision;
+}
+/** See `Division`. Partitions that an operator has made are none. */
+type ActualDivision = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+
+const COLUMNS = raw(`
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
+       coalesce(col_description(c.oid, a.attnum), '')
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY c.relname, a.attnum`);
+
+const CONSTRAINTS = raw(`
+SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
+       NOT k.condeferrable AND pg_get_constraintdef(k.oid) NOT LIKE 'UNIQUE NULLS NOT DISTINCT%', k.convalidated,
+       (SELECT json_agg(a.attname ORDER BY u.place)::text
+          FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
+          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number),
+       (SELECT coalesce(json_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', r.conrelid::regclass, r.conname)
+                                 ORDER BY r.conrelid::regclass::text, r.conname), '[]')::text
+          FROM pg_constraint r
+         WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid)
+  FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND k.conparentid = 0
+   AND (k.contype IN ('p', 'u', 'f')
+        OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND EXISTS (
+             SELECT 1
+               FROM pg_attribute a
+              WHERE a.attrelid = c.oid AND k.conkey = ARRAY[a.attnum]
+                AND pg_get_constraintdef(k.oid) IN (format('CHECK ((%I IS NOT NULL))', a.attname),
+                                                    format('CHECK ((%I IS NOT NULL)) NOT VALID', a.attname))))
+ ORDER BY c.relname, k.conname`);
+
+const INDEXES = raw(`
+SELECT c.relname, i.relname, x.indisunique, x.indisvalid,
+       (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text FROM generate_series(1, x.indnkeyatts) AS n)
+  FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+ WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL
+   AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
+ ORDER BY c.relname, i.relname`);
+
+/** The partitions that we make have names that no collection can have. */
+const PARTITIONED = raw(`
+SELECT c.relname, a.attname
+  FROM pg_partitioned_table p
+  JOIN pg_class c ON c.oid = p.partrelid
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND p.partstrat = 'h'
+   AND p.partnatts = 1
+   AND EXISTS (
+       SELECT 1
+         FROM pg_inherits i
+         JOIN pg_class o ON o.oid = i.inhrelid
+        WHERE i.inhparent = c.oid
+          AND left(o.relname, 1) = '_')`);
+
+const SHARDED = raw(`
+SELECT c.relname, CASE WHEN d.partmethod = 'h' THEN column_to_column_name(d.logicalrelid, d.partkey) END
+  FROM pg_dist_partition d
+  JOIN pg_class c ON c.oid = d.logicalrelid
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND (d.partmethod = 'h' OR d.partmethod = 'n' AND d.repmodel = 't')`);
+
+const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
+  c: 'CASCADE',
+  r: 'RESTRICT',
+  n: 'SET NULL',
+  a: 'NO ACTION',
+  d: 'SET DEFAULT',
+};
+
+const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault', 'comment'] as const;
+
+export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
+  const tables = new Map<string, ActualTable>();
+  for (const cells of await db.rows(COLUMNS)) {
+    const { table, name, type, required, hasDefault, comment } = namedCells(cells, ...COLUMN_CELLS);
+    const entry = tables.get(table) ?? { name: table, columns: new Map(), constraints: [], indexes: [] };
+    tables.set(table, entry);
+    entry.columns.set(name, {
+      type,
+      required: required === 't',
+      hasDefault: hasDefault === 't',
+      ...(comment !== '' && { comment }),
+    });
+  }
+  const constraints = await group(db, CONSTRAINTS, constraintOf);
+  const indexes = await group(db, INDEXES, (cells) => {
+    const { name, isUnique, isValid, columns } = namedCells(cells, 'name', 'isUnique', 'isValid', 'columns');
+    return {
+      name,
+      columns: readStrings(columns).map(withoutQuotes),
+      isUnique: isUnique === 't',
+      isValid: isValid === 't',
+    };
+  });
+  for (const [name, entry] of tables) {
+    tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
+  }
+  for (const [name, column] of await db.rows((await layoutOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
+    const entry = tables.get(name!);
+    const division: ActualDivision = column == null ? { kind: 'reference' } : { kind: 'by', column };
+    if (entry !== undefined) tables.set(name!, { ...entry, division });
+  }
+  return tables;
+}
+
+function constraintOf(cells: Cells): ActualConstraint {
+  const [name, kind, table, onDelete, isPlain, isValidated, columns, dropsOfUsers] = cells;
+  invariant(name != null && columns != null, 'a constraint has a name and columns');
+  invariant(kind === 'p' || kind === 'u' || kind === 'f' || kind === 'c', 'the statement asks for these kinds only');
+  return {
+    name,
+    kind,
+    columns: readStrings(columns),
+    ...(kind === 'f' && { table: table ?? undefined, onDelete: ON_DELETE_OF_CODE[onDelete ?? ''] }),
+    isPlain: isPlain === 't',
+    isValidated: isValidated === 't',
+    dropsOfUsers: readStrings(dropsOfUsers),
+  };
+}
+
+/** By the table's name in the first cell. */
+async function group<T>(db: Queryable, statement: Sql, make: (cells: Cells) => T): Promise<Map<string, T[]>> {
+  const groups = new Map<string, T[]>();
+  for (const row of await db.rows(statement)) {
+    const { table } = namedCells(row, 'table');
+    groups.set(table, [...(groups.get(table) ?? []), make(row.slice(1))]);
+  }
+  return groups;
+}
+
+const withoutQuotes = (name: string): string => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);

@@ -1,0 +1,56 @@
+/** Which migrations a database has had. */
+import { v7 } from 'uuid';
+import type { Queryable } from '../database/contract.ts';
+import { namedCells } from '../database/named-cells.ts';
+import { readStrings } from '../database/text-array.ts';
+import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+
+export const HISTORY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_migrations" (
+  id uuid PRIMARY KEY,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz,
+  version text NOT NULL,
+  statements jsonb NOT NULL
+)`);
+
+export interface PastMigration {
+  /** As PostgreSQL prints it. */
+  readonly startedAt: string;
+  /** Null: it was interrupted, or is under way. */
+  readonly finishedAt: string | null;
+  /** Of the program. */
+  readonly version: string;
+  readonly statements: readonly string[];
+}
+
+/** → its id. */
+export async function noteStart(q: Queryable, version: string, statements: readonly string[]): Promise<string> {
+  const id = v7();
+  await q.run(sql`
+    INSERT INTO bylaw_migrations (id, started_at, version, statements)
+    VALUES (${uuid(id)}, now(), ${text(version)}, ${param('jsonb', JSON.stringify(statements))})`);
+  return id;
+}
+
+export async function noteEnd(q: Queryable, id: string): Promise<void> {
+  await q.run(sql`
+    UPDATE bylaw_migrations
+       SET finished_at = now()
+     WHERE id = ${uuid(id)}`);
+}
+
+/** The oldest first. */
+export async function readHistory(q: Queryable): Promise<readonly PastMigration[]> {
+  const [found] = await q.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_migrations')})) IS NOT NULL`);
+  if (found?.[0] !== 't') return [];
+  const rows = await q.rows(
+    raw(`
+    SELECT started_at, version, statements, finished_at
+      FROM bylaw_migrations
+     ORDER BY id`),
+  );
+  return rows.map((cells) => {
+    const { startedAt, version, statements } = namedCells(cells.slice(0, 3), 'startedAt', 'version', 'statements');
+    return { startedAt, finishedAt: cells[3] ?? null, version, statements: readStrings(statements) };
+  });
+}

@@ -1,0 +1,215 @@
+/**
+ * The tables of a schema. Constraints are named by their columns, so that a violation can be
+ * reported for its field.
+ */
+import { present } from '../invariant.ts';
+import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
+import { foldedColumn } from '../policy/fold.ts';
+import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
+import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
+import { linkTableOf } from '../schema/model/names.ts';
+import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
+
+export interface Column {
+  readonly name: string;
+  /** As `format_type` prints it; text is always COLLATE "C". */
+  readonly type: string;
+  readonly required: boolean;
+  /** Fills the rows that exist when the column is added or becomes required. */
+  readonly fill?: string;
+  /** A default of the table itself, for columns that the program may leave out. */
+  readonly standing?: string;
+  readonly was?: string;
+  /** Holds the folded copies of this column. */
+  readonly copies?: string;
+}
+export interface ForeignKey {
+  readonly column: string;
+  readonly table: string;
+  readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL' | 'NO ACTION';
+  /** Between rows of one tenant: the columns that hold it, here and there. They come first in the key. */
+  readonly tenant?: { readonly column: string; readonly references: string };
+}
+/** `reference`: every machine has all rows. `by`: rows of one value of `column` are together, also with those of other tables with the same `target`. */
+export type Division =
+  | { readonly kind: 'reference' }
+  | { readonly kind: 'by'; readonly column: string; readonly target: string };
+export interface Table {
+  readonly name: string;
+  /** The names that it may have had before; the first that exists is renamed. */
+  readonly was?: readonly string[];
+  readonly columns: readonly Column[];
+  readonly primaryKey: readonly string[];
+  /** The columns of each; the last is the field's. */
+  readonly uniques: readonly (readonly string[])[];
+  readonly foreignKeys: readonly ForeignKey[];
+  /** Columns of each index. */
+  readonly indexes: readonly (readonly string[])[];
+  /** Columns that a trigram index serves, where the database can have one. */
+  readonly searched: readonly string[];
+  /** Left out: all rows are on one machine. */
+  readonly division?: Division;
+}
+
+const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
+
+export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
+  const tables = new Map<string, Table>();
+  for (const collection of schema.collections.values())
+    tables.set(collection.table, collectionTable(collection, schema));
+  for (const collection of schema.collections.values()) {
+    for (const relation of collection.relations.values()) {
+      if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
+        tables.set(relation.linkTable, joinTableOf(collection, relation, schema));
+      }
+    }
+  }
+  return tables;
+}
+
+function collectionTable(collection: Collection, schema: Schema): Table {
+  const fields = [...collection.fields.values()];
+  const references = belongsTosOf(collection);
+  return {
+    name: collection.table,
+    ...(collection.was !== undefined && { was: [collection.was] }),
+    columns: [
+      { name: 'id', type: 'uuid', required: true },
+      ...systemColumns(collection),
+      ...fields.flatMap((field) => (field.search ? [columnOf(field), copyColumnOf(field)] : [columnOf(field)])),
+      ...references.map(referenceColumnOf),
+      // With a default, which PostgreSQL does not write into the rows that exist: adding it to a
+      // large table takes no time.
+      { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
+    ],
+    primaryKey: [...tenantColumnsOf(collection), 'id'],
+    uniques: uniqueColumns(collection),
+    foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
+    indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
+    searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
+    ...divisionOf(collection, schema),
+  };
+}
+
+/** What the keys of a distributed collection begin with. */
+const tenantColumnsOf = ({ distribution }: Collection): readonly string[] =>
+  distribution?.kind === 'by' ? [distribution.column] : [];
+
+function divisionOf(collection: Collection, schema: Schema): Pick<Table, 'division'> {
+  const { distribution } = collection;
+  if (distribution === null) return {};
+  if (distribution.kind === 'reference') return { division: { kind: 'reference' } };
+  const tenant = present(collection.relations.get(distribution.by), `the relation ${distribution.by}`);
+  return { division: { kind: 'by', column: distribution.column, target: tableNameOf(schema, tenant) } };
+}
+
+function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schema): ForeignKey {
+  const { column } = relation;
+  const target = targetOf(schema, relation);
+  const onDelete = ON_DELETE[relation.onDelete];
+  const [own] = tenantColumnsOf(collection);
+  const [references] = tenantColumnsOf(target);
+  if (own === undefined || references === undefined) return { column, table: target.table, onDelete };
+  // SET NULL would clear the tenant too. The store clears a reference itself before it deletes the record.
+  const isCleared = onDelete === 'SET NULL';
+  const tenant = { column: own, references };
+  return { column, table: target.table, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
+}
+
+function belongsTosOf(collection: Collection): readonly BelongsTo[] {
+  return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
+}
+
+/** What users have besides their fields. */
+function systemColumns(collection: Collection): readonly Column[] {
+  if (collection.kind !== 'users') return [];
+  return [
+    { name: 'roles', type: 'text[]', required: true, fill: `'{}'::text[]`, standing: `'{}'::text[]` },
+    { name: 'disabled', type: 'boolean', required: true, fill: 'false', standing: 'false' },
+  ];
+}
+
+const TIMES = new Set(['created_at', 'updated_at']);
+
+function columnOf(field: Field): Column {
+  const isTime = TIMES.has(field.name);
+  const fill = isTime ? 'now()' : field.default && fillOf(field.default);
+  return {
+    name: field.column,
+    type: FIELD_KINDS[field.type].column,
+    required: field.required,
+    fill,
+    // A version of the program that does not know the field leaves it out.
+    standing: isTime ? 'now()' : standingOf(field),
+    was: field.was,
+  };
+}
+
+function copyColumnOf({ column, was }: Field): Column {
+  const former = was && foldedColumn(was);
+  return { name: foldedColumn(column), type: 'text', required: false, copies: column, was: former };
+}
+
+function referenceColumnOf(relation: BelongsTo): Column {
+  return {
+    name: relation.column,
+    type: 'uuid',
+    required: relation.required,
+    was: relation.was && `${relation.was}_id`,
+  };
+}
+
+function standingOf({ type, default: value }: Field): string | undefined {
+  return value?.kind === 'constant' && type !== 'datetime' ? fillOf(value) : undefined;
+}
+
+function fillOf(value: Default): string | undefined {
+  switch (value.kind) {
+    case 'constant':
+      return typeof value.value === 'string' ? sqlString(value.value) : String(value.value);
+    case 'now':
+      return 'now()';
+    case 'auth':
+      return undefined;
+  }
+}
+
+const targetOf = ({ collections }: Schema, { collection }: Relation): Collection =>
+  present(collections.get(collection), `collection ${collection}`);
+/** The table that the relation leads to. */
+const tableNameOf = (schema: Schema, relation: Relation): string => targetOf(schema, relation).table;
+
+const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
+  const { linkTable, sourceColumn, targetColumn } = relation;
+  const target = targetOf(schema, relation);
+  const { division } = divisionOf(collection, schema);
+  const tenant = division?.kind === 'by' ? [LINK_TENANT_COLUMN] : [];
+  const linked = (column: string, to: Collection): ForeignKey => {
+    const [references] = tenantColumnsOf(to);
+    const isOfTenant = references === undefined ? {} : { tenant: { column: LINK_TENANT_COLUMN, references } };
+    return { column, table: to.table, onDelete: 'CASCADE', ...isOfTenant };
+  };
+  return {
+    name: linkTable,
+    was: formerLinkTables(collection, relation),
+    columns: [...tenant, sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
+    primaryKey: [...tenant, sourceColumn, targetColumn],
+    uniques: [],
+    foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
+    indexes: [[...tenant, targetColumn, sourceColumn]],
+    searched: [],
+    ...(division?.kind === 'by' && { division: { ...division, column: LINK_TENANT_COLUMN } }),
+    ...(division?.kind === 'reference' && { division }),
+  };
+}
+
+/** Either of its names, or both, may be new. */
+function formerLinkTables({ name, was }: Collection, relation: ManyToMany): readonly string[] {
+  const collections = was === undefined ? [name] : [was, name];
+  const relations = relation.was === undefined ? [relation.name] : [relation.was, relation.name];
+  const all = collections.flatMap((one) => relations.map((other) => linkTableOf(one, other)));
+  return all.filter((table) => table !== relation.linkTable);
+}

@@ -1,0 +1,205 @@
+/**
+ * Who asks for what: every function on records takes it, and none can reach a record around its
+ * permits.
+ */
+
+import { type Layout, layoutOf, ONE_SHARD_AFTER_ANOTHER } from '../database/cluster.ts';
+import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
+import { readVersionKey } from '../database/version-key.ts';
+import { invariant } from '../invariant.ts';
+import type { Permit } from '../policy/access.ts';
+import type { Action, Policy, Row } from '../policy/types.ts';
+import { type Collection, type HasOne, isDistributed, type MemberAction, type Schema } from '../schema/model/model.ts';
+import { storedTables } from '../schema/model/stored-names.ts';
+import { type Sql, sql } from '../sql.ts';
+import { Cursors } from './page/cursor.ts';
+import { byStatistics, type ChoosesBranches, PagePlanner } from './page/page-planner.ts';
+import { BackgroundStatistics } from './page/table-statistics.ts';
+import { RecordShape, tableOf } from './record-shape.ts';
+import { Versions } from './versions.ts';
+
+export interface AccessContext {
+  readonly collection: Collection;
+  /** What this request may do by an action on a collection. */
+  readonly permit: (collection: string, action: Action) => Permit;
+  /**
+   * The same for a field or belongs_to with rules of its own; undefined: those of the record
+   * decide.
+   */
+  readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
+  /** What these rules for update can come to for a stored record, before the write is known. */
+  readonly prospect: (rules: readonly Policy[]) => Prospect;
+  /** The caller as policies see it. */
+  readonly auth: Row;
+  /** The instant of the request, canonical. */
+  readonly now: string;
+  /** Who sent the request. Passed on to the hooks. */
+  readonly origin?: (() => Origin) | undefined;
+}
+
+export interface Prospect {
+  /** The records that whatever write is permitted for. */
+  readonly certain: Permit;
+  /** The records that some write may be permitted for. */
+  readonly possible: Permit;
+}
+
+export interface Origin {
+  readonly ip?: string;
+  readonly userAgent?: string;
+  readonly requestId?: string;
+}
+
+/** Who changed a user. */
+export interface Actor {
+  readonly actorId: string;
+  readonly client: Origin | undefined;
+}
+
+export const callerIdOf = ({ auth }: Pick<AccessContext, 'auth'>): string => auth.id as string;
+
+export const actorOf = (access: AccessContext): Actor => ({ actorId: callerIdOf(access), client: access.origin?.() });
+
+interface UserChange {
+  readonly id: string;
+  readonly rolesBefore: readonly string[];
+  readonly rolesAfter: readonly string[];
+  readonly by: Actor;
+}
+
+interface UserDeletion {
+  readonly ids: readonly string[];
+  /** The record that was asked to be deleted: one of the users, or what they cascade from. */
+  readonly cause: { readonly collection: string; readonly id: string };
+  readonly by: Actor;
+}
+
+/** A page is filtered or sorted by a field that no index serves. */
+export interface UnindexedUse {
+  readonly collection: string;
+  readonly field: string;
+  readonly use: 'filter' | 'sort';
+}
+
+export interface Hooks {
+  /** How the pages of lists are found. Default: by the database's own statistics. */
+  readonly choosesBranches?: ChoosesBranches;
+  /** In the transaction, after a user was changed. Throwing undoes it. */
+  readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
+  /**
+   * In the transaction, before users are deleted, by themselves or with another record. Throwing
+   * prevents it.
+   */
+  readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
+  /** After the commit of either. Must not throw: what was asked for has happened. */
+  readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;
+  /**
+   * After the commit that deleted the records of these files, directly or by a cascade. Must not
+   * throw.
+   */
+  readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
+  /** Before the database is asked. */
+  readonly onUnindexed?: (use: UnindexedUse) => void;
+}
+
+/** What the functions on records share for the life of the program. */
+export class Store {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly hooks: Hooks;
+  readonly pages: PagePlanner;
+  readonly #shapes = new Map<string, RecordShape>();
+  readonly #isDivided: boolean;
+  #layout: Layout | undefined;
+  #versions: Versions | undefined;
+  #cursors: Cursors | undefined;
+
+  constructor(db: Database, schema: Schema, hooks: Hooks = {}) {
+    this.db = db;
+    this.schema = schema;
+    this.hooks = hooks;
+    this.#isDivided = isDistributed(schema);
+    const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
+    this.pages = new PagePlanner(schema, hooks.choosesBranches ?? byStatistics((table) => statistics.of(table)));
+    for (const collection of schema.collections.values())
+      this.#shapes.set(collection.name, new RecordShape(collection));
+  }
+
+  shape(collection: string): RecordShape {
+    const shape = this.#shapes.get(collection);
+    invariant(shape !== undefined, `the schema has the collection ${collection}`);
+    return shape;
+  }
+
+  /** @param q reads the key, once: the transaction where the caller is in one. */
+  versions(q: Queryable): Versions | Promise<Versions> {
+    return this.#versions ?? this.#readVersions(q);
+  }
+
+  async cursors(): Promise<Cursors> {
+    this.#cursors ??= new Cursors(await readVersionKey(this.db));
+    return this.#cursors;
+  }
+
+  /** In a transaction, before statements that are about the records of all tenants. */
+  async prepareForEveryTenant(tx: Transaction): Promise<void> {
+    if (!this.#isDivided) return;
+    this.#layout ??= await layoutOf(tx);
+    if (this.#layout === 'citus') await tx.run(ONE_SHARD_AFTER_ANOTHER);
+  }
+
+  /**
+   * For reads of a caller, which may be as old as the replica may lag, but not older than their
+   * writes.
+   */
+  readerFor(access: AccessContext): Reader {
+    return this.db.replicaFor(callerIdOf(access));
+  }
+
+  /** After the commit. */
+  noteWrite(access: AccessContext): Promise<void> {
+    return this.db.noteWrite(callerIdOf(access));
+  }
+
+  /** For filters of queries: fails once the statement has had its time. Undefined: the database ends it itself. */
+  get inTime(): Sql | undefined {
+    return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
+  }
+
+  /** The table of a collection under an alias, for FROM. */
+  from(collection: string, alias: Sql): Sql {
+    return sql`${tableOf(this.shape(collection).collection)} AS ${alias}`;
+  }
+
+  async #readVersions(q: Queryable): Promise<Versions> {
+    this.#versions ??= new Versions(await readVersionKey(q));
+    return this.#versions;
+  }
+}
+
+/** With `q` where the reading has to happen in a transaction. */
+export interface Reading {
+  readonly store: Store;
+  readonly q: Queryable;
+  readonly access: AccessContext;
+  /** Of the records that are divided by tenant. */
+  readonly tenant?: string | undefined;
+}
+
+/**
+ * The condition that the caller may see by the row of `collection` named `alias` which record it
+ * belongs to: the row is readable, and so is its reference `via`.
+ */
+export function readableReference(
+  access: AccessContext,
+  { collection, via }: Pick<HasOne, 'collection' | 'via'>,
+  alias: string,
+): Sql {
+  const own = access.member(collection, via, 'read');
+  const row = readable(access, collection, alias);
+  return own === undefined ? row : sql`${row} AND ${own.where(alias)}`;
+}
+
+/** The condition that the caller may read the row of `collection` that is named `alias`. */
+export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
+  access.permit(collection, 'read').where(alias);

@@ -1,0 +1,103 @@
+/**
+ * What the caller may do with stored records, as columns of the statement that reads them. An update can depend on what
+ * it writes: `depends` is what the stored record and the caller leave open.
+ */
+
+import type { Cells } from '../database/contract.ts';
+import type { Permit } from '../policy/access.ts';
+import { notFound } from '../refusal.ts';
+import type { Collection, MemberAccess } from '../schema/model/model.ts';
+import { join, raw, type Sql, sql, uuid } from '../sql.ts';
+import { type AccessContext, type Prospect, readable, type Store } from './access-context.ts';
+import { inTenantOf, isOfTenant } from './scope.ts';
+
+type Capability = boolean | 'depends';
+interface RecordCapabilities {
+  readonly update: Capability;
+  readonly delete: boolean;
+}
+export interface Capabilities extends RecordCapabilities {
+  /** Of the fields and belongs_to with rules of their own. */
+  readonly fields: Readonly<Record<string, MemberCapabilities>>;
+}
+interface MemberCapabilities {
+  readonly read: boolean;
+  readonly write: Capability;
+}
+
+/** Whether the caller may update and delete each row. */
+export class CapabilityColumns {
+  /** The cells of a row. */
+  readonly width = 3;
+  readonly #update: Prospect;
+  readonly #remove: Permit;
+
+  constructor(access: AccessContext) {
+    this.#update = access.prospect(access.collection.access.update);
+    this.#remove = access.permit(access.collection.name, 'delete');
+  }
+
+  of(alias: string): Sql {
+    return join([prospectColumns(this.#update, alias), sql`(${this.#remove.where(alias)})`], ', ');
+  }
+
+  /** From the cells that begin at `from`. */
+  read(cells: Cells, from: number): RecordCapabilities {
+    return { update: capabilityAt(cells, from), delete: cells[from + 2] === 't' };
+  }
+}
+
+const prospectColumns = ({ certain, possible }: Prospect, alias: string): Sql =>
+  sql`(${certain.where(alias)}), (${possible.where(alias)})`;
+
+function capabilityAt(cells: Cells, from: number): Capability {
+  if (cells[from] === 't') return true;
+  return cells[from + 1] === 't' ? 'depends' : false;
+}
+
+/** Throws `not_found` where the caller may not read the record. */
+export async function capabilitiesOf(store: Store, access: AccessContext, id: string): Promise<Capabilities> {
+  const { collection } = access;
+  const own = new CapabilityColumns(access);
+  const members = [...collection.memberAccess].map(([name, rules]) => new MemberColumns(access, name, rules));
+  const columns = join([own.of('t'), ...members.map((member) => member.of('t'))], ', ');
+  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
+  const [cells] = await reading.q.rows(sql`
+    SELECT ${columns}
+      FROM ${store.from(collection.name, raw('t'))}
+     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection.name, 't')}
+       AND ${readable(access, collection.name, 't')}`);
+  if (cells === undefined) throw notFound();
+  const record = own.read(cells, 0);
+  const fields = members.map((member, i) => [member.name, member.read(cells, own.width + 3 * i, record)] as const);
+  return { ...record, fields: Object.fromEntries(fields) };
+}
+
+/** Whether the caller may read and write one member of a row. */
+class MemberColumns {
+  readonly name: string;
+  readonly #read: Permit | undefined;
+  readonly #write: Prospect | undefined;
+
+  constructor(access: AccessContext, name: Collection['name'], { update }: MemberAccess) {
+    this.name = name;
+    this.#read = access.member(access.collection.name, name, 'read');
+    this.#write = update && access.prospect(update);
+  }
+
+  of(alias: string): Sql {
+    const read = this.#read === undefined ? raw('TRUE') : sql`(${this.#read.where(alias)})`;
+    const write = this.#write === undefined ? raw('TRUE, TRUE') : prospectColumns(this.#write, alias);
+    return join([read, write], ', ');
+  }
+
+  /** A member is written by an update of the record. */
+  read(cells: Cells, from: number, { update }: RecordCapabilities): MemberCapabilities {
+    return { read: cells[from] === 't', write: both(update, capabilityAt(cells, from + 1)) };
+  }
+}
+
+function both(one: Capability, other: Capability): Capability {
+  if (one === false || other === false) return false;
+  return one === true ? other : one;
+}

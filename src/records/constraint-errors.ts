@@ -1,0 +1,113 @@
+/** Translates constraint errors of the database into refusals that name members of the body. */
+
+import { StoreError, type Violated } from '../database/contract.ts';
+import type { ErrorDetail } from '../problem.ts';
+import { invalid, Refusal } from '../refusal.ts';
+import type { Collection, Field, Relation } from '../schema/model/model.ts';
+import { constraintName } from '../schema/model/stored-names.ts';
+import { param, raw, type Sql, sql, uuid } from '../sql.ts';
+import { type Reading, readable } from './access-context.ts';
+import { isAskable, isOfTenant } from './scope.ts';
+import { pointerTo, type ReferencedId } from './write/input.ts';
+
+const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
+  pointer,
+  code: 'not_found',
+  detail: `there is no such record in \`${collection}\``,
+});
+
+/** A related record must exist and be readable; the error does not say which it is not. */
+export async function unreadableReferences(
+  reading: Reading,
+  references: readonly ReferencedId[],
+): Promise<readonly ErrorDetail[]> {
+  const { store, q, access } = reading;
+  // Without a tenant, which is reported, nothing is known of records that would be of it.
+  const known = references.filter(({ collection }) => isAskable(reading, collection));
+  const byCollection = Map.groupBy(known, ({ collection }) => collection);
+  const errors = await Promise.all(
+    [...byCollection].map(async ([collection, group]) => {
+      const ids = [...new Set(group.map(({ id }) => id))];
+      const rows = await q.rows(sql`
+        SELECT x.id
+          FROM ${store.from(collection, raw('x'))}
+         WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
+           AND ${readable(access, collection, 'x')}`);
+      const found = new Set(rows.map(([id]) => id));
+      return group.filter(({ id }) => !found.has(id)).map(missing);
+    }),
+  );
+  return errors.flat();
+}
+
+/** The condition that none of them is missing. */
+export function readableReferences(reading: Omit<Reading, 'q'>, references: readonly ReferencedId[]): readonly Sql[] {
+  const { store, access } = reading;
+  return references.map(
+    ({ collection, id }) => sql`EXISTS (
+      SELECT 1
+        FROM ${store.from(collection, raw('x'))}
+       WHERE x.id = ${uuid(id)}${isOfTenant(reading, collection, 'x')}
+         AND ${readable(access, collection, 'x')})`,
+  );
+}
+
+/** The refusal for a violated constraint; any other error unchanged. */
+export function toRefusal(error: unknown, collection: Collection): unknown {
+  if (!(error instanceof StoreError)) return error;
+  if (error.kind === 'unique') return uniqueViolation(collection, error.violated);
+  if (error.kind === 'foreign_key') return lostReference(collection, error.violated);
+  if (error.kind === 'check') return checkViolation(collection, error.violated);
+  return error;
+}
+
+export function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'key');
+  const detail =
+    name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
+  const place = name === undefined ? {} : { pointer: pointerTo('/data', name) };
+  return new Refusal('unique_violation', detail, [{ ...place, code: 'unique_violation', detail }]);
+}
+
+/** The related record went while the write was under way. */
+function lostReference(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'fkey');
+  const detail = 'there is no such record any more';
+  return invalid([{ pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'not_found', detail }]);
+}
+
+/** The name of the constraint is part of the schema of the database, and no value of a record. */
+function checkViolation(collection: Collection, violated: Violated | undefined): Refusal {
+  const name = memberOf(collection, violated, 'check');
+  const detail = `expected what the constraint \`${violated?.constraint}\` of the database allows`;
+  return invalid([
+    { pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'check_violation', detail },
+  ]);
+}
+
+/**
+ * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition
+ * makes one of its own, and then the reported columns decide.
+ */
+function memberOf(collection: Collection, violated: Violated | undefined, suffix: Suffix): string | undefined {
+  if (violated === undefined) return undefined;
+  const members = [...collection.fields.values(), ...collection.relations.values()];
+  const named = members
+    .flatMap((member) =>
+      constraintsOf(collection, member, suffix).map((constraint) => ({ constraint, name: member.name })),
+    )
+    .filter(({ constraint }) => violated.constraint.startsWith(constraint))
+    .toSorted((a, b) => b.constraint.length - a.constraint.length)[0];
+  const column = violated.columns.at(-1);
+  return named?.name ?? members.find((member) => 'column' in member && member.column === column)?.name;
+}
+
+/** PostgreSQL names a CHECK of one column like ours. */
+type Suffix = 'key' | 'fkey' | 'check';
+
+function constraintsOf(collection: Collection, member: Field | Relation, suffix: Suffix): readonly string[] {
+  if ('column' in member) return [constraintName(collection.table, [member.column], suffix)];
+  return member.kind === 'many_to_many' ? [constraintName(member.linkTable, [member.targetColumn], suffix)] : [];
+}
+
+export const stillReferenced = (): Refusal => new Refusal('still_referenced', 'other records still reference this one');

@@ -1,0 +1,198 @@
+/**
+ * Related records of a page: one statement for each relation of a level, only what
+ * the caller may read, at most 100 per record.
+ */
+
+import type { Cells } from '../database/contract.ts';
+import type { Filter } from '../policy/filter.ts';
+import type { Readable } from '../policy/visibility.ts';
+import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
+import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
+import { type Reading, readable } from './access-context.ts';
+import type { Keyset } from './page/keyset.ts';
+import type { RowBudget } from './page/row-budget.ts';
+import { keysetOf, type Sorting } from './page/sort.ts';
+import { mostOf } from './page/window.ts';
+import type { Members } from './record-shape.ts';
+import { RecordView } from './record-view.ts';
+import { relatedBy, relatedOfTenant } from './relations/related-by.ts';
+import { isOfTenant } from './scope.ts';
+import { recordColumns } from './select.ts';
+import { visibilityOf } from './visibility.ts';
+
+/**
+ * The number of records that a has_many or many_to_many shows; `expand_more` lists the relations
+ * that have more.
+ */
+export const MOST_EXPANDED = 100;
+
+/** A relation whose records come along. */
+export interface Expand {
+  readonly relation: Relation;
+  /** Of the related records; all where it is left out. */
+  readonly members?: Members | undefined;
+  readonly expands: readonly Expand[];
+  /** Of a to-many. */
+  readonly filter?: Filter | undefined;
+  readonly sort?: readonly Sorting[];
+  readonly limit?: number;
+}
+
+/** The records themselves, as GET shows them. */
+export const expandsOf = (relations: readonly Relation[]): readonly Expand[] =>
+  relations.map((relation) => ({ relation, expands: [] }));
+
+export interface ExpandedRows {
+  readonly collection: string;
+  readonly rows: readonly Cells[];
+  /** Where the record's cells begin. */
+  readonly from: number;
+  /** Those that are shown; all where it is left out. */
+  readonly members?: Members | undefined;
+  readonly expands: readonly Expand[];
+}
+
+interface Expansion extends Omit<Reading, 'q'> {
+  readonly q: Pick<Reading['q'], 'rows'>;
+  /** How many related records may be read in all. */
+  readonly budget?: RowBudget;
+}
+
+/** The JSON text of each record; at once where nothing is expanded. */
+export function toJson(reading: Expansion, given: ExpandedRows): readonly string[] | Promise<readonly string[]> {
+  const { collection, rows, from, members, expands } = given;
+  const own = withExpanded(members, expands);
+  const view = new RecordView(reading.store, reading.access, { collection, members: own });
+  if (expands.length === 0) return rows.map((cells) => view.json(cells, from));
+  return rows.length === 0 ? [] : expandedJson(reading, given, view);
+}
+
+async function expandedJson(reading: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly string[]> {
+  const { collection, rows, from, members, expands } = given;
+  const records = rows.map((cells) => cells.slice(from));
+  const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
+  return records.map((record) => {
+    const found = lookups.map((lookup) => lookup(record));
+    const shown = expands.map(({ relation }, i) => `${JSON.stringify(relation.name)}:${found[i]!.json}`);
+    const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
+    const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
+    return `${view.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
+  });
+}
+
+interface Owners {
+  readonly collection: string;
+  readonly records: readonly Cells[];
+}
+interface Expanded {
+  readonly json: string;
+  /** The record has more related records than are shown. */
+  readonly isCut: boolean;
+}
+/** What a record's relation shows, given the record's cells. */
+type Lookup = (record: Cells) => Expanded;
+type ExpandOf<R> = Expand & { readonly relation: R };
+
+function expandOne(reading: Expansion, expand: Expand, owners: Owners): Promise<Lookup> {
+  const { relation } = expand;
+  switch (relation.kind) {
+    case 'belongs_to':
+    case 'has_one':
+      return expandToOne(reading, { ...expand, relation }, owners);
+    case 'has_many':
+    case 'many_to_many':
+      return expandToMany(reading, { ...expand, relation }, owners);
+  }
+}
+
+const mayReadNone = ({ access }: Pick<Reading, 'access'>, { collection }: Relation): boolean =>
+  access.permit(collection, 'read').verdict === 'deny';
+
+/** Whether the caller may read by which reference the related records are found. */
+function isLinkReadable({ access }: Pick<Reading, 'access'>, relation: HasMany | ManyToMany): Readable | undefined {
+  return relation.kind === 'has_many' ? visibilityOf(access).member(relation.collection, relation.via) : undefined;
+}
+
+async function expandToOne(
+  reading: Expansion,
+  { relation, members, expands }: ExpandOf<BelongsTo | HasOne>,
+  owners: Owners,
+): Promise<Lookup> {
+  const { store, q, access, budget } = reading;
+  const own = store.shape(owners.collection);
+  const place = own.place(relation.name);
+  const ids = [...new Set(owners.records.flatMap((record) => record[place] ?? []))];
+  if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
+  const { collection } = relation;
+  const rows = await q.rows(sql`
+    SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) })}
+      FROM ${store.from(collection, raw('x'))}
+     WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
+       AND ${readable(access, collection, 'x')}`);
+  budget?.take(rows.length);
+  const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
+  const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
+  return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
+}
+
+/** The relations that are expanded need the ids that the record holds, shown or not. */
+export function withExpanded(members: Members | undefined, expands: readonly Expand[]): Members | undefined {
+  return members && new Set([...members, ...expands.map(({ relation }) => relation.name)]);
+}
+
+/** Reads one more related row per record than is shown, which reveals whether there are more. */
+async function expandToMany(
+  reading: Expansion,
+  expand: ExpandOf<HasMany | ManyToMany>,
+  owners: Owners,
+): Promise<Lookup> {
+  const link = isLinkReadable(reading, expand.relation);
+  if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
+  const { members, expands, limit = MOST_EXPANDED, relation } = expand;
+  const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
+  reading.budget?.take(rows.length);
+  const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
+  const byRecord = new Map<string | null, string[]>();
+  rows.forEach((cells, i) => {
+    const group = byRecord.get(cells[0]!);
+    if (group === undefined) byRecord.set(cells[0]!, [texts[i]!]);
+    else group.push(texts[i]!);
+  });
+  return (record) => {
+    const all = byRecord.get(record[0]!) ?? [];
+    return { json: `[${all.slice(0, limit).join(',')}]`, isCut: all.length > limit };
+  };
+}
+
+function relatedStatement(
+  reading: Expansion,
+  { relation, members, expands, filter, sort = [], limit = MOST_EXPANDED }: ExpandOf<HasMany | ManyToMany>,
+  { collection: owner, records }: Owners,
+): Sql {
+  const { store, access, budget } = reading;
+  const { collection } = relation;
+  const visibility = visibilityOf(access);
+  const link = isLinkReadable(reading, relation);
+  const { source, key } = relatedBy(store, relation);
+  const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
+  // Several records may share a related one, whose own related records are wanted once.
+  const ids = [...new Set(records.map((record) => record[0]))];
+  const isRelated = sql`${key} = record.id${relatedOfTenant(reading, relation, owner)}`;
+  const conditions = [isRelated, readable(access, collection, 'x')];
+  if (link?.verdict === 'depends') conditions.push(link.where('x'));
+  if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
+  const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
+  // Repeated outside the subquery, because the columns look up rows by it.
+  const own = isOfTenant(reading, collection, 'x');
+  const isFound = own === empty ? empty : sql` WHERE TRUE${own}`;
+  return sql`
+    SELECT record.id, ${columns}
+      FROM unnest(${param('uuid[]', ids)}) AS record (id)
+     CROSS JOIN LATERAL (
+           SELECT x.*, ${keyset.columns}
+             FROM ${source}
+            WHERE ${join(conditions, ' AND ')}
+            ORDER BY ${keyset.order}
+            LIMIT ${mostOf(limit + 1)}) AS x${isFound}
+     ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
+}

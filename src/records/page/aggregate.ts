@@ -1,0 +1,152 @@
+/**
+ * Groups of the records that a filter matches, with measures over each: one statement, under the
+ * list rule, of what the caller may read.
+ */
+
+import type { Cells } from '../../database/contract.ts';
+import type { Filter } from '../../policy/filter.ts';
+import type { Visibility } from '../../policy/visibility.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { BelongsTo, Field } from '../../schema/model/model.ts';
+import { ident, join, raw, type Sql, sql } from '../../sql.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { maskedBy, visibilityOf } from '../visibility.ts';
+import { limitedOf } from './deadline.ts';
+import { mostOf } from './window.ts';
+
+/** `name`: its key in the answer. */
+export type Group =
+  | { readonly name: string; readonly kind: 'field'; readonly field: Field }
+  | { readonly name: string; readonly kind: 'belongs_to'; readonly relation: BelongsTo }
+  /** A datetime, truncated in UTC. */
+  | { readonly name: string; readonly kind: DatePart; readonly field: Field };
+export type DatePart = keyof typeof DATE_PARTS;
+export type Measure =
+  | { readonly name: string; readonly kind: 'count' }
+  | { readonly name: string; readonly kind: 'sum' | 'avg' | 'min' | 'max'; readonly field: Field };
+
+export interface AggregateRequest {
+  readonly filter?: Filter | undefined;
+  readonly groups: readonly Group[];
+  readonly measures: readonly Measure[];
+  /** By names of groups and measures; the groups break ties. */
+  readonly sort: readonly { readonly name: string; readonly descending: boolean }[];
+  readonly limit: number;
+}
+export interface Aggregates {
+  /** The text of a JSON array. */
+  readonly json: string;
+  readonly hasMore: boolean;
+}
+
+export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } as const;
+
+/** Throws `query_too_expensive`. */
+export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
+  const rows = await limitedOf(store, store.readerFor(access)).rows(statementOf(store, access, request));
+  const shown = rows.slice(0, request.limit).map((cells) => rowOf(cells, request));
+  return { json: `[${shown.join(',')}]`, hasMore: rows.length > request.limit };
+}
+
+function statementOf(store: Store, access: AccessContext, request: AggregateRequest): Sql {
+  const { name } = access.collection;
+  const { filter, groups, measures, limit } = request;
+  const visibility = visibilityOf(access);
+  const asked = filter?.asked(access, visibility);
+  const permit = access.permit(name, 'list').given(asked?.facts ?? {});
+  const conditions = [
+    ...(asked === undefined ? [] : [asked.where('t', store.inTime)]),
+    ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),
+  ];
+  const seen = new SeenColumns(name, visibility);
+  const columns = [...groups.map((group) => seen.group(group)), ...measures.map((measure) => seen.measure(measure))];
+  const named = columns.map((column, i) => sql`${column} AS ${raw(nameOf(i))}`);
+  const grouped = groups.length === 0 ? raw('') : raw(` GROUP BY ${groups.map((_, i) => i + 1).join(', ')}`);
+  const order = orderOf(request);
+  return sql`
+    SELECT ${join(named, ', ')}
+      FROM ${store.from(name, raw('t'))}${conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`}${grouped}
+    ${order === '' ? raw('') : raw(`ORDER BY ${order} `)}LIMIT ${mostOf(limit + 1)}`;
+}
+
+const nameOf = (i: number): string => `"_k${i}"`;
+
+function orderOf({ groups, measures, sort }: AggregateRequest): string {
+  const names = [...groups, ...measures].map(({ name }) => name);
+  const ties = groups.filter(({ name }) => !sort.some((each) => each.name === name));
+  const order = [...sort, ...ties.map(({ name }) => ({ name, descending: false }))];
+  return order
+    .map(({ name, descending }) => `${nameOf(names.indexOf(name))}${descending ? ' DESC NULLS LAST' : ''}`)
+    .join(', ');
+}
+
+/** Columns as the caller may read them. */
+class SeenColumns {
+  readonly #collection: string;
+  readonly #visibility: Visibility;
+
+  constructor(collection: string, visibility: Visibility) {
+    this.#collection = collection;
+    this.#visibility = visibility;
+  }
+
+  group(group: Group): Sql {
+    if (group.kind === 'belongs_to') return this.#column(group.relation);
+    const column = this.#column(group.field);
+    if (group.kind === 'field') return group.field.type === 'string' ? sql`${column} COLLATE "C"` : column;
+    return sql`to_char(${column} AT TIME ZONE 'UTC', ${raw(`'${DATE_PARTS[group.kind]}'`)})`;
+  }
+
+  /**
+   * Sums of floats are sums of their shortest decimals: exact, so that they do not depend on the
+   * order of the rows. An average has as many decimals as the least double needs.
+   */
+  measure(measure: Measure): Sql {
+    if (measure.kind === 'count') return raw('count(*)');
+    const { kind, field } = measure;
+    const column = this.#column(field);
+    if (kind === 'min' || kind === 'max')
+      return sql`${raw(kind)}(${column}${raw(field.type === 'string' ? ' COLLATE "C"' : '')})`;
+    const exact = field.type === 'float' ? sql`${column}::text::numeric` : column;
+    if (kind === 'sum') return sql`sum(${exact})`;
+    return sql`sum(${exact})::numeric(1000, ${raw(field.type === 'float' ? '350' : '40')}) / nullif(count(${column}), 0)`;
+  }
+
+  #column({ name, column }: Pick<Field, 'name' | 'column'>): Sql {
+    return maskedBy(this.#visibility.member(this.#collection, name), 't', ident('t', column));
+  }
+}
+
+// ---------------------------------------------------------------- rows
+
+function rowOf(cells: Cells, { groups, measures }: AggregateRequest): string {
+  const members = groups.map((group, i) => member(group.name, groupText(group, cells[i] ?? null)));
+  const beyond: string[] = [];
+  measures.forEach((measure, i) => {
+    const text = measureText(measure, cells[groups.length + i] ?? null);
+    if (text === undefined) beyond.push(measure.name);
+    members.push(member(measure.name, text ?? 'null'));
+  });
+  if (beyond.length > 0)
+    members.push(member('errors', JSON.stringify(beyond.map((name) => ({ measure: name, code: 'out_of_range' })))));
+  return `{${members.join(',')}}`;
+}
+
+const member = (name: string, text: string): string => `${JSON.stringify(name)}:${text}`;
+
+function groupText(group: Group, cell: string | null): string {
+  if (cell === null) return 'null';
+  if (group.kind === 'belongs_to') return ID_KIND.toJson(cell);
+  return group.kind === 'field' ? FIELD_KINDS[group.field.type].toJson(cell) : JSON.stringify(cell);
+}
+
+/** Undefined: no JSON number of its type is that large. */
+function measureText(measure: Measure, cell: string | null): string | undefined {
+  if (cell === null) return 'null';
+  if (measure.kind === 'count') return cell;
+  const { kind, field } = measure;
+  if (kind === 'min' || kind === 'max') return FIELD_KINDS[field.type].toJson(cell);
+  const value = Number(cell);
+  if (kind === 'sum' && field.type === 'int') return Number.isSafeInteger(value) ? cell : undefined;
+  return Number.isFinite(value) ? JSON.stringify(value + 0) : undefined;
+}

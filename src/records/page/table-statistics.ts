@@ -1,0 +1,151 @@
+/**
+ * What PostgreSQL knows of tables: how many rows, and how often the values of indexed columns occur. It is read
+ * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
+ */
+
+import type { Cells, Database } from '../../database/contract.ts';
+import { readTextArray } from '../../database/text-array.ts';
+import { ident, param, raw, sql } from '../../sql.ts';
+
+export interface ColumnStatistics {
+  /** Different values. */
+  readonly distinct: number;
+  readonly nullShare: number;
+  /** The most frequent values, as PostgreSQL prints them, and the share of the rows that have each. */
+  readonly common: ReadonlyMap<string, number>;
+  readonly commonShare: number;
+  /** 0: the rows of a value are spread over the table; 1: they lie together. */
+  readonly clustering: number;
+}
+export interface TableStatistics {
+  readonly rows: number;
+  readonly columns: ReadonlyMap<string, ColumnStatistics>;
+}
+/** Undefined: PostgreSQL has not looked at the table yet, or has not been asked. */
+export type StatisticsOf = (table: string) => TableStatistics | undefined;
+
+/** Milliseconds after which what is known is read anew. */
+const FRESH_MS = 30_000;
+/** The growth of a table after which the database is told to look at it, where it does not by itself. */
+const GROWTH = 1.2;
+const FEW_PAGES = 8;
+const FEW_ROWS = 100;
+const PAGE_BYTES = 8_192;
+
+type Analysed = Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run' | 'transaction'>;
+
+export class BackgroundStatistics {
+  readonly #db: Analysed;
+  readonly #tables: readonly string[];
+  /** The bytes of tables when the database was told to look at them, which it may refuse. */
+  readonly #told = new Map<string, number>();
+  #known: ReadonlyMap<string, TableStatistics> = new Map();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(db: Analysed, tables: readonly string[]) {
+    this.#db = db;
+    this.#tables = tables;
+  }
+
+  /** Never waits. */
+  of(table: string): TableStatistics | undefined {
+    if (performance.now() - this.#readAt > FRESH_MS) void this.refresh();
+    return this.#known.get(table);
+  }
+
+  /** Does not fail: without statistics, pages are found all the same. */
+  refresh(): Promise<void> {
+    this.#reading ??= this.#read()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#readAt = performance.now();
+        this.#reading = undefined;
+      });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    await this.#analyse();
+    const rows = await this.#db.slowRows(sql`
+      SELECT c.relname, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
+             s.correlation
+        FROM pg_class AS c
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        LEFT JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
+       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
+         AND c.reltuples >= 0`);
+    this.#known = tablesIn(rows);
+  }
+
+  /**
+   * Of tables that have grown since the last look: in the embedded database, which has no autovacuum, all of them, on PostgreSQL
+   * those that are parted, because autovacuum looks at the partitions alone.
+   */
+  async #analyse(): Promise<void> {
+    const isEmbedded = this.#db.kind === 'embedded';
+    const hasGrown = isEmbedded ? HAS_MORE_PAGES : HAS_MORE_ROWS;
+    const grown = await this.#db.slowRows(sql`
+      SELECT c.relname, size.bytes
+        FROM pg_class AS c
+       CROSS JOIN LATERAL (SELECT sum(pg_relation_size(p.oid)) AS bytes,
+                                  sum(greatest(p.relpages, 0)) AS pages,
+                                  sum(greatest(p.reltuples, 0)) FILTER (WHERE p.relkind = 'r') AS rows
+                             FROM (SELECT c.oid UNION SELECT relid FROM pg_partition_tree(c.oid)) AS part (oid)
+                             JOIN pg_class AS p ON p.oid = part.oid) AS size
+       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
+         AND ${hasGrown}`);
+    // One after the other: between them, requests have their turn.
+    for (const [table, bytes] of grown) {
+      const size = Number(bytes);
+      if (!isEmbedded && size <= GROWTH * (this.#told.get(table!) ?? -1)) continue;
+      this.#told.set(table!, size);
+      const analyse = sql`${raw('ANALYZE')} ${ident(table!)}`;
+      if (isEmbedded) await this.#db.run(analyse);
+      // The statistics of other tables are read all the same.
+      else
+        await this.#db.transaction((tx) => tx.run(analyse), { unlimited: true }).catch(() => this.#told.delete(table!));
+    }
+  }
+}
+
+const HAS_MORE_PAGES = sql`c.relkind IN ('r', 'p')
+         AND size.bytes > ${param('float8', PAGE_BYTES)} * (size.pages * ${param('float8', GROWTH)} + ${param('float8', FEW_PAGES)})`;
+/** Negative: nobody has looked yet. Autovacuum keeps the numbers of the partitions. */
+const HAS_MORE_ROWS = sql`c.relkind = 'p'
+         AND (c.reltuples < 0 AND size.bytes > ${param('float8', PAGE_BYTES * FEW_PAGES)}
+              OR size.rows > greatest(c.reltuples, 0) * ${param('float8', GROWTH)} + ${param('float8', FEW_ROWS)})`;
+
+function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> {
+  const tables = new Map<string, { readonly rows: number; readonly columns: Map<string, ColumnStatistics> }>();
+  for (const [name, count, column, ...cells] of rows) {
+    const table = tables.get(name!) ?? { rows: Number(count), columns: new Map<string, ColumnStatistics>() };
+    tables.set(name!, table);
+    if (column != null) table.columns.set(column, columnOf(cells, table.rows));
+  }
+  return tables;
+}
+
+function columnOf([distinct, nulls, values, shares, correlation]: Cells, rows: number): ColumnStatistics {
+  const common = new Map<string, number>();
+  const frequencies = shares == null ? [] : readTextArray(shares).map(Number);
+  for (const [i, value] of (values == null ? [] : readTextArray(values)).entries())
+    common.set(value, frequencies[i] ?? 0);
+  // Negative: a share of the rows.
+  const given = Number(distinct);
+  return {
+    distinct: Math.max(1, given < 0 ? -given * rows : given),
+    nullShare: Number(nulls),
+    common,
+    commonShare: sumOf(frequencies),
+    clustering: clusteringOf(correlation == null ? 0 : Number(correlation), frequencies),
+  };
+}
+
+/** Equal values count as ordered, so that the correlation of values that are spread evenly is the sum of the squares of their shares. */
+function clusteringOf(correlation: number, shares: readonly number[]): number {
+  const even = sumOf(shares.map((share) => share * share));
+  return even >= 1 ? 0 : Math.max(0, (Math.abs(correlation) - even) / (1 - even));
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);

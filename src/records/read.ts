@@ -1,0 +1,42 @@
+/** Reads one record. Hidden and missing records are indistinguishable. */
+
+import type { Cells } from '../database/contract.ts';
+import { notFound } from '../refusal.ts';
+import type { Relation } from '../schema/model/model.ts';
+import type { AccessContext, Reading, Store } from './access-context.ts';
+import { expandsOf, toJson } from './expand.ts';
+import { inTenantOf } from './scope.ts';
+import { selectReadable, VERSION_WIDTH } from './select.ts';
+
+export interface ReadRequest {
+  readonly id: string;
+  readonly relations: readonly Relation[];
+}
+export interface Answer {
+  /** The text of the record. */
+  readonly json: string;
+  /** Opaque; changes with the record. */
+  readonly version: string;
+}
+
+/** What a write answers: only the id where the caller may not read the written record. */
+export type Written = { readonly id: string } & Partial<Answer>;
+
+export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
+  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
+  const [cells] = await reading.q.rows(selectReadable(reading, id));
+  if (cells === undefined) throw notFound();
+  return answerOf(reading, cells, relations);
+}
+
+/** `cells`: the version, then the record. */
+export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
+  const { store, q, access } = reading;
+  const { name: collection } = access.collection;
+  const versions = store.versions(q);
+  const texts = toJson(reading, { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) });
+  const [json] = texts instanceof Promise ? await texts : texts;
+  const [count, id] = cells;
+  const version = (versions instanceof Promise ? await versions : versions).of({ collection, id: id!, count: count! });
+  return { json: json!, version };
+}

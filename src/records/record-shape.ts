@@ -1,0 +1,133 @@
+/**
+ * A collection as rows of cells: the columns of a record, and how cells become JSON text or the row
+ * that policies see.
+ */
+
+import type { Cells } from '../database/contract.ts';
+import { readTextArray } from '../database/text-array.ts';
+import type { Row } from '../policy/types.ts';
+import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
+import type { Collection, HasOne } from '../schema/model/model.ts';
+import { ident, join, raw, type Sql, sql } from '../sql.ts';
+
+interface ShapeMember {
+  readonly name: string;
+  readonly column: string;
+  toJson(cell: string): string;
+  fromCell(cell: string): unknown;
+}
+
+/** Names of members that are shown. The id always is. */
+export type Members = ReadonlySet<string>;
+
+export class RecordShape {
+  readonly collection: Collection;
+  readonly hasOnes: readonly HasOne[];
+  /** Cells of the stored columns alone. */
+  readonly width: number;
+  readonly #members: readonly ShapeMember[];
+  /** `"title":` of each cell, the first with the brace. */
+  readonly #keys: readonly string[];
+  readonly #toJson: readonly ((cell: string) => string)[];
+  readonly #columns = new Map<string, Sql>();
+  readonly #names: readonly string[];
+
+  constructor(collection: Collection) {
+    this.collection = collection;
+    const members = [...membersOf(collection)];
+    this.#members = members;
+    this.width = members.length;
+    this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
+    const names = [...members.map(({ name }) => name), ...this.hasOnes.map(({ name }) => name)];
+    this.#names = names;
+    this.#keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+    this.#toJson = [...members, ...this.hasOnes.map(() => ID_KIND)].map((kind) => kind.toJson);
+  }
+
+  /** The stored columns, of the table named `alias` in the statement. */
+  columns(alias: string): Sql {
+    let known = this.#columns.get(alias);
+    if (known === undefined) {
+      const table = ident(alias);
+      known = join(
+        this.#members.map(({ column }) => sql`${table}.${ident(column)}`),
+        ', ',
+      );
+      this.#columns.set(alias, known);
+    }
+    return known;
+  }
+
+  /** With what `shown` puts in the place of each but the id. */
+  columnsOf(alias: string, shown: (name: string, column: Sql) => Sql): Sql {
+    const cells = this.#members.map(({ name, column }) => {
+      const stored = ident(alias, column);
+      return name === 'id' ? stored : shown(name, stored);
+    });
+    return join(cells, ', ');
+  }
+
+  /** The cells of the columns, then of each has_one, beginning at `from`; without the closing brace. */
+  open(cells: Cells, from = 0, members?: Members): string {
+    return this.#text(cells, from, this.#keys.length, members);
+  }
+
+  /** The stored columns alone. */
+  openStored(cells: Cells): string {
+    return this.#text(cells, 0, this.width);
+  }
+
+  #text(cells: Cells, from: number, count: number, members?: Members): string {
+    let json = '';
+    for (let i = 0; i < count; i++) {
+      if (i > 0 && members?.has(this.#names[i]!) === false) continue;
+      const cell = cells[from + i] ?? null;
+      json += this.#keys[i]! + (cell === null ? 'null' : this.#toJson[i]!(cell));
+    }
+    return json;
+  }
+
+  /** As policies see the record. */
+  row(cells: Cells, from = 0): Row {
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < this.width; i++) {
+      const cell = cells[from + i] ?? null;
+      const member = this.#members[i]!;
+      row[member.name] = cell === null ? null : member.fromCell(cell);
+    }
+    return row;
+  }
+
+  /** The place of a member among the cells. */
+  place(name: string): number {
+    return this.#names.indexOf(name);
+  }
+
+  /** What a record shows: its stored members and its has_ones. */
+  get names(): readonly string[] {
+    return this.#names;
+  }
+}
+
+function* membersOf(collection: Collection): Iterable<ShapeMember> {
+  yield { name: 'id', column: 'id', toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+  if (collection.kind === 'users') yield ROLES;
+  for (const { name, column, type } of collection.fields.values()) {
+    const { toJson, fromCell } = FIELD_KINDS[type];
+    yield { name, column, toJson, fromCell };
+  }
+  for (const relation of collection.relations.values()) {
+    if (relation.kind !== 'belongs_to') continue;
+    yield { name: relation.name, column: relation.column, toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+  }
+}
+
+const ROLES: ShapeMember = {
+  name: 'roles',
+  column: 'roles',
+  toJson: (cell) => JSON.stringify(readTextArray(cell)),
+  fromCell: readTextArray,
+};
+
+export const tableOf = (collection: Collection): Sql => ident(collection.table);
+export const ALWAYS = raw('TRUE');

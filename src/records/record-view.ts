@@ -1,0 +1,151 @@
+/**
+ * What a caller sees of the records of a collection: the cells to select, and the text that they
+ * become. A member whose rules hide it is left out, and its value does not leave the database.
+ */
+
+import type { Cells } from '../database/contract.ts';
+import type { Permit } from '../policy/access.ts';
+import { NO_RELATED } from '../policy/types.ts';
+import type { Collection, HasOne } from '../schema/model/model.ts';
+import { ident, join, raw, type Sql, sql } from '../sql.ts';
+import { type AccessContext, readableReference, type Store } from './access-context.ts';
+import type { Members, RecordShape } from './record-shape.ts';
+import { areOfOneTenant } from './scope.ts';
+
+export interface Viewed {
+  readonly collection: string;
+  /** Those that are wanted; all where it is left out. */
+  readonly members?: Members | undefined;
+}
+
+/** A permit, asked of records of a collection. */
+export interface Asked {
+  readonly collection: string;
+  readonly permit: Permit;
+}
+
+/** A member that the caller may read in some records. */
+interface Mask {
+  readonly name: string;
+  readonly permit: Permit;
+}
+
+/**
+ * The cells of a record: the stored columns, the id of each readable has_one, and for each mask
+ * whether the caller may read the member (a NULL may be the value, or in its place).
+ */
+export class RecordView {
+  readonly #store: Store;
+  readonly #access: AccessContext;
+  readonly #shape: RecordShape;
+  /** Those that some record shows; undefined: all. */
+  readonly #members: Members | undefined;
+  readonly #masks: readonly Mask[];
+
+  constructor(store: Store, access: AccessContext, { collection, members }: Viewed) {
+    this.#store = store;
+    this.#access = access;
+    this.#shape = store.shape(collection);
+    const rules = readRulesOf(access, this.#shape.collection);
+    const denied = rules.filter(({ permit }) => permit.verdict === 'deny').map(({ name }) => name);
+    this.#members = denied.length === 0 ? members : new Set(members ?? this.#shape.names).difference(new Set(denied));
+    this.#masks = rules.filter(
+      ({ name, permit }) => permit.verdict === 'depends' && this.#members?.has(name) !== false,
+    );
+  }
+
+  columns(alias: string): Sql {
+    const members = this.#members;
+    const masks = new Map(this.#masks.map(({ name, permit }) => [name, permit.where(alias)]));
+    const stored =
+      members === undefined && masks.size === 0
+        ? this.#shape.columns(alias)
+        : this.#shape.columnsOf(alias, (name, column) => {
+            if (members?.has(name) === false) return raw('NULL');
+            const condition = masks.get(name);
+            return condition === undefined ? column : sql`CASE WHEN ${condition} THEN ${column} END`;
+          });
+    const held = this.#shape.hasOnes.map((relation) =>
+      members?.has(relation.name) === false ? raw('NULL') : this.#hasOneId(relation, alias),
+    );
+    const flags = [...masks.values()].map((condition) => sql`(${condition})`);
+    return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
+  }
+
+  /** What decides whether members are shown. */
+  get masks(): readonly Asked[] {
+    const { name: collection } = this.#shape.collection;
+    return this.#masks.map(({ permit }) => ({ collection, permit }));
+  }
+
+  /** What decides whether has_ones are shown. */
+  get partners(): readonly Asked[] {
+    return this.#shape.hasOnes.flatMap(({ collection, via }) => {
+      const reference = this.#access.member(collection, via, 'read');
+      const permits = [this.#access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
+      return permits.map((permit) => ({ collection, permit }));
+    });
+  }
+
+  /** Whether the cells of a row can be completed without other rows. */
+  get isPlain(): boolean {
+    return this.#masks.every(({ permit }) => !permit.consultsOthers);
+  }
+
+  /** The cells of a record without a has_one, given its stored columns, which begin at `from`. */
+  completed(cells: Cells, from: number): Cells {
+    const row = this.#shape.row(cells, from);
+    const flags = this.#masks.map(({ permit }) => (permit.test(row, NO_RELATED) ? 't' : 'f'));
+    return [...cells, ...this.#shape.hasOnes.map(() => null), ...flags];
+  }
+
+  json(cells: Cells, from = 0): string {
+    return `${this.open(cells, from)}}`;
+  }
+
+  /** Without the closing brace. `wanted`: fewer members than were selected. */
+  open(cells: Cells, from = 0, wanted?: Members): string {
+    const members = wanted === undefined ? this.#members : this.#restricted(wanted);
+    return this.#shape.open(cells, from, this.#masks.length === 0 ? members : this.#shownIn(cells, from, members));
+  }
+
+  #restricted(wanted: Members): Members {
+    return this.#members === undefined ? wanted : this.#members.intersection(wanted);
+  }
+
+  #shownIn(cells: Cells, from: number, members: Members | undefined): Members {
+    const shown = new Set(members ?? this.#shape.names);
+    const flags = from + this.#shape.names.length;
+    this.#masks.forEach(({ name }, i) => {
+      if (cells[flags + i] !== 't') shown.delete(name);
+    });
+    return shown;
+  }
+
+  #isOfTenantOf({ collection }: HasOne, alias: string, owner: string): Sql {
+    const own = { collection: this.#shape.collection.name, alias: owner };
+    return areOfOneTenant(this.#store, { collection, alias }, own);
+  }
+
+  /** INVARIANT: the reference is unique, so there is at most one row. */
+  #hasOneId(relation: HasOne, owner: string): Sql {
+    const access = this.#access;
+    if (access.permit(relation.collection, 'read').verdict === 'deny') return raw('NULL');
+    const inner = `${owner}_${relation.name}`;
+    const row = ident(inner);
+    return sql`(
+      SELECT ${row}.id
+        FROM ${this.#store.from(relation.collection, row)}
+       WHERE ${row}.${ident(relation.viaColumn)} = ${ident(owner)}.id${this.#isOfTenantOf(relation, inner, owner)}
+         AND ${readableReference(access, relation, inner)})`;
+  }
+}
+
+/** Of the members whose rules are about reading. */
+function readRulesOf(access: AccessContext, { name: collection, memberAccess }: Collection): readonly Mask[] {
+  if (memberAccess.size === 0) return [];
+  return [...memberAccess.keys()].flatMap((name) => {
+    const permit = access.member(collection, name, 'read');
+    return permit === undefined ? [] : [{ name, permit }];
+  });
+}

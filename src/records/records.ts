@@ -1,0 +1,63 @@
+/**
+ * The records of a schema in a database, for the routes. Every call takes an AccessContext and
+ * obeys its permits.
+ */
+
+import type { Database } from '../database/contract.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { type AccessContext, type Hooks, Store } from './access-context.ts';
+import { type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
+import { type ListRequest, list, type Page } from './page/list.ts';
+import { type QueryPage, type QueryRequest, query } from './page/query.ts';
+import { type Answer, type ReadRequest, read, type Written } from './read.ts';
+import { type Batch, batch, rehearse } from './write/batch.ts';
+import { type CreateRequest, create } from './write/create.ts';
+import { type RemoveRequest, remove } from './write/remove.ts';
+import { type UpdateRequest, update } from './write/update.ts';
+import type { WantedValues } from './write/value-locks.ts';
+
+export type { AccessContext, Hooks } from './access-context.ts';
+
+export interface Records {
+  list(access: AccessContext, request: ListRequest): Promise<Page>;
+  query(access: AccessContext, request: QueryRequest): Promise<QueryPage>;
+  aggregate(access: AccessContext, request: AggregateRequest): Promise<Aggregates>;
+  read(access: AccessContext, request: ReadRequest): Promise<Answer>;
+  /**
+   * With `tx` where more has to happen in the transaction of the write (an idempotency record, a
+   * file).
+   */
+  create(access: AccessContext, request: CreateRequest): Promise<Written>;
+  update(access: AccessContext, request: UpdateRequest): Promise<Written>;
+  remove(access: AccessContext, request: RemoveRequest): Promise<void>;
+  /** What the caller may do with a record that it may read. */
+  can(access: AccessContext, id: string): Promise<Capabilities>;
+  /** A batch of one write that is undone, for what it would answer. */
+  rehearse<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
+  /** Several writes in one transaction; `wanted` are the values that they set. */
+  batch<T>(wanted: readonly WantedValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
+}
+
+export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
+  const store = new Store(db, schema, hooks);
+  // Also after an error: whether a write was committed may be unknown.
+  const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
+    write.finally(() => store.noteWrite(access));
+  return {
+    list: (access, request) => list(store, access, request),
+    query: (access, request) => query(store, access, request),
+    aggregate: (access, request) => aggregate(store, access, request),
+    read: (access, request) => read(store, access, request),
+    create: (access, request) => {
+      const written = create(store, access, request);
+      // A transaction of the caller is noted by the caller, after its commit.
+      return request.tx === undefined ? noted(access, written) : written;
+    },
+    update: (access, request) => noted(access, update(store, access, request)),
+    remove: (access, request) => noted(access, remove(store, access, request)),
+    can: (access, id) => capabilitiesOf(store, access, id),
+    rehearse: (work) => rehearse(store, work),
+    batch: (wanted, work) => batch(store, wanted, work),
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * Finds the records that a delete takes along. The database's own cascades delete them, but the
+ * bytes of files must go too, and records that lose a reference or a member are changed. They are
+ * found before the delete, level by level, from locked rows: no row can come to reference a locked
+ * row, so these are the rows that the cascades will delete.
+ */
+import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';
+import { ident, param, raw, sql } from '../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import { EVERY_TENANT, isOfTenant, tenancyOf } from '../scope.ts';
+
+/** A reference with `on_delete: cascade`. */
+interface CascadingReference {
+  readonly collection: Collection;
+  readonly relation: BelongsTo;
+}
+
+interface Rows {
+  readonly collection: string;
+  readonly ids: readonly string[];
+  /** Of rows that are divided by tenant. */
+  readonly tenant: string | undefined;
+}
+
+/** Ids by collection. */
+export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
+
+/**
+ * The ids, by collection, of a record that this transaction has locked and of all that its delete
+ * cascades to. Leaves out collections whose deletions have no further effect.
+ */
+export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
+  const { schema } = reading.store;
+  const followed = collectionsToFollow(schema);
+  const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
+  const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
+  for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
+    // Rows may reference one another in a ring.
+    const known = going.get(rows.collection) ?? new Set();
+    going.set(rows.collection, known);
+    const ids = rows.ids.filter((found) => !known.has(found));
+    if (ids.length === 0) continue;
+    for (const found of ids) known.add(found);
+    for (const reference of cascadesTo(schema, rows.collection)) {
+      if (!followed.has(reference.collection.name)) continue;
+      waiting.push(...(await lockReferring(reading, reference, { ...rows, ids })));
+    }
+  }
+  return going;
+}
+
+/**
+ * Whether deleting a record of the collection changes more than rows that the database deletes by
+ * itself: a file, a user, or a record that shows it.
+ */
+export function isFollowed(schema: Schema, collection: string): boolean {
+  const followed = followedOf.get(schema) ?? collectionsToFollow(schema);
+  followedOf.set(schema, followed);
+  return followed.has(collection);
+}
+const followedOf = new WeakMap<Schema, ReadonlySet<string>>();
+
+/**
+ * Collections that can cascade to a file, a user, or a record that others show as a member or by a
+ * nullable reference.
+ */
+function collectionsToFollow(schema: Schema): ReadonlySet<string> {
+  const shown = [...schema.collections.values()].flatMap((collection) =>
+    [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
+  );
+  const followed = new Set(['files', 'users', ...shown]);
+  // A set visits what is added to it meanwhile.
+  for (const name of followed) {
+    for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
+  }
+  return followed;
+}
+
+/** Whether the record that has the relation stays, and changes, when the related one goes. */
+export const isShownAsNone = (relation: Relation): boolean =>
+  relation.kind === 'many_to_many' || (relation.kind === 'belongs_to' && relation.onDelete === 'set_null');
+
+function cascadesTo(schema: Schema, target: string): readonly CascadingReference[] {
+  return [...schema.collections.values()].flatMap((collection) =>
+    cascadesOf(collection)
+      .filter((relation) => relation.collection === target)
+      .map((relation) => ({ collection, relation })),
+  );
+}
+
+function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
+  return [...(collection?.relations.values() ?? [])].filter(
+    (relation): relation is BelongsTo => relation.kind === 'belongs_to' && relation.onDelete === 'cascade',
+  );
+}
+
+/** By tenant, where they are divided by it. */
+async function lockReferring(
+  reading: Reading,
+  reference: CascadingReference,
+  { ids, tenant }: Rows,
+): Promise<readonly Rows[]> {
+  const { collection } = reference;
+  const isDivided = tenancyOf(collection) !== undefined;
+  const tenants = isDivided && tenant === undefined ? await tenantsReferring(reading, reference, ids) : [tenant];
+  const found: Rows[] = [];
+  for (const one of tenants) {
+    const locked = await lockReferringIn({ ...reading, tenant: one }, reference, ids);
+    found.push({ collection: collection.name, ids: locked, tenant: one });
+  }
+  return found;
+}
+
+/** In the order of their ids, so that two deletes take their locks in one order. */
+async function lockReferringIn(
+  reading: Reading,
+  { collection, relation }: CascadingReference,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await reading.q.rows(sql`
+    SELECT x.id
+      FROM ${reading.store.from(collection.name, raw('x'))}
+     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection.name, 'x')}
+     ORDER BY x.id
+       FOR UPDATE`);
+  return rows.map(([id]) => id!);
+}
+
+/** The tenants of the rows that reference a record which every machine has. */
+async function tenantsReferring(
+  { store, q }: Reading,
+  { collection, relation }: CascadingReference,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const { column } = tenancyOf(collection)!;
+  if (relation.column === column) return ids.toSorted();
+  const rows = await q.rows(sql`
+    SELECT ${EVERY_TENANT}DISTINCT x.${ident(column)}
+      FROM ${store.from(collection.name, raw('x'))}
+     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})
+     ORDER BY 1`);
+  return rows.map(([tenant]) => tenant!);
+}

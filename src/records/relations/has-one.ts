@@ -1,0 +1,162 @@
+/**
+ * Setting a has_one moves the unique reference on the other side: the current holder is cleared,
+ * and the new one is set. Each is a separate update of a record of the other collection, under its
+ * update rules, after the record's own write.
+ */
+
+import { forbidden, invalid, Refusal } from '../../refusal.ts';
+import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
+import { ident, raw, sql, uuid } from '../../sql.ts';
+import { type Reading, readableReference } from '../access-context.ts';
+import { isOfTenant } from '../scope.ts';
+import { GuardedUpdate } from '../write/guarded-update.ts';
+import type { HasOneSetting } from '../write/input.ts';
+import { isTaken, type Objections } from '../write/objections.ts';
+import type { PartnerChange, Writing } from '../write/written-row.ts';
+import { forbiddenMembers } from './member-writes.ts';
+
+/**
+ * For a record that this transaction has locked. A partner that the caller may not read cannot be
+ * cleared: it stays.
+ */
+export async function partnerChangeOf(reading: Reading, id: string, setting: HasOneSetting): Promise<PartnerChange> {
+  if (setting.id !== null) return { ...setting, partner: setting.id };
+  const holder = await holderOf(reading, setting.relation, id);
+  if (holder === undefined || (await isReadable(reading, setting.relation, holder)))
+    return { ...setting, partner: null };
+  return { ...setting, partner: holder };
+}
+
+/** For a record that does not exist yet. */
+export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
+
+export interface PartnerWrites {
+  readonly id: string;
+  readonly changes: readonly PartnerChange[];
+  readonly objections: Objections;
+}
+
+/** After the record's own write: each partner is a separate operation. */
+export async function writePartners(reading: Reading, { id, changes, objections }: PartnerWrites): Promise<void> {
+  for (const change of changes) {
+    try {
+      await writePartner(reading, { ...change, of: id }, objections);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+      // Another write has taken the place meanwhile; the transaction cannot go on.
+      objections.note(heldByHidden(change.pointer));
+      objections.raise();
+    }
+  }
+}
+
+interface PartnerWrite extends PartnerChange {
+  readonly of: string;
+}
+
+async function writePartner(reading: Reading, change: PartnerWrite, objections: Objections): Promise<void> {
+  const { relation, partner, pointer, id: wanted, of: id } = change;
+  const holder = await holderOf(reading, relation, id);
+  if (holder === partner || (holder === undefined && partner === null)) return;
+  const held =
+    holder === undefined
+      ? undefined
+      : await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
+  if (held !== undefined) objections.note(held);
+  if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer, isFree: held === undefined });
+}
+
+/** The id of the current holder, whose row it locks. */
+async function holderOf(reading: Reading, relation: HasOne, id: string): Promise<string | undefined> {
+  const { store, q } = reading;
+  const [row] = await q.rows(sql`
+    SELECT x.id
+      FROM ${store.from(relation.collection, raw('x'))}
+     WHERE x.${ident(relation.viaColumn)} = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
+       FOR UPDATE`);
+  return row?.[0] ?? undefined;
+}
+
+/**
+ * A separate statement after the lock: one that waits for a lock sees other rows as they were
+ * before the wait.
+ */
+async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
+  const { store, q, access } = reading;
+  const rows = await q.rows(sql`
+    SELECT 1
+      FROM ${store.from(relation.collection, raw('x'))}
+     WHERE x.id = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
+       AND ${readableReference(access, relation, 'x')}`);
+  return rows.length > 0;
+}
+
+interface Clearing extends Partner {
+  /** Another record becomes the holder. */
+  readonly isMoved: boolean;
+}
+
+/** Throws `forbidden`; resolves with what else keeps the holder where it is. */
+async function clearHolder(
+  reading: Reading,
+  { relation, holder, pointer, isMoved }: Clearing,
+): Promise<Refusal | undefined> {
+  const guarded = await lockPartner(reading, { relation, holder, pointer });
+  if (guarded === undefined) return undefined;
+  const isSeen = guarded.before.isReadable && (await isReadable(reading, relation, holder));
+  const refused = (): Refusal => {
+    if (isSeen || !isMoved) throw forbidden();
+    return heldByHidden(pointer);
+  };
+  if (!guarded.isPossible || guarded.impossibleMembers.length > 0) return refused();
+  if (viaOf(reading, relation).required) return isSeen ? cannotLetGo(relation, pointer) : refused();
+  return (await guarded.write(reading, pointingAt(relation, null))) ? undefined : refused();
+}
+
+interface Partner {
+  readonly relation: HasOne;
+  readonly holder: string;
+  readonly pointer: string;
+}
+interface Taking extends Partner {
+  readonly id: string;
+  /** Otherwise it is judged and not written. */
+  readonly isFree: boolean;
+}
+
+/** What changes is its reference, which can have rules of its own. */
+function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<GuardedUpdate | undefined> {
+  const { collection, via } = relation;
+  const permit = reading.access.member(collection, via, 'update');
+  const members = permit === undefined ? [] : [{ permit, pointer }];
+  return GuardedUpdate.lock(reading, { collection, id: holder, members });
+}
+
+async function setHolder(reading: Reading, taking: Taking): Promise<void> {
+  const guarded = await lockPartner(reading, taking);
+  if (!guarded?.isPossible) throw forbidden();
+  if (guarded.impossibleMembers.length > 0) throw forbiddenMembers(guarded.impossibleMembers);
+  const writing = pointingAt(taking.relation, taking.id);
+  if (await (taking.isFree ? guarded.write(reading, writing) : guarded.allows(reading, writing))) return;
+  const refused = await guarded.refusedMembers(reading, writing);
+  throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
+}
+
+function pointingAt({ viaColumn }: HasOne, id: string | null): Writing {
+  return { values: [{ column: viaColumn, type: 'uuid', value: id }], members: [], partners: [] };
+}
+
+function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
+  return store.shape(relation.collection).collection.relations.get(relation.via) as BelongsTo;
+}
+
+function cannotLetGo({ name, collection, via }: HasOne, pointer: string): Refusal {
+  const detail = `the current \`${name}\`, a record of \`${collection}\`, must have a \`${via}\`; give it another one first`;
+  return invalid([{ pointer, code: 'required', detail }]);
+}
+
+/** Reveals only that there is a holder: there can be one at most. */
+function heldByHidden(pointer: string): Refusal {
+  const detail = 'the place is held by another record';
+  return new Refusal('unique_violation', detail, [{ pointer, code: 'unique_violation', detail }]);
+}

@@ -1,0 +1,167 @@
+/** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
+import { invariant } from '../../invariant.ts';
+import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
+import type { Relation } from '../../schema/model/model.ts';
+import { ident, param, raw, sql } from '../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import { isOfTenant } from '../scope.ts';
+import { relatedBy, relatedOfTenant } from './related-by.ts';
+
+type RelatedSource = Pick<Reading, 'store' | 'q' | 'tenant'>;
+
+export interface Loading {
+  readonly collection: string;
+  readonly stored?: Row;
+  /** The record that a write produces, which holds the ids of its partners and members itself. */
+  readonly written?: Row;
+  /** The id of a record to leave out, as if the database did not have it. */
+  readonly without?: string;
+  readonly needs: readonly Need[];
+  /** Records whose ids come from the request. */
+  readonly requested?: readonly RequestedRecord[];
+}
+interface RequestedRecord {
+  readonly collection: string;
+  readonly id: string;
+  readonly needs: readonly Need[];
+}
+
+export async function loadRelated(source: RelatedSource, loading: Loading): Promise<Related> {
+  const { collection, stored, written, without, needs, requested = [] } = loading;
+  if (needs.length + requested.length === 0) return NO_RELATED;
+  const loader = new Loader(source, without);
+  if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
+  if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
+  for (const each of requested) await loader.loadRequested(each);
+  return loader;
+}
+
+/**
+ * The partners and members of a stored record by relation. With its row, this is the record as an
+ * empty write would produce it.
+ */
+export async function heldBy(source: RelatedSource, collection: string, record: Row): Promise<Row> {
+  const { store } = source;
+  const loader = new Loader(source, undefined);
+  const held: Record<string, unknown> = {};
+  for (const relation of store.shape(collection).collection.relations.values()) {
+    if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') continue;
+    await loader.load(collection, {
+      rows: [record],
+      isWritten: false,
+      needs: [{ relation: relation.name, needs: [] }],
+    });
+    const ids = loader.many(collection, relation.name, String(record.id)).map(({ id }) => id);
+    held[relation.name] = relation.kind === 'has_one' ? (ids[0] ?? null) : ids;
+  }
+  return held;
+}
+
+interface Level {
+  readonly rows: readonly Row[];
+  readonly isWritten: boolean;
+  readonly needs: readonly Need[];
+}
+
+class Loader implements Related {
+  readonly #source: RelatedSource;
+  readonly #without: string | undefined;
+  readonly #ones = new Map<string, Row>();
+  readonly #manys = new Map<string, Row[]>();
+
+  constructor(source: RelatedSource, without: string | undefined) {
+    this.#source = source;
+    this.#without = without;
+  }
+
+  one(collection: string, id: string): Row | undefined {
+    return this.#ones.get(`${collection}/${id}`);
+  }
+
+  many(collection: string, relation: string, id: string): readonly Row[] {
+    return this.#manys.get(`${collection}/${relation}/${id}`) ?? [];
+  }
+
+  async load(collection: string, { rows, isWritten, needs }: Level): Promise<void> {
+    for (const need of needs) {
+      const relation = this.#source.store.shape(collection).collection.relations.get(need.relation);
+      invariant(relation !== undefined, `${collection} has the relation ${need.relation}`);
+      if (need.isFollowed) {
+        const above = await this.#loadAbove(relation, rows);
+        if (above.length > 0) await this.load(collection, { rows: above, isWritten: false, needs: need.needs });
+        continue;
+      }
+      const isHeld = relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many');
+      const found = isHeld ? await this.#loadHeld(relation, rows) : await this.#loadMany(collection, relation, rows);
+      if (found.length > 0) await this.load(relation.collection, { rows: found, isWritten: false, needs: need.needs });
+    }
+  }
+
+  /** The given rows and those above them, as far as they count. */
+  async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
+    invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
+    const { collection, column } = relation;
+    const ids = await this.#source.q.rows(sql`
+      WITH RECURSIVE chain (id, place) AS (
+        SELECT unnest(${param(
+          'uuid[]',
+          rows.map(({ id }) => id),
+        )}), 1
+         UNION
+        SELECT x.${ident(column)}, place + 1
+          FROM chain
+          JOIN ${this.#source.store.from(collection, raw('x'))} ON x.id = chain.id${isOfTenant(this.#source, collection, 'x')}
+         WHERE x.${ident(column)} IS NOT NULL AND place < ${raw(String(MOST_ANCESTORS))}
+      )
+      SELECT DISTINCT id::text FROM chain`);
+    return this.#loadIds(
+      collection,
+      ids.map(([id]) => String(id)),
+    );
+  }
+
+  async loadRequested({ collection, id, needs }: RequestedRecord): Promise<void> {
+    const rows = await this.#loadIds(collection, [id]);
+    if (rows.length > 0) await this.load(collection, { rows, isWritten: false, needs });
+  }
+
+  /** The rows whose ids the given rows hold, one or a list of them. */
+  async #loadHeld({ name, collection }: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
+    const held = rows.flatMap((row) => row[name]).filter((id) => typeof id === 'string');
+    return this.#loadIds(collection, held);
+  }
+
+  async #loadIds(collection: string, held: readonly string[]): Promise<readonly Row[]> {
+    const ids = new Set(held.filter((id) => id !== this.#without));
+    if (ids.size === 0) return [];
+    const shape = this.#source.store.shape(collection);
+    const cells = await this.#source.q.rows(sql`
+      SELECT ${shape.columns('x')}
+        FROM ${this.#source.store.from(collection, raw('x'))}
+       WHERE x.id = ANY(${param('uuid[]', [...ids])})${isOfTenant(this.#source, collection, 'x')}`);
+    const found = cells.map((row) => shape.row(row));
+    for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
+    return found;
+  }
+
+  async #loadMany(collection: string, relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
+    const shape = this.#source.store.shape(relation.collection);
+    invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
+    const { key, source } = relatedBy(this.#source.store, relation);
+    const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
+    const cells = await this.#source.q.rows(sql`
+      SELECT ${key}, ${shape.columns('x')}
+        FROM ${source}
+       WHERE ${key} = ANY(${param('uuid[]', owners)})${relatedOfTenant(this.#source, relation, collection)}`);
+    const others = cells.filter((row) => row[1] !== this.#without);
+    return others.map((row) => {
+      const found = shape.row(row, 1);
+      const place = `${collection}/${relation.name}/${row[0]}`;
+      const known = this.#manys.get(place);
+      // Two roots may reach the same record.
+      if (known === undefined) this.#manys.set(place, [found]);
+      else if (known.every(({ id }) => id !== found.id)) known.push(found);
+      return found;
+    });
+  }
+}

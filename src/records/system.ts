@@ -1,0 +1,80 @@
+/** Records that the program itself writes and reads (registration, the command line), without a policy. */
+
+import type { Queryable, Transaction } from '../database/contract.ts';
+import type { Row } from '../policy/types.ts';
+import { datetimeOf } from '../policy/values.ts';
+import { newRecordId } from '../record-id.ts';
+import { FIELD_KINDS } from '../schema/fields/index.ts';
+import type { Collection, Default, Field } from '../schema/model/model.ts';
+import { raw, type Sql, sql } from '../sql.ts';
+import type { Store } from './access-context.ts';
+import { insert } from './write/create.ts';
+import type { ColumnValue } from './write/input.ts';
+
+/**
+ * By the names of fields and belongs_to relations, each already of its type; also `id` and, for
+ * users, `roles`. Omitted ones take their default.
+ */
+export type SystemValues = Readonly<Record<string, unknown>>;
+
+interface SystemInsert {
+  readonly collection: string;
+  readonly values: SystemValues;
+}
+
+/** → the id. */
+export async function insertSystem(
+  store: Store,
+  tx: Transaction,
+  { collection: name, values }: SystemInsert,
+): Promise<string> {
+  const { collection } = store.shape(name);
+  const id = typeof values.id === 'string' ? values.id : newRecordId();
+  await insert(store, {
+    write: (statement) => tx.rows(statement),
+    collection,
+    values: [{ column: 'id', type: 'uuid', value: id }, ...systemValues(collection, values)],
+  });
+  return id;
+}
+
+interface SystemQuery {
+  readonly collection: string;
+  /** The table is aliased as `t`. */
+  readonly where: Sql;
+}
+
+export async function findSystem(
+  store: Store,
+  q: Queryable,
+  { collection, where }: SystemQuery,
+): Promise<readonly Row[]> {
+  const shape = store.shape(collection);
+  const rows = await q.rows(sql`
+    SELECT ${shape.columns('t')}
+      FROM ${store.from(collection, raw('t'))}
+     WHERE ${where}
+     ORDER BY t.id`);
+  return rows.map((cells) => shape.row(cells));
+}
+
+/** There is no caller here, so a default from `@request.auth` gives nothing. */
+function defaultOf(otherwise: Default | undefined): unknown {
+  if (otherwise?.kind === 'now') return datetimeOf(new Date());
+  return otherwise?.kind === 'constant' ? otherwise.value : undefined;
+}
+
+type NamedColumn = Pick<Field, 'name' | 'column'>;
+
+function systemValues(collection: Collection, given: SystemValues): readonly ColumnValue[] {
+  const values: ColumnValue[] = [];
+  const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
+    const value = given[member.name] ?? defaultOf(otherwise);
+    if (value !== undefined) values.push({ column: member.column, type, value: value as ColumnValue['value'] });
+  };
+  for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);
+  for (const relation of collection.relations.values())
+    if (relation.kind === 'belongs_to') push(relation, 'uuid', relation.default);
+  if (collection.kind === 'users') push({ name: 'roles', column: 'roles' }, 'text[]', undefined);
+  return values;
+}

@@ -1,0 +1,247 @@
+/** Records of a file into a collection: all or none, with every error at its line. */
+
+import type { Database, Transaction } from '../../database/contract.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
+import { param, raw, sql, text } from '../../sql.ts';
+import { toRefusal } from '../constraint-errors.ts';
+import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
+import { Staging } from './staging.ts';
+
+const RECORD_BATCH = 500;
+/** What a resumable import commits at once. */
+const CHUNK = 5_000;
+/** More are counted, not kept. */
+const MOST_ERRORS = 1_000;
+
+export interface ImportRequest {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  /** Opens the file anew each time: a transaction that met a deadlock is tried again. */
+  readonly records: () => AsyncIterable<SourceRecord>;
+  /** A unique field (or `id`) that finds the record to update; the others are created. */
+  readonly upsert?: string;
+  /** Checks everything and writes nothing. */
+  readonly dryRun?: boolean;
+  /** Commits in chunks under this name, and goes on where an earlier import of this name stopped. */
+  readonly resumeAs?: string;
+  readonly onProgress?: (records: number) => void;
+  /** Canonical. */
+  readonly now: string;
+}
+export interface Imported {
+  readonly created: number;
+  readonly updated: number;
+  /** Of an earlier import of the same name. */
+  readonly skipped: number;
+}
+
+/** Nothing of the transaction was written. At most 1,000 errors, by line, first those without one; `total` counts all. */
+export class ImportRejected extends Error {
+  readonly errors: readonly ImportError[];
+  readonly total: number;
+  constructor(errors: readonly ImportError[], total: number) {
+    super(`${total} errors`);
+    this.name = 'ImportRejected';
+    this.errors = errors.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)).slice(0, MOST_ERRORS);
+    this.total = total;
+  }
+
+  /** As editors find them: `tasks.csv:3: …`. */
+  lines(file: string): readonly string[] {
+    const lines = this.errors.map(({ line, message }) => `${file}:${line === undefined ? '' : `${line}:`} ${message}`);
+    const more = this.total - this.errors.length;
+    return more > 0 ? [...lines, `… and ${more} more`] : lines;
+  }
+}
+
+/** Undoes the transaction of a dry run. */
+class DryRunEnded extends Error {
+  readonly imported: Imported;
+  constructor(imported: Imported) {
+    super('dry run');
+    this.imported = imported;
+  }
+}
+
+/** Throws ImportRejected; RangeError for an `upsert` that is not unique, with the fields that are. */
+export async function importRecords(db: Database, request: ImportRequest): Promise<Imported> {
+  try {
+    return request.resumeAs === undefined ? await importAtOnce(db, request) : await importInChunks(db, request);
+  } catch (error) {
+    if (error instanceof DryRunEnded) return error.imported;
+    throw error;
+  }
+}
+
+function importAtOnce(db: Database, request: ImportRequest): Promise<Imported> {
+  return db.transaction(
+    async (tx) => {
+      const run = await openRun(tx, request);
+      for await (const record of request.records()) await run.take(record);
+      const written = await run.finish();
+      if (request.dryRun === true) throw new DryRunEnded({ ...written, skipped: 0 });
+      return { ...written, skipped: 0 };
+      // The time limit of requests does not apply to an import.
+    },
+    { unlimited: true },
+  );
+}
+
+/** References are looked for in the database and in the chunk: a circle must lie within one. */
+async function importInChunks(db: Database, request: ImportRequest): Promise<Imported> {
+  if (request.dryRun === true) {
+    throw new RangeError(
+      'a dry run commits nothing, so there is nothing to resume; expected one of --dry-run and --resume',
+    );
+  }
+  const progress = new ImportProgress(request.resumeAs!, request.collection.name);
+  await progress.prepare(db);
+  const total = { created: 0, updated: 0, skipped: await progress.read(db) };
+  let seen = 0;
+  let chunk: SourceRecord[] = [];
+  const commit = async (): Promise<void> => {
+    const records = chunk;
+    chunk = [];
+    const written = await db.transaction(
+      async (tx) => {
+        const run = await openRun(tx, request, seen - records.length);
+        for (const record of records) await run.take(record);
+        const done = await run.finish();
+        await progress.write(tx, seen);
+        return done;
+      },
+      { unlimited: true },
+    );
+    total.created += written.created;
+    total.updated += written.updated;
+  };
+  for await (const record of request.records()) {
+    seen++;
+    if (seen <= total.skipped) continue;
+    chunk.push(record);
+    if (chunk.length === CHUNK) await commit();
+  }
+  if (chunk.length > 0) await commit();
+  await db.transaction((tx) => progress.forget(tx));
+  return total;
+}
+
+async function openRun(tx: Transaction, request: ImportRequest, before = 0): Promise<Run> {
+  const { schema, collection, upsert, now } = request;
+  const reader = new RecordReader(collection, schema.roles.keys(), now);
+  const unique = reader.members.filter(({ isUnique }) => isUnique);
+  const key = upsert === undefined ? undefined : unique.find(({ name }) => name === upsert);
+  if (upsert !== undefined && key === undefined) {
+    const names = unique.map(({ name }) => `\`${name}\``).join(', ');
+    throw new RangeError(`\`${upsert}\` is not a unique field of \`${collection.name}\`; there are: ${names}`);
+  }
+  const staging = new Staging(tx, { schema, collection, members: reader.members, upsert: key });
+  await staging.open();
+  return new Run({ reader, staging, request, before });
+}
+
+interface RunParts {
+  readonly reader: RecordReader;
+  readonly staging: Staging;
+  readonly request: ImportRequest;
+  /** Records that earlier runs have taken. */
+  readonly before: number;
+}
+
+/** One transaction's worth of records. */
+class Run {
+  readonly #reader: RecordReader;
+  readonly #staging: Staging;
+  readonly #request: ImportRequest;
+  readonly #errors: ImportError[] = [];
+  #dropped = 0;
+  #batch: StagedRecord[] = [];
+  #count: number;
+
+  constructor({ reader, staging, request, before }: RunParts) {
+    this.#reader = reader;
+    this.#staging = staging;
+    this.#request = request;
+    this.#count = before;
+  }
+
+  async take(record: SourceRecord): Promise<void> {
+    const staged = this.#reader.read(record, this.#errors);
+    this.#dropped += this.#errors.splice(MOST_ERRORS).length;
+    // A record with an error stays out, but the others are still held against each other.
+    if (staged !== undefined) this.#batch.push(staged);
+    this.#count++;
+    if (this.#batch.length >= RECORD_BATCH) await this.#flush();
+    if (this.#count % RECORD_BATCH === 0) this.#request.onProgress?.(this.#count);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#staging.add(this.#batch);
+    this.#batch = [];
+  }
+
+  async finish(): Promise<{ readonly created: number; readonly updated: number }> {
+    await this.#flush();
+    this.#request.onProgress?.(this.#count);
+    const found = await this.#staging.check();
+    const errors = [...this.#errors, ...found];
+    if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
+    try {
+      return await this.#staging.write(this.#request.now);
+    } catch (error) {
+      throw rejectionOf(error, this.#request.collection);
+    }
+  }
+}
+
+/** What the checks could not know: another write came between, or the database has constraints of its own. */
+function rejectionOf(error: unknown, collection: Collection): unknown {
+  const refusal = toRefusal(error, collection);
+  if (!(refusal instanceof Refusal)) return error;
+  const errors = refusal.errors.map(({ pointer, detail }): ImportError => {
+    const name = pointer === undefined || pointer === '/data' ? '' : pointer.slice(pointer.lastIndexOf('/') + 1);
+    return { message: name === '' ? detail : `\`${name}\`: ${detail}` };
+  });
+  return new ImportRejected(errors, errors.length);
+}
+
+/** How far resumable imports have come. */
+class ImportProgress {
+  readonly #name: string;
+  readonly #collection: string;
+
+  constructor(name: string, collection: string) {
+    this.#name = name;
+    this.#collection = collection;
+  }
+
+  async prepare(db: Database): Promise<void> {
+    await db.transaction((tx) =>
+      tx.run(
+        raw(`CREATE TABLE IF NOT EXISTS "bylaw_imports" (
+  collection text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, records int8 NOT NULL, PRIMARY KEY (collection, name))`),
+      ),
+    );
+  }
+
+  get #where() {
+    return sql`collection = ${text(this.#collection)} AND name = ${text(this.#name)}`;
+  }
+
+  async read(db: Database): Promise<number> {
+    const [row] = await db.rows(sql`SELECT records FROM "bylaw_imports" WHERE ${this.#where}`);
+    return Number(row?.[0] ?? 0);
+  }
+
+  async write(tx: Transaction, records: number): Promise<void> {
+    await tx.run(sql`
+      INSERT INTO "bylaw_imports" (collection, name, records)
+      VALUES (${text(this.#collection)}, ${text(this.#name)}, ${param('int8', records)})
+      ON CONFLICT (collection, name) DO UPDATE SET records = excluded.records`);
+  }
+
+  async forget(tx: Transaction): Promise<void> {
+    await tx.run(sql`DELETE FROM "bylaw_imports" WHERE ${this.#where}`);
+  }
+}

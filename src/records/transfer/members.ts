@@ -1,0 +1,87 @@
+/** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
+
+import { foldedColumn } from '../../policy/fold.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import type { Read } from '../../schema/fields/kind.ts';
+import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
+import type { SqlType } from '../../sql.ts';
+
+export interface StoredMember {
+  readonly name: string;
+  readonly column: string;
+  /** Of the column, as `format_type` prints it. */
+  readonly columnType: string;
+  /** Of a parameter that holds one value for each of many records. */
+  readonly arrayType: SqlType;
+  readonly required: boolean;
+  readonly default?: Default;
+  readonly isUnique: boolean;
+  /** The belongs_to whose records each have the value at most once. */
+  readonly uniqueWithin?: { readonly name: string; readonly column: string };
+  /** The column of the folded copy that a search field keeps. */
+  readonly copy?: string;
+  /** The collection that it points to. */
+  readonly references?: string;
+  /** A value of a JSON document other than null. */
+  read(value: unknown): Read;
+  /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
+  fromText(text: string): unknown;
+}
+
+/** In the whole collection, or within a relation. */
+export const isExclusive = ({ isUnique, uniqueWithin }: StoredMember): boolean =>
+  isUnique || uniqueWithin !== undefined;
+
+/** The columns of which no two records have the same values. */
+export const keyColumns = ({ column, uniqueWithin }: StoredMember): readonly string[] =>
+  uniqueWithin === undefined ? [column] : [uniqueWithin.column, column];
+
+export const manyToManyOf = ({ relations }: Collection): readonly ManyToMany[] =>
+  [...relations.values()].filter((relation) => relation.kind === 'many_to_many');
+
+/** In the order of the API's records: `id` first. */
+export function storedMembersOf(collection: Collection): readonly StoredMember[] {
+  const id: StoredMember = { ...idMember('id', 'id'), required: true, isUnique: true };
+  const fields = [...collection.fields.values()].map((field): StoredMember => {
+    const kind = FIELD_KINDS[field.type];
+    return {
+      name: field.name,
+      column: field.column,
+      columnType: kind.column,
+      arrayType: `${kind.sqlType}[]` as SqlType,
+      required: field.required,
+      default: field.default,
+      isUnique: field.unique,
+      ...leaderOf(collection, field),
+      ...(field.search && { copy: foldedColumn(field.column) }),
+      read: (value) => kind.fromJson(value, field),
+      fromText: (text) => (field.type === 'string' ? text : kind.fromQuery(text)),
+    };
+  });
+  const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {
+    if (relation.kind !== 'belongs_to') return [];
+    const { name, column, required, unique, collection: target } = relation;
+    const uniqueness = { isUnique: unique, ...leaderOf(collection, relation) };
+    return [{ ...idMember(name, column), ...uniqueness, required, references: target, default: relation.default }];
+  });
+  return [id, ...fields, ...references];
+}
+
+function leaderOf(
+  { relations }: Collection,
+  { uniqueWithin }: Pick<Field, 'uniqueWithin'>,
+): Pick<StoredMember, 'uniqueWithin'> {
+  const leader = uniqueWithin === undefined ? undefined : relations.get(uniqueWithin);
+  return leader?.kind === 'belongs_to' ? { uniqueWithin: { name: leader.name, column: leader.column } } : {};
+}
+
+function idMember(name: string, column: string) {
+  return {
+    name,
+    column,
+    columnType: 'uuid',
+    arrayType: 'uuid[]',
+    read: (value: unknown): Read => ID_KIND.fromJson(value, {}),
+    fromText: (text: string): unknown => text,
+  } as const;
+}

@@ -1,0 +1,168 @@
+/**
+ * Frees the unique values that stored records give up in an import and other records of the file
+ * take. A unique constraint is checked row by row, so records could not exchange their values.
+ */
+
+import type { Transaction } from '../../database/contract.ts';
+import { newRecordId } from '../../record-id.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { tableOf } from '../record-shape.ts';
+import { isExclusive, keyColumns, type StoredMember, storedMembersOf } from './members.ts';
+import { comma, haveSameKey, STAGE } from './stage.ts';
+
+/** A value that no record has, made of an id. */
+const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
+  ['text', (id: Sql) => sql`${id}::text || md5(${id}::text)`],
+  ['bigint', (id: Sql) => numberOf(id)],
+  ['double precision', (id: Sql) => sql`${numberOf(id)}::float8`],
+  [
+    'timestamp with time zone',
+    (id: Sql) => sql`timestamptz 'epoch' + (${numberOf(id)} / 1000) * interval '1 microsecond'`,
+  ],
+]);
+const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
+
+/**
+ * Whether records can exchange values of the member: not where it must have one and there is none to
+ * spare, like those of a bool, or of a reference to a collection in `chain`, whose records would need
+ * each other. @param chain the member's collection last, and before it those that lead to it
+ */
+export function canPark(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
+  const { required, references, columnType } = member;
+  if (!required) return true;
+  if (references === undefined) return FREE_VALUES.has(columnType);
+  const target = schema.collections.get(references)!;
+  if (chain.includes(target)) return false;
+  // A copy of the record that it leads to is made; one that leads to itself does so again.
+  return storedMembersOf(target).every(
+    (each) =>
+      each.name === 'id' ||
+      !isExclusive(each) ||
+      each.references === references ||
+      canPark(each, schema, [...chain, target]),
+  );
+}
+
+/** The stored record `t` of the staged record `s` gives up a value that another record takes. */
+export function contested(member: StoredMember): Sql {
+  const changes = keyColumns(member).map((column) => sql`${ident('t', column)} IS DISTINCT FROM ${ident('s', column)}`);
+  return sql`
+           s._is_stored AND t.id = s.id AND (${join(changes, ' OR ')})
+       AND EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE ${haveSameKey(member, 'o', 't')} AND o._line <> s._line)`;
+}
+
+interface StandIns {
+  readonly collection: Collection;
+  readonly ids: readonly string[];
+}
+
+export class Parking {
+  readonly #tx: Transaction;
+  readonly #schema: Schema;
+  readonly #collection: Collection;
+  readonly #standIns: StandIns[] = [];
+
+  constructor(tx: Transaction, schema: Schema, collection: Collection) {
+    this.#tx = tx;
+    this.#schema = schema;
+    this.#collection = collection;
+  }
+
+  /** Before anything is written. INVARIANT: the import sets each of these values afterwards. */
+  async park(members: readonly StoredMember[]): Promise<void> {
+    for (const member of members) {
+      if (!isExclusive(member) || member.name === 'id') continue;
+      if (!canPark(member, this.#schema, [this.#collection])) continue;
+      const target = this.#collectionOf(member);
+      if (member.required && target !== undefined) await this.#parkReferences(member, target);
+      else await this.#parkValues(member);
+    }
+  }
+
+  /** When every record has its value. */
+  async clear(): Promise<void> {
+    for (const { collection, ids } of this.#standIns.reverse())
+      await this.#tx.run(sql`DELETE FROM ${tableOf(collection)} WHERE id = ANY(${param('uuid[]', ids)})`);
+    this.#standIns.length = 0;
+  }
+
+  #collectionOf({ references }: StoredMember): Collection | undefined {
+    return references === undefined ? undefined : this.#schema.collections.get(references);
+  }
+
+  async #parkValues(member: StoredMember): Promise<void> {
+    await this.#tx.run(sql`
+      UPDATE ${tableOf(this.#collection)} AS t
+         SET ${ident(member.column)} = ${parkedValue(member, raw('t.id'))}
+        FROM ${STAGE} AS s
+       WHERE ${contested(member)}`);
+  }
+
+  /** A reference that must have a value, which no other record may have: records are made for it. */
+  async #parkReferences(member: StoredMember, target: Collection): Promise<void> {
+    const [table, column] = [tableOf(this.#collection), ident(member.column)];
+    const rows = await this.#tx.rows(
+      sql`SELECT t.id, t.${column} FROM ${table} AS t, ${STAGE} AS s WHERE ${contested(member)}`,
+    );
+    if (rows.length === 0) return;
+    const parked = rows.map(([id]) => id!);
+    const standIns = await this.#makeStandIns(
+      target,
+      rows.map(([, original]) => original!),
+    );
+    await this.#tx.run(sql`
+      UPDATE ${table} AS t
+         SET ${column} = p.stand_in
+        FROM unnest(${param('uuid[]', parked)}, ${param('uuid[]', standIns)}) AS p (id, stand_in)
+       WHERE t.id = p.id`);
+  }
+
+  /** A copy of each record, of its tenant, but for the unique values. */
+  async #makeStandIns(collection: Collection, originals: readonly string[]): Promise<readonly string[]> {
+    const ids = originals.map(newRecordId);
+    const names: Sql[] = [raw('original'), raw('id')];
+    const lists: Sql[] = [sql`${param('uuid[]', originals)}`, sql`${param('uuid[]', ids)}`];
+    const cells: [Sql, Sql][] = [];
+    for (const member of storedMembersOf(collection)) {
+      const column = ident(member.column);
+      const target = this.#collectionOf(member);
+      if (member.name === 'id') cells.push([column, raw('n.id')]);
+      else if (!isExclusive(member)) cells.push([column, sql`x.${column}`]);
+      else if (!member.required || target === undefined) cells.push([column, parkedValue(member, raw('n.id'))]);
+      else if (target === collection) cells.push([column, raw('n.id')]);
+      else {
+        const led = await this.#referencesOf(collection, member, originals);
+        names.push(column);
+        lists.push(sql`${param('uuid[]', await this.#makeStandIns(target, led))}`);
+        cells.push([column, sql`n.${column}`]);
+      }
+    }
+    await this.#tx.run(sql`
+      INSERT INTO ${tableOf(collection)} (${comma(cells.map(([column]) => column))})
+      SELECT ${comma(cells.map(([, value]) => value))}
+        FROM unnest(${comma(lists)}) AS n (${comma(names)})
+        JOIN ${tableOf(collection)} AS x ON x.id = n.original`);
+    this.#standIns.push({ collection, ids });
+    return ids;
+  }
+
+  /** What the records lead to, in their order. */
+  async #referencesOf(
+    collection: Collection,
+    member: StoredMember,
+    ids: readonly string[],
+  ): Promise<readonly string[]> {
+    const rows = await this.#tx.rows(sql`
+      SELECT x.${ident(member.column)}
+        FROM unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS n (id, place)
+        JOIN ${tableOf(collection)} AS x ON x.id = n.id
+       ORDER BY n.place`);
+    return rows.map(([id]) => id!);
+  }
+}
+
+function parkedValue({ required, columnType }: StoredMember, id: Sql): Sql {
+  const value = required ? FREE_VALUES.get(columnType) : undefined;
+  return value === undefined ? raw('NULL') : value(id);
+}

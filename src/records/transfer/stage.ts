@@ -1,0 +1,43 @@
+/** The temporary tables of an import, and how its checks look at them. */
+
+import type { Queryable } from '../../database/contract.ts';
+import { ident, join, raw, type Sql, sql, text } from '../../sql.ts';
+import { keyColumns, type StoredMember } from './members.ts';
+import type { ImportError } from './read-record.ts';
+
+/**
+ * The staged records: `_line`, `_given`, `_is_stored`, and a column for each member. Of a record
+ * that is stored the members that the file leaves out are as they are stored.
+ */
+export const STAGE = raw('"bylaw_import"');
+/** `line`, `relation`, `source` and `target` of each link. */
+export const LINKS = raw('"bylaw_import_links"');
+
+export const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
+
+/** The condition that the file gives the member of the record `alias`. */
+export const isGiven = (name: string, alias = 's'): Sql =>
+  sql`${text(name)} = ANY(string_to_array(${ident(alias, '_given')}, ','))`;
+
+/** The condition that the file gives what the value must be unique by. */
+export function isKeyGiven({ name, uniqueWithin }: StoredMember, alias = 's'): Sql {
+  if (uniqueWithin === undefined) return isGiven(name, alias);
+  return sql`(${isGiven(name, alias)} OR ${isGiven(uniqueWithin.name, alias)})`;
+}
+
+/** The rows `a` and `b` cannot both have their values of the member. */
+export const haveSameKey = (member: StoredMember, a: string, b: string): Sql =>
+  join(
+    keyColumns(member).map((column) => sql`${ident(a, column)} = ${ident(b, column)}`),
+    ' AND ',
+  );
+
+/** @param query selects lines, and what the message is about */
+export async function findErrors(
+  q: Queryable,
+  query: Sql,
+  message: (cell: string) => string,
+): Promise<readonly ImportError[]> {
+  const rows = await q.rows(query);
+  return rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') }));
+}

@@ -1,0 +1,266 @@
+/** The `data` of a write, checked against its collection: every error at once, each at its place. */
+
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Scalar } from '../../policy/values.ts';
+import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Default,
+  type Field,
+  type HasOne,
+  isTenant,
+  type ManyToMany,
+} from '../../schema/model/model.ts';
+import type { SqlType } from '../../sql.ts';
+import type { AccessContext } from '../access-context.ts';
+import { type Data, isObject } from '../data.ts';
+import { type RolesChange, readRolesChange } from './role-changes.ts';
+
+export interface ColumnValue {
+  readonly column: string;
+  readonly type: SqlType;
+  readonly value: Scalar | readonly string[] | null;
+}
+/** An id in the body; the caller must be able to read its record. */
+export interface ReferencedId {
+  readonly collection: string;
+  readonly id: string;
+  readonly pointer: string;
+}
+export interface HasOneSetting {
+  readonly relation: HasOne;
+  readonly id: string | null;
+  readonly pointer: string;
+}
+/** With `set` the members are replaced. `add` and `remove` have no id in common. */
+export interface LinkChange {
+  readonly relation: ManyToMany;
+  readonly set: readonly string[] | undefined;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  readonly pointer: string;
+}
+export interface Input {
+  readonly values: readonly ColumnValue[];
+  readonly hasOnes: readonly HasOneSetting[];
+  readonly links: readonly LinkChange[];
+  readonly roles: RolesChange | undefined;
+  readonly references: readonly ReferencedId[];
+  readonly errors: readonly ErrorDetail[];
+}
+
+const MAX_IDS = 1_000;
+
+/** Values that the program sets on create, by the names of fields that callers cannot write. */
+export type ServerValues = Readonly<Record<string, Scalar>>;
+
+/** On create, omitted members get their default. */
+export function readInput(access: AccessContext, { mode, data, given = {} }: Write): Input {
+  const reader = new InputReader(access, mode, given);
+  reader.readAll(data);
+  return reader;
+}
+
+type Mode = 'create' | 'update';
+interface Write {
+  readonly mode: Mode;
+  readonly data: Data;
+  /** On create. */
+  readonly given?: ServerValues;
+}
+
+class InputReader implements Input {
+  readonly values: ColumnValue[] = [];
+  readonly hasOnes: HasOneSetting[] = [];
+  readonly links: LinkChange[] = [];
+  readonly references: ReferencedId[] = [];
+  readonly errors: ErrorDetail[] = [];
+  roles: RolesChange | undefined;
+  readonly #access: AccessContext;
+  readonly #collection: Collection;
+  readonly #mode: Mode;
+  readonly #given: ServerValues;
+
+  constructor(access: AccessContext, mode: Mode, given: ServerValues) {
+    this.#access = access;
+    this.#collection = access.collection;
+    this.#mode = mode;
+    this.#given = given;
+  }
+
+  report(pointer: string, code: string, detail: string): void {
+    this.errors.push({ pointer, code, detail });
+  }
+
+  readAll(data: Data): void {
+    for (const [key, value] of Object.entries(data)) this.#readMember(key, value);
+    if (this.#mode === 'create') this.#fillIn(data);
+    // Sorted, so that equal sets of columns give one statement for any order of the body.
+    this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
+  }
+
+  #readMember(key: string, value: unknown): void {
+    const field = this.#collection.fields.get(key);
+    const relation = this.#collection.relations.get(key);
+    const isRoles = key === 'roles' && this.#collection.kind === 'users';
+    const pointer = pointerTo('/data', key);
+    if (field === undefined && relation === undefined && !isRoles && key !== 'id') this.#unknown(key);
+    else if (isRoles) this.#readRoles(value, pointer);
+    else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
+      this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
+    } else if (this.#mode === 'update' && isTenant(this.#collection, key)) {
+      this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
+    } else if (field) this.#readField(field, value, pointer);
+    else if (relation?.kind === 'belongs_to') this.#readReference(relation, value, pointer);
+    else if (relation?.kind === 'has_one') this.#readHasOne(relation, value, pointer);
+    else if (relation?.kind === 'many_to_many') this.#readLinks(relation, value, pointer);
+    else if (relation !== undefined) {
+      const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;
+      this.report(pointer, 'read_only', detail);
+    }
+  }
+
+  /** Any number of these fit in a body, so the work for each stays small. */
+  #unknown(key: string): void {
+    if (this.errors.length >= MAX_SHOWN_ERRORS) return void this.errors.push(UNSHOWN_ERROR);
+    const near = this.errors.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
+    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+    const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hint}`;
+    this.report(pointerTo('/data', key), 'unknown_field', detail);
+  }
+
+  #nearest(key: string): string | undefined {
+    const writable = [...this.#collection.fields.values(), ...this.#collection.relations.values()];
+    const names = writable.filter((member) => !('readOnly' in member && member.readOnly)).map(({ name }) => name);
+    return key.endsWith('_id') && names.includes(key.slice(0, -3)) ? key.slice(0, -3) : nearest(key, names);
+  }
+
+  #readField(field: Field, value: unknown, pointer: string): void {
+    const kind = FIELD_KINDS[field.type];
+    const read = value === null ? undefined : kind.fromJson(value, field);
+    if (read === undefined) this.#setNull(field, kind.sqlType, pointer);
+    else if (read.error) this.report(pointer, read.error.code, read.error.detail);
+    else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
+  }
+
+  #setNull(member: Field | BelongsTo, type: SqlType, pointer: string): void {
+    if (member.required) this.report(pointer, 'required', `\`${member.name}\` must have a value`);
+    else this.values.push({ column: member.column, type, value: null });
+  }
+
+  #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
+    const id = value === null ? null : this.#readId(value, pointer);
+    if (id === null) this.#setNull(relation, 'uuid', pointer);
+    if (id === null || id === undefined) return;
+    this.references.push({ collection: relation.collection, id, pointer });
+    this.values.push({ column: relation.column, type: 'uuid', value: id });
+  }
+
+  #readId(value: unknown, pointer: string): string | undefined {
+    const read = ID_KIND.fromJson(value, {});
+    if (!read.error) return read.value as string;
+    this.report(pointer, read.error.code, read.error.detail);
+    return undefined;
+  }
+
+  #readHasOne(relation: HasOne, value: unknown, pointer: string): void {
+    const id = value === null ? null : this.#readId(value, pointer);
+    if (id === undefined) return;
+    if (id !== null) this.references.push({ collection: relation.collection, id, pointer });
+    this.hasOnes.push({ relation, id, pointer });
+  }
+
+  #readLinks(relation: ManyToMany, value: unknown, pointer: string): void {
+    const lists = this.#readOperation(value, pointer);
+    if (lists === undefined) return;
+    const set = this.#readIds(lists.set, `${pointer}/set`);
+    const add = this.#readIds(lists.add, `${pointer}/add`) ?? [];
+    const remove = this.#readIds(lists.remove, `${pointer}/remove`) ?? [];
+    for (const { id, pointer: place } of [...(set ?? []), ...add]) {
+      this.references.push({ collection: relation.collection, id, pointer: place });
+    }
+    const gone = new Set(placedIds(remove));
+    const kept = (ids: readonly string[]) => [...new Set(ids)].filter((id) => !gone.has(id));
+    this.links.push({
+      relation,
+      set: set && kept([...placedIds(set), ...placedIds(add)]),
+      add: set ? [] : kept(placedIds(add)),
+      remove: set ? [] : [...gone],
+      pointer,
+    });
+  }
+
+  /** The object of `set`, `add` and `remove`; undefined after an error. */
+  #readOperation(value: unknown, pointer: string): Data | undefined {
+    const expected = 'expected an object with `set`, `add` or `remove`';
+    if (!isObject(value)) return void this.report(pointer, 'wrong_type', expected);
+    const keys = Object.keys(value);
+    if (keys.length === 0) return void this.report(pointer, 'empty_operation', expected);
+    const unknown = keys.filter((key) => !OPERATIONS.has(key));
+    for (const key of unknown) {
+      if (this.errors.length >= MAX_SHOWN_ERRORS) this.errors.push(UNSHOWN_ERROR);
+      else this.report(pointerTo(pointer, key), 'unknown_operation', expected);
+    }
+    return unknown.length > 0 ? undefined : value;
+  }
+
+  #readIds(value: unknown, pointer: string): readonly Placed[] | undefined {
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) return void this.report(pointer, 'wrong_type', 'expected a list of ids');
+    if (value.length > MAX_IDS) return void this.report(pointer, 'too_many', `expected at most ${MAX_IDS} ids`);
+    return value.flatMap((item, i) => {
+      const id = this.#readId(item, `${pointer}/${i}`);
+      return id === undefined ? [] : [{ id, pointer: `${pointer}/${i}` }];
+    });
+  }
+
+  #readRoles(value: unknown, pointer: string): void {
+    const operation = this.#readOperation(value, pointer);
+    if (operation === undefined) return;
+    this.roles = readRolesChange(operation, pointer, this.errors);
+  }
+
+  #fillIn(data: Data): void {
+    for (const field of this.#collection.fields.values()) {
+      if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
+      const value = Object.hasOwn(this.#given, field.name) ? this.#given[field.name] : this.#defaultOf(field.default);
+      this.#default(field, FIELD_KINDS[field.type].sqlType, value);
+    }
+    for (const relation of this.#collection.relations.values()) {
+      if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
+      this.#default(relation, 'uuid', this.#defaultOf(relation.default));
+    }
+  }
+
+  #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
+    if (value !== undefined) this.values.push({ column: member.column, type, value });
+    else if (member.required)
+      this.report(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
+  }
+
+  #defaultOf(value: Default | undefined): Scalar | undefined {
+    switch (value?.kind) {
+      case undefined:
+        return undefined;
+      case 'constant':
+        return value.value;
+      case 'now':
+        return this.#access.now;
+      case 'auth':
+        return (this.#access.auth[value.name] ?? undefined) as Scalar | undefined;
+    }
+  }
+}
+
+interface Placed {
+  readonly id: string;
+  readonly pointer: string;
+}
+const placedIds = (placed: readonly Placed[]): string[] => placed.map(({ id }) => id);
+const OPERATIONS = new Set(['set', 'add', 'remove']);
+
+/** RFC 6901. */
+export const pointerTo = (base: string, key: string): string =>
+  `${base}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

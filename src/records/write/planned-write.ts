@@ -1,0 +1,100 @@
+/**
+ * What a create or an update would write, without writing it: for explanations. Takes the same steps
+ * as the write itself.
+ */
+import type { Permit } from '../../policy/access.ts';
+import type { Row } from '../../policy/types.ts';
+import type { ErrorDetail } from '../../problem.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import { join, raw, type Sql } from '../../sql.ts';
+import type { Reading } from '../access-context.ts';
+import type { Data } from '../data.ts';
+import { firstPartnerOf } from '../relations/has-one.ts';
+import { firstMembersOf } from '../relations/links.ts';
+import { heldBy } from '../relations/related.ts';
+import { proposedRow, withStamps } from './create.ts';
+import { readInput } from './input.ts';
+import { writingOf } from './update.ts';
+import { STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
+
+export interface PlannedWrite {
+  readonly writing: Writing;
+  /** The record as it would be stored, with the ids of its partners and members. */
+  readonly written: Row;
+  readonly errors: readonly ErrorDetail[];
+}
+
+export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, data: Data): PlannedWrite {
+  const { errors, values, links, hasOnes } = readInput(access, { mode: 'create', data });
+  const writing: Writing = {
+    values: withStamps(id, access.now, values),
+    members: links.map(firstMembersOf),
+    partners: hasOnes.map(firstPartnerOf),
+  };
+  const before: Record<string, unknown> = {};
+  for (const { kind, name } of access.collection.relations.values()) {
+    if (kind === 'has_one') before[name] = null;
+    if (kind === 'many_to_many') before[name] = [];
+  }
+  return { writing, errors, written: { ...proposedRow(access, writing.values), ...changedBy(before, writing) } };
+}
+
+/** `reading.q` is a transaction: finding the holder of a has_one locks it. */
+export async function plannedUpdate(reading: Reading, stored: Row, data: Data): Promise<PlannedWrite> {
+  const { access, store, q, tenant } = reading;
+  const { collection, now } = access;
+  const input = readInput(access, { mode: 'update', data });
+  const writing = await writingOf(reading, String(stored.id), input);
+  const held = await heldBy({ store, q, tenant }, collection.name, stored);
+  const written = {
+    ...stored,
+    ...columnsOf(collection, writing),
+    ...changedBy(held, writing),
+    updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
+  };
+  return { writing, errors: input.errors, written };
+}
+
+function columnsOf({ fields, relations }: Collection, { values }: Writing): Row {
+  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const row: Record<string, unknown> = {};
+  for (const member of [...fields.values(), ...relations.values()]) {
+    if ('column' in member && byColumn.has(member.column)) row[member.name] = byColumn.get(member.column);
+  }
+  return row;
+}
+
+/** Partners and members by relation, after the write. */
+function changedBy(held: Row, { members, partners }: Writing): Row {
+  const after: Record<string, unknown> = { ...held };
+  for (const { relation, partner } of partners) after[relation.name] = partner;
+  for (const { relation, joining, leaving } of members) {
+    const kept = ((held[relation.name] ?? []) as readonly string[]).filter((id) => !leaving.includes(id));
+    after[relation.name] = [...new Set([...kept, ...joining])];
+  }
+  return after;
+}
+
+interface PlannedStatement {
+  readonly id: string;
+  readonly writing: Writing;
+  /** Of the record, and of its members with rules of their own that the write sets. */
+  readonly permits: readonly Permit[];
+}
+
+/** The statement that decides and writes an update. */
+export function plannedStatement({ store, access, tenant }: Omit<Reading, 'q'>, planned: PlannedStatement): Sql {
+  const { id, writing, permits } = planned;
+  const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
+  const condition = join(conditions, ' AND ');
+  const returning = raw('id');
+  return updateStatement(store, {
+    collection: access.collection.name,
+    id,
+    writing,
+    condition,
+    now: access.now,
+    tenant,
+    returning,
+  });
+}

@@ -1,0 +1,92 @@
+/**
+ * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller
+ * needs a role that assigns it; update rules play no part.
+ */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { Transaction } from '../../database/contract.ts';
+import type { Row } from '../../policy/types.ts';
+import type { ErrorDetail } from '../../problem.ts';
+import { forbidden } from '../../refusal.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { param, sql, uuid } from '../../sql.ts';
+import type { AccessContext } from '../access-context.ts';
+import type { Data } from '../data.ts';
+
+export interface RolesChange {
+  readonly set: readonly string[] | undefined;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  readonly pointer: string;
+}
+
+export function readRolesChange(
+  operation: Readonly<Record<string, unknown>>,
+  pointer: string,
+  errors: ErrorDetail[],
+): RolesChange {
+  const list = (key: string): readonly string[] | undefined => {
+    const value = operation[key];
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+    errors.push({ pointer: `${pointer}/${key}`, code: 'wrong_type', detail: 'expected a list of role names' });
+    return [];
+  };
+  return { set: list('set'), add: list('add') ?? [], remove: list('remove') ?? [], pointer };
+}
+
+/**
+ * Errors for names that are not roles of the schema. A role that was dropped from the schema can
+ * still be removed.
+ */
+export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange): readonly ErrorDetail[] {
+  const errors = (names: readonly string[], key: string) =>
+    names.flatMap((name, i) => {
+      if (schema.roles.has(name)) return [];
+      const near = nearest(name, schema.roles.keys());
+      const detail = `there is no role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+      return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
+    });
+  return [...errors(set ?? [], 'set'), ...errors(add, 'add')];
+}
+
+/** Whether the body of an update of a user assigns roles. */
+export const asksForRoles = (data: Data): boolean => Object.hasOwn(data, 'roles');
+/** Such an update needs no update rule. */
+export const asksForRolesAlone = (data: Data): boolean => asksForRoles(data) && Object.keys(data).length === 1;
+
+/** Whether the caller has any role that assigns one. */
+export function mayAssignSome(schema: Schema, auth: Row): boolean {
+  return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
+}
+
+export const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
+
+function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {
+  return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+}
+
+export interface RoleAssignment {
+  /** The roles of the locked row. */
+  readonly before: readonly string[];
+  readonly change: RolesChange;
+}
+
+/** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */
+export function rolesAfter(
+  schema: Schema,
+  access: AccessContext,
+  { before, change }: RoleAssignment,
+): readonly string[] {
+  const after = new Set([...(change.set ?? before), ...change.add]);
+  for (const role of change.remove) after.delete(role);
+  const changed = [...after.symmetricDifference(new Set(before))];
+  if (!changed.every((role) => mayAssign(schema, access, role))) throw forbidden();
+  return [...after].sort();
+}
+
+export async function writeRoles(tx: Transaction, userId: string, roles: readonly string[]): Promise<void> {
+  await tx.run(sql`
+    UPDATE users
+       SET roles = ${param('text[]', roles)}
+     WHERE id = ${uuid(userId)}`);
+}

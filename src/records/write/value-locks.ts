@@ -1,0 +1,52 @@
+/**
+ * Batches that write the same unique values in different orders would wait for each other, until
+ * PostgreSQL ends one of them after a second. So a batch takes its turn for all of its values at
+ * once, in one order. A single write needs none: beside others it waits for 20 ms at most, and alone it
+ * holds no value while it waits for one.
+ */
+import { createHash } from 'node:crypto';
+import type { Transaction } from '../../database/contract.ts';
+import { type Collection, isTenant } from '../../schema/model/model.ts';
+import { param, sql } from '../../sql.ts';
+import type { Data } from '../data.ts';
+import { contestedMembers } from './unique-values.ts';
+
+/** Values that a write sets, as its body has them. */
+export interface WantedValues {
+  readonly collection: Collection;
+  readonly data: Data;
+}
+
+/** For each table. The locks of all batches must fit into the server's lock table. */
+const LOCKS = 64;
+
+/** Until the end of the transaction. */
+export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
+  const values = new Map(wanted.flatMap(contestedValues));
+  if (values.size < 2) return;
+  const locks = new Set(Array.from(values, ([value, table]) => lockNumber(table, value)));
+  // Sorted by what is locked, so that two values of one lock change nothing.
+  await tx.rows(sql`
+    SELECT pg_advisory_xact_lock(k.lock)
+      FROM (SELECT DISTINCT hashtextextended(current_schema(), v) AS lock
+              FROM unnest(${param('int8[]', [...locks])}) AS v
+             ORDER BY 1) AS k`);
+}
+
+/** Hashed here: the values are not validated yet, and text with NUL must not reach the database. */
+const lockNumber = (table: string, value: string): number =>
+  lockNumberOf(table) * LOCKS + (lockNumberOf(value) % LOCKS);
+const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
+
+/**
+ * With their tables. The tenant of a record never changes, and batches of one tenant would all wait for each other. The data is as
+ * it was sent: what is not a scalar is refused by the operation, in its turn.
+ */
+function contestedValues({ collection, data }: WantedValues): readonly (readonly [value: string, table: string])[] {
+  const { table } = collection;
+  return contestedMembers(collection).flatMap((member) => {
+    if (isTenant(collection, member.name) || !Object.hasOwn(data, member.name)) return [];
+    const value = data[member.name];
+    return value === null || typeof value === 'object' ? [] : [[`${table}.${member.column}=${String(value)}`, table]];
+  });
+}

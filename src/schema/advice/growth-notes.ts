@@ -1,0 +1,51 @@
+/**
+ * What becomes slow as a collection grows: fields that its lists may be filtered or sorted by
+ * without an index. `index: false` declares that nobody does that.
+ */
+
+import { SchemaSource } from '../file/source.ts';
+import type { SchemaIssue } from '../issue.ts';
+import { builtInFields } from '../model/built-in.ts';
+import { indexesOf, isIndexable } from '../model/indexes.ts';
+import type { Collection, Field, Schema } from '../model/model.ts';
+
+/**
+ * In the order of the file. `text` is what the schema was read from. A collection that has fields by itself has one note of
+ * them, at its name; `users` and `files` only where the file names them.
+ */
+export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[] {
+  const source = new SchemaSource(text, schema.file);
+  const note = (message: string, path: readonly string[]): void =>
+    source.report({ code: 'no_index', severity: 'note', message, path, at: 'key' });
+  for (const collection of schema.collections.values()) {
+    const path = ['collections', collection.name];
+    const builtIn = new Set(builtInFields(collection.kind).map(({ name }) => name));
+    const unindexed = unindexedFields(collection, schema);
+    const own = unindexed.filter(({ name }) => builtIn.has(name)).map(({ name }) => name);
+    if (own.length > 0 && source.has(path)) {
+      const advice = `if somebody does that, add \`index: [${own.join(', ')}]\` to the collection`;
+      note(`${slowList(collection, own)}; ${advice}`, path);
+    }
+    for (const { name, search } of unindexed.filter((field) => !builtIn.has(field.name))) {
+      const what = `${search ? '`search: true` serves only `matches`: ' : ''}${slowList(collection, [name])}`;
+      note(`${what}; add \`index: true\`, or \`index: false\` if it stays small or nobody does`, [
+        ...path,
+        'fields',
+        name,
+      ]);
+    }
+  }
+  return source.issues.filter(({ code }) => code === 'no_index').sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+function slowList({ name }: Collection, fields: readonly string[]): string {
+  const named = fields.map((field) => `\`${field}\``).join(' or ');
+  return `a list of \`${name}\` that is filtered or sorted by ${named} reads the whole table`;
+}
+
+function unindexedFields(collection: Collection, schema: Schema): readonly Field[] {
+  if (collection.access.list.length === 0) return [];
+  const indexed = new Set(indexesOf(collection, schema).map(({ serves }) => serves));
+  const isServed = ({ column, noIndex }: Field): boolean => indexed.has(column) || noIndex === true;
+  return [...collection.fields.values()].filter((field) => !isServed(field) && isIndexable(field));
+}

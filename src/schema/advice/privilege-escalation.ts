@@ -1,0 +1,117 @@
+/**
+ * Policies that trust a field of the caller which that caller may set: users could grant themselves
+ * what it gives.
+ */
+import { provenPins } from '../../policy/analyse/routing.ts';
+import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../../policy/types.ts';
+import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
+import type { SchemaSource } from '../file/source.ts';
+import type { Path } from '../issue.ts';
+import type { Collection } from '../model/model.ts';
+import { type AccessShapes, memberRulePlace, rulePlace } from './read-access.ts';
+
+interface Context extends AccessShapes {
+  readonly source: SchemaSource;
+}
+
+export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, context: Context): void {
+  const users = collections.get('users');
+  if (users === undefined) return;
+  for (const collection of collections.values()) {
+    for (const { policy, path } of placedPolicies(collection, context)) {
+      const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
+      const tenants = tenantFields(policy.checked, collection);
+      for (const name of names) report(name, { ...context, path, isTenant: tenants.has(name) });
+    }
+  }
+}
+
+interface PlacedPolicy {
+  readonly policy: Policy;
+  readonly path: Path;
+}
+
+/** The rules of the records, then those of their members. Those of a `view` once. */
+export function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
+  for (const action of ACTIONS) {
+    // A `view` is one list of rules for both.
+    if (action === 'read' && access.read === access.list) continue;
+    for (const [index, policy] of access[action].entries())
+      yield { policy, path: rulePlace({ collection: name, action, index }, context) };
+  }
+  for (const [member, { read = [], update = [] }] of memberAccess) {
+    for (const [index, policy] of read.entries())
+      yield { policy, path: memberRulePlace({ collection: name, member, key: 'read', index }, context) };
+    for (const [index, policy] of update.entries())
+      yield { policy, path: memberRulePlace({ collection: name, member, key: 'write', index }, context) };
+  }
+}
+
+/** The fields of the caller by which the rule finds the tenant of a distributed collection. */
+function tenantFields(checked: Checked, { distribution }: Collection): ReadonlySet<string> {
+  if (distribution?.kind !== 'by') return new Set();
+  const pins = provenPins(checked, distribution.by);
+  return new Set(pins.flatMap((pin) => (pin.kind === 'request' && pin.source === 'auth' ? [pin.name] : [])));
+}
+
+interface EscalationPlace extends Context {
+  readonly path: Path;
+  /** The field says which tenant's records are meant. */
+  readonly isTenant: boolean;
+}
+
+function report(name: string, { source, path, isTenant }: EscalationPlace): void {
+  const effect = isTenant ? ', so that they choose the tenant whose records it gives' : '';
+  const message =
+    `this rule trusts \`@request.auth.${name}\`, which users may change themselves${effect}; let the update rule of \`users\` ` +
+    `keep it (\`@next.${name} = @record.${name}\`), or require a role`;
+  source.report({
+    code: 'self_chosen',
+    severity: isTenant ? 'error' : 'warning',
+    message,
+    path: source.has([...path, 'when']) ? [...path, 'when'] : path,
+  });
+}
+
+/**
+ * Some update rule of `users` lets a user without a certain role set it, and does not check the new
+ * value.
+ */
+function isSelfChosen(name: string, users: Collection): boolean {
+  const member = users.fields.get(name) ?? users.relations.get(name);
+  if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
+  const isOpen = (rule: Policy): boolean => !needsRole(rule.checked) && !looksAtNext(name, rule.checked);
+  const own = users.memberAccess.get(name)?.update;
+  return users.access.update.some(isOpen) && (own === undefined || own.some(isOpen));
+}
+
+function needsRole(checked: Checked): boolean {
+  if (checked.kind === 'and') return checked.items.some(needsRole);
+  if (checked.kind === 'or') return checked.items.every(needsRole);
+  return checked.kind === 'compare' && trustedFields(checked).has('roles');
+}
+
+function looksAtNext(name: string, checked: Checked): boolean {
+  return allOperandsOf(checked).some(
+    (operand) =>
+      operand.kind === 'column' &&
+      operand.scope.kind === 'next' &&
+      (operand.column.kind === 'field'
+        ? operand.column.field.name === name
+        : operand.column.kind === 'belongs_to' && operand.column.relation.name === name),
+  );
+}
+
+function trustedFields(checked: Checked): ReadonlySet<string> {
+  return new Set(
+    allOperandsOf(checked).flatMap((operand) =>
+      operand.kind === 'request' && operand.source === 'auth' ? [operand.name] : [],
+    ),
+  );
+}
+
+/** Every value that the condition compares or begins a walk at, those within quantifiers included. */
+export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
+  const starts = scopesOf(checked).flatMap((scope) => (scope.kind === 'request' ? [scope.operand] : []));
+  return [...operandsOf(checked), ...starts, ...partsOf(checked).flatMap(allOperandsOf)];
+}

@@ -1,0 +1,193 @@
+/**
+ * What strangers may do to a record through relations that point at it: take a place that only one
+ * record can have, or keep the record from being deleted. A stranger is anyone who has no other
+ * roles than those of registration.
+ */
+import type {
+  Action,
+  BelongsTo as CatalogBelongsTo,
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  Policy,
+} from '../../policy/types.ts';
+import type { SchemaSource } from '../file/source.ts';
+import type { Path } from '../issue.ts';
+import type { BelongsTo, Collection, Schema } from '../model/model.ts';
+import { allOperandsOf } from './privilege-escalation.ts';
+import { type AccessShapes, rulePlace } from './read-access.ts';
+
+export interface StrangersContext extends AccessShapes {
+  readonly source: SchemaSource;
+  readonly roles: Schema['roles'];
+  readonly register: Schema['register'];
+}
+type Collections = ReadonlyMap<string, Collection>;
+
+export function warnOfStrangers(collections: Collections, context: StrangersContext): void {
+  const asking: Asking = { roles: registeredRoles(context), context };
+  for (const collection of collections.values()) {
+    for (const relation of collection.relations.values()) {
+      if (relation.kind !== 'belongs_to' || relation.readOnly) continue;
+      const target = collections.get(relation.collection);
+      if (target === undefined || !isPublic(target, asking)) continue;
+      const reference = { collection, relation, target };
+      if (relation.unique) warnOfPlace(reference, asking);
+      else if (blocksDelete(reference, context)) warnOfBlock(reference, asking);
+    }
+  }
+}
+
+/** The role of callers without an account. */
+const GUEST = 'guest';
+
+/** Strangers can read some of its records; a reference to any other is rejected. */
+const isPublic = ({ access }: Collection, { roles }: Asking): boolean =>
+  access.read.some(({ checked }) => metByStranger(checked, roles));
+
+function registeredRoles({ roles, register }: StrangersContext): ReadonlySet<string> {
+  return new Set([GUEST, ...register.roles.flatMap((name) => [name, ...(roles.get(name)?.includes ?? [])])]);
+}
+
+/** A belongs_to, with the collections at both ends. */
+interface Reference {
+  readonly collection: Collection;
+  readonly relation: BelongsTo;
+  readonly target: Collection;
+}
+
+function warnOfPlace(reference: Reference, asking: Asking): void {
+  const { relation, target } = reference;
+  for (const { path, condition } of unguardedRules(reference, asking)) {
+    const message =
+      `this rule does not mention \`${relation.name}\`, which is unique: anyone it allows can take the only place at any ` +
+      `record of \`${target.name}\` that they can read; add a condition on it, ${condition}`;
+    asking.context.source.report({ code: 'open_place', severity: 'warning', message, path });
+  }
+}
+
+/** `on_delete: restrict` that is written out is meant. */
+function blocksDelete({ collection, relation, target }: Reference, { source }: StrangersContext): boolean {
+  const written = source.has(['collections', collection.name, 'relations', relation.name, 'on_delete']);
+  return relation.required && relation.onDelete === 'restrict' && !written && target.access.delete.length > 0;
+}
+
+function warnOfBlock(reference: Reference, asking: Asking): void {
+  const { collection, relation, target } = reference;
+  const [rule] = unguardedRules(reference, asking);
+  if (rule === undefined) return;
+  const message =
+    `anyone who can read a record of \`${target.name}\` can point \`${relation.name}\` at it, which keeps it from being ` +
+    `deleted; set \`on_delete\` (\`cascade\`, or \`restrict\` if that is meant), or let the rule for ${rule.action} ` +
+    `mention it, ${rule.condition}`;
+  const path = ['collections', collection.name, 'relations', relation.name];
+  asking.context.source.report({ code: 'open_restrict', severity: 'warning', message, path, at: 'key' });
+}
+
+interface Asking {
+  readonly roles: ReadonlySet<string>;
+  readonly context: StrangersContext;
+}
+interface UnguardedRule {
+  readonly action: Action;
+  readonly path: Path;
+  /** What could be added to it. */
+  readonly condition: string;
+}
+
+/** The rules that let a stranger choose the target and do not look at it. */
+function unguardedRules(
+  { collection, relation, target }: Reference,
+  { roles, context }: Asking,
+): readonly UnguardedRule[] {
+  return (['create', 'update'] as const).flatMap((action) =>
+    collection.access[action].flatMap((rule, i) => {
+      if (!opensTo(rule.checked, roles) || mentions(rule, relation)) return [];
+      if (isGuarded(collection.memberAccess.get(relation.name)?.[action], roles, relation)) return [];
+      const place = rulePlace({ collection: collection.name, action, index: i }, context);
+      const path = context.source.has([...place, 'when']) ? [...place, 'when'] : place;
+      return [{ action, path, condition: ownerRuleExample(rule, relation, target) }];
+    }),
+  );
+}
+
+/** The reference has rules of its own, and a stranger meets none that does not look at it. */
+function isGuarded(rules: readonly Policy[] | undefined, roles: ReadonlySet<string>, relation: BelongsTo): boolean {
+  return rules !== undefined && !rules.some((rule) => opensTo(rule.checked, roles) && !mentions(rule, relation));
+}
+
+function ownerRuleExample({ namesNext }: Policy, { name }: BelongsTo, { relations }: Collection): string {
+  const owner = [...relations.values()].find(({ kind, collection }) => kind === 'belongs_to' && collection === 'users');
+  const path = `${namesNext ? '@next' : '@record'}.${name}`;
+  return owner === undefined
+    ? `such as one on a field of \`${path}\``
+    : `such as \`${path}.${owner.name} = @request.auth.id\``;
+}
+
+/** A rule that names `@next` is evaluated once, so only its tests of `@next` constrain the result. */
+const mentions = ({ checked, namesNext }: Policy, relation: CatalogBelongsTo): boolean =>
+  allOperandsOf(checked).some((operand) => speaksOf(operand, relation, namesNext));
+
+function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext: boolean): boolean {
+  if (operand.kind === 'request') return operand.source === 'data' && operand.name === name;
+  if (operand.kind !== 'column' || operand.scope.kind === 'variable') return false;
+  if (namesNext && operand.scope.kind !== 'next') return false;
+  const [first] = operand.steps;
+  if (first !== undefined) return first.relation.name === name;
+  return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
+}
+
+/** Whether the roles of a stranger are sufficient; ignores the rest of the rule. */
+function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
+  switch (checked.kind) {
+    case 'const':
+      return checked.value;
+    case 'and':
+      return checked.items.every((item) => opensTo(item, roles));
+    case 'or':
+      return checked.items.some((item) => opensTo(item, roles));
+    case 'compare':
+      return hasRole(checked, roles) ?? true;
+    case 'not':
+    case 'is null':
+    case 'quantified':
+    case 'changed':
+      return true;
+  }
+}
+
+/** Whether a stranger may meet the rule for a record that has nothing to do with them. */
+function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
+  switch (checked.kind) {
+    case 'const':
+      return checked.value;
+    case 'and':
+      return checked.items.every((item) => metByStranger(item, roles));
+    case 'or':
+      return checked.items.some((item) => metByStranger(item, roles));
+    case 'compare':
+      return hasRole(checked, roles) ?? !tiesCaller(checked);
+    case 'quantified':
+      // What the caller's own relations hold is theirs.
+      if (checked.path.scope.kind === 'request') return checked.quantifier !== 'any';
+      return checked.quantifier !== 'any' || metByStranger(checked.condition, roles);
+    case 'not':
+    case 'is null':
+    case 'changed':
+      return true;
+  }
+}
+
+/** The value of a comparison of the caller's roles with a literal; undefined for any other comparison. */
+function hasRole({ op, left, right }: CheckedCompare, roles: ReadonlySet<string>): boolean | undefined {
+  const [list, element] = op === 'contains' ? [left, right] : op === 'in' ? [right, left] : [];
+  if (list?.kind !== 'request' || list.source !== 'auth' || list.name !== 'roles') return undefined;
+  return element?.kind === 'literal' && typeof element.value === 'string' ? roles.has(element.value) : undefined;
+}
+
+/** The caller is compared with the record. */
+function tiesCaller({ op, left, right }: CheckedCompare): boolean {
+  if (op !== '=' && op !== 'in' && op !== 'contains') return false;
+  const kinds = [left, right].map((operand) => (operand.kind === 'request' ? operand.source : operand.kind));
+  return kinds.includes('auth') && kinds.includes('column');
+}

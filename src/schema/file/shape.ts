@@ -1,0 +1,314 @@
+/** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
+import { z } from 'zod';
+import { ACTIONS } from '../../policy/types.ts';
+import { SCALAR_TYPES } from '../fields/index.ts';
+import {
+  DEFAULT_CLIENT_AUTH,
+  DEFAULT_LIMITS,
+  DEFAULT_SCOPES,
+  DEFAULT_SESSIONS,
+  DEFAULT_UPLOADS,
+} from '../model/defaults.ts';
+import { DURATION, RATE, SIZE } from './units.ts';
+
+/** Of collections, fields, relations, roles and OAuth providers. */
+export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
+/** `unique: within_team`. */
+export const WITHIN = /^within_([A-Za-z][A-Za-z0-9_]{0,47})$/;
+const ON_DELETE_WORDS = ['cascade', 'restrict', 'set_null'] as const;
+
+/** What the reference and editors say of a key. Defaults and examples are values of the key. */
+interface Meaning {
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+/** A key that may be left out. */
+const key = <T extends z.ZodType>(type: T, description: string, { default: standard, examples }: Meaning = {}) =>
+  type.optional().meta({
+    description,
+    ...(standard !== undefined && { default: standard }),
+    ...(examples !== undefined && { examples: [...examples] }),
+  });
+
+const name = z.string().regex(NAME);
+const names = z.array(z.string());
+const duration = z.string().regex(DURATION);
+const size = z.union([z.int().min(1), z.string().regex(SIZE)]);
+const rate = z.string().regex(RATE);
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const bound = z.union([z.number(), z.string()]);
+const flag = z.boolean();
+const unique = z.union([flag, z.string().regex(WITHIN)]);
+
+const NO = { default: false, examples: [true] };
+const UNIQUE = { default: false, examples: [true, 'within_team'] };
+const OF_RELATION = '`within_team`: of those with one `team`, which is a required belongs_to';
+const OLD_NAME =
+  'the former name, after a rename: the migration renames the column, where it would drop one and add one';
+
+const OLD_TABLE =
+  'the former name, after a rename: the migration renames the table, where it would drop one and make one';
+
+const policy = z.union([z.string(), z.boolean()]).describe('a policy expression; true allows always');
+const rule = z.strictObject({
+  roles: key(names.min(1), 'the caller has one of these roles', { examples: [['editor', 'admin']] }),
+  when: key(z.union([z.string(), z.boolean()]), 'this policy is true', {
+    examples: ['@record.owner = @request.auth.id'],
+  }),
+});
+const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
+/** Rules of a field or a belongs_to itself. */
+export const MEMBER_RULE_KEYS = ['read', 'write'] as const;
+const memberAccess = z.strictObject({
+  read: key(rules, 'who may see the value; for others it is left out of the record; default: who may read the record'),
+  write: key(rules, 'who may set the value; `@next` is the record as it would be; default: who may write the record'),
+});
+const ownAccess = key(
+  memberAccess,
+  'who may see and set the value, where that is not everyone who may read and write the record',
+  {
+    examples: [{ read: [{ roles: ['hr'] }], write: [{ roles: ['hr'] }] }],
+  },
+);
+
+const fieldType = z.enum(SCALAR_TYPES);
+const fieldObject = z.strictObject({
+  type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
+  required: key(flag, 'every record has a value', NO),
+  unique: key(
+    unique,
+    `no two records have the same value; any number of records may have none; ${OF_RELATION}`,
+    UNIQUE,
+  ),
+  index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', NO),
+  search: key(
+    flag,
+    'string: `matches` finds it whatever the letter case and the accents; a folded copy is stored beside it, with a trigram ' +
+      'index where the database has `pg_trgm`',
+    NO,
+  ),
+  default: key(
+    scalar,
+    'the value of a new record that gives none: a value of the type, `@now`, or `@request.auth.<name>`',
+    {
+      examples: ['draft', '@now'],
+    },
+  ),
+  enum: key(z.array(z.union([z.string(), z.number()])).min(1), 'the only values allowed (string, int, float)', {
+    examples: [['draft', 'published']],
+  }),
+  min: key(bound, 'string: the least number of characters; int, float, datetime: the least value', { examples: [1] }),
+  max: key(bound, 'string: the greatest number of characters; int, float, datetime: the greatest value', {
+    examples: [200],
+  }),
+  was: key(name, OLD_NAME, { examples: ['headline'] }),
+  access: ownAccess,
+});
+const field = z.union([fieldType, fieldObject]).describe('a type, or a mapping with a type');
+
+const target = z.string().meta({ description: 'the collection at the other end', examples: ['users'] });
+const belongsTo = z.strictObject({
+  kind: z.literal('belongs_to').describe('the record holds the id of one record of the other collection'),
+  collection: target,
+  required: key(flag, 'every record has one', NO),
+  unique: key(unique, `no two records point at the same record; ${OF_RELATION}`, UNIQUE),
+  on_delete: key(
+    z.enum(ON_DELETE_WORDS),
+    'when the other record is deleted: `cascade` deletes this one, `restrict` rejects the deletion, `set_null` clears ' +
+      'the reference; default: `restrict` if required, otherwise `set_null`',
+    { examples: ['cascade'] },
+  ),
+  default: key(
+    z.string(),
+    'the reference of a new record that gives none: `@request.auth.id`, or a reference of the caller',
+    {
+      examples: ['@request.auth.id'],
+    },
+  ),
+  was: key(name, OLD_NAME, { examples: ['author'] }),
+  access: ownAccess,
+});
+const via = z.string().meta({
+  description: 'the belongs_to of the other collection that points here',
+  examples: ['document'],
+});
+const relation = z.discriminatedUnion('kind', [
+  belongsTo,
+  z.strictObject({
+    kind: z
+      .literal('has_one')
+      .describe('at most one record of the other collection points here; makes its belongs_to unique'),
+    collection: target,
+    via,
+  }),
+  z.strictObject({
+    kind: z.literal('has_many').describe('any number of records of the other collection point here'),
+    collection: target,
+    via,
+  }),
+  z.strictObject({
+    kind: z.literal('many_to_many').describe('any number of records on either side, linked by a table of its own'),
+    collection: target,
+    was: key(name, OLD_TABLE, { examples: ['labels'] }),
+  }),
+]);
+
+/** `view` is `list` and `read`. */
+export const RULE_KEYS = ['view', ...ACTIONS] as const;
+const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
+
+const tenancy = z.strictObject({
+  by: z.string().meta({
+    description: 'a required belongs_to to a collection with `distribute: reference`: the tenant of each record',
+    examples: ['team'],
+  }),
+  lists: key(
+    z.enum(['routed', 'filtered']),
+    '`routed`: the rules prove that every request meets one tenant; `filtered`: a list needs a filter on the tenant',
+    { default: 'routed', examples: ['filtered'] },
+  ),
+});
+const distributeShape = z.union([z.literal('reference'), tenancy]);
+
+const collection = z.strictObject({
+  fields: key(z.record(z.string(), field), 'values of its records, by name'),
+  relations: key(z.record(z.string(), relation), 'references between records, by name'),
+  index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {
+    examples: [['updated_at']],
+  }),
+  access: key(access, 'who may do what; an action without a rule is denied to everyone'),
+  distribute: key(
+    distributeShape,
+    'spreads the records over machines: `reference` has all of them on each, a mapping those of one tenant together',
+    { examples: ['reference', { by: 'team' }] },
+  ),
+  was: key(name, OLD_TABLE, { examples: ['articles'] }),
+});
+
+const role = z.strictObject({
+  assigns: key(names, 'roles that a user with this role may give and take; `admin` assigns all', {
+    examples: [['editor']],
+  }),
+  includes: key(names, 'roles that a user with this role has as well', { examples: [['member']] }),
+});
+const provider = z.strictObject({
+  issuer: key(z.string(), 'the issuer of an OpenID provider, an https URL; this or `preset`', {
+    examples: ['https://id.example.com'],
+  }),
+  preset: key(z.string(), 'a provider that is known by name; this or `issuer`', { examples: ['google'] }),
+  client_id: z.string().meta({ description: 'the id that the provider gave to the service', examples: ['bylaw'] }),
+  client_secret: key(z.string(), 'the secret that belongs to it; this or `client_secret_env`'),
+  client_secret_env: key(z.string(), 'the environment variable that holds the secret', { examples: ['GOOGLE_SECRET'] }),
+  scopes: key(names, 'what to ask the provider for', { default: DEFAULT_SCOPES, examples: [['openid', 'email']] }),
+  client_auth: key(z.enum(['basic', 'post']), 'how the secret is sent: in a header or in the body', {
+    default: DEFAULT_CLIENT_AUTH,
+    examples: ['post'],
+  }),
+});
+
+const lifetime = (of: keyof typeof DEFAULT_SESSIONS, description: string, example: string) =>
+  key(duration, description, { default: DEFAULT_SESSIONS[of], examples: [example] });
+const sessions = z.strictObject({
+  access: lifetime('access', 'how long an access token is valid', '5m'),
+  refresh: lifetime('refresh', 'how long a session lasts at most', '90d'),
+  idle: lifetime('idle', 'how long a session lasts without a refresh', '7d'),
+});
+
+const audit = z.strictObject({
+  keep: key(duration, 'how long an event stays in the audit trail; without it, for ever', { examples: ['400d'] }),
+});
+
+const attempts = (of: Exclude<keyof typeof DEFAULT_LIMITS, 'body'>, description: string) =>
+  key(rate, description, { default: DEFAULT_LIMITS[of], examples: ['5 in 1h'] });
+const limits = z.strictObject({
+  login_account: attempts('login_account', 'failed logins for one account'),
+  login_address: attempts('login_address', 'failed logins from one address'),
+  register: attempts('register', 'registrations from one address, and for one email address'),
+  refresh: attempts('refresh', 'refreshes from one address'),
+  reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
+  body: key(size, 'the size of a JSON body', { default: DEFAULT_LIMITS.body, examples: ['256KiB'] }),
+  query_time: key(duration, 'how long the database may work on a query; longer ones are `query_too_expensive`', {
+    default: DEFAULT_LIMITS.query_time,
+    examples: ['5s'],
+  }),
+});
+
+const lengths = (description: string) =>
+  key(z.array(z.int().min(1).max(10_000)), description, {
+    default: DEFAULT_UPLOADS.image_lengths,
+    examples: [[160, 640]],
+  });
+const images = z.strictObject({
+  widths: lengths('the widths in which images can be requested, in pixels'),
+  heights: lengths('the heights in which images can be requested, in pixels'),
+  max_pixels: key(z.int().min(1), 'images with more pixels are not resized', {
+    default: DEFAULT_UPLOADS.max_pixels,
+    examples: [12_000_000],
+  }),
+});
+const uploads = z.strictObject({
+  max_size: key(size, 'the size of a file', { default: DEFAULT_UPLOADS.max_size, examples: ['25MiB'] }),
+  types: key(names, 'the media types that are accepted; without it, all are', {
+    examples: [['image/*', 'application/pdf']],
+  }),
+  quota: key(
+    z.record(z.string(), size),
+    'the bytes that a user may store, by role; `default` is for everyone, and the largest of a user counts; without it, there is no limit',
+    { examples: [{ default: '500MiB', admin: '5GiB' }] },
+  ),
+  images: key(images, 'the sizes of images'),
+});
+
+export const schemaShape = z.strictObject({
+  $schema: key(z.string(), 'the JSON Schema of this file, for editors'),
+  roles: key(
+    z.union([names, z.record(z.string(), role.nullable())]),
+    'a list of roles, or a mapping from names to what the role may',
+    {
+      examples: [['member', 'editor']],
+    },
+  ),
+  register: key(
+    z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
+    'what registration gives',
+  ),
+  conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
+    examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
+  }),
+  collections: key(z.record(z.string(), collection), 'the collections, by name'),
+  oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
+  sessions: key(sessions, 'how long sessions last'),
+  audit: key(audit, 'the trail of what happened to accounts'),
+  limits: key(limits, 'limits against guessing and flooding'),
+  uploads: key(uploads, 'what may be uploaded'),
+  origins: key(names, 'origins of web pages that may call the service with credentials', {
+    default: [],
+    examples: [['https://app.example']],
+  }),
+  proxies: key(names, 'addresses or CIDR ranges of proxies, whose X-Forwarded-For is believed', {
+    default: [],
+    examples: [['10.0.0.0/8']],
+  }),
+  seed: key(
+    z.string().min(1),
+    'a folder beside this file with a file for each collection (`posts.ndjson`, `.json` or `.csv`), which `bylaw dev` loads into ' +
+      'collections that are empty; `bylaw serve` never does',
+    { examples: ['./seed'] },
+  ),
+});
+
+export type SchemaFile = z.infer<typeof schemaShape>;
+export type CollectionShape = z.infer<typeof collection>;
+export type FieldShape = z.infer<typeof fieldObject>;
+export type RelationShape = z.infer<typeof relation>;
+export type BelongsToShape = z.infer<typeof belongsTo>;
+export type RuleShape = z.infer<typeof rule>;
+export type RulesShape = z.infer<typeof rules>;
+
+/** JSON Schema (draft 2020-12) of the format, for editors. */
+export function schemaOfFormat(): Record<string, unknown> {
+  return { title: 'bylaw schema', ...z.toJSONSchema(schemaShape, { io: 'input' }) };
+}
+
+export const formatSchema = (): string => `${JSON.stringify(schemaOfFormat(), null, 2)}\n`;

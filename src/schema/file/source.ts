@@ -1,0 +1,358 @@
+/** A schema file: its text, its tree, and the place of every value in the text. YAML 1.2; JSON is YAML. */
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parseDocument,
+  Scalar,
+  visit,
+} from 'yaml';
+import type { Span } from '../../../grammar/syntax.ts';
+import { present } from '../../invariant.ts';
+import type { Path, Region, SchemaIssue } from '../issue.ts';
+import { type Finding, pathText } from '../issue.ts';
+import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
+
+type Range = readonly [start: number, end: number];
+
+/** YAML errors after which the tree is still what the author meant. */
+const HARMLESS = new Set(['BAD_SCALAR_START', 'DUPLICATE_KEY']);
+
+const TABS = 'tabs are not allowed as indentation; use spaces';
+
+interface YamlError {
+  readonly code: string;
+  readonly message: string;
+  readonly pos: readonly [number, number];
+}
+
+/** After the first error that breaks the tree, the parser reports what only follows from it. */
+function reported(errors: readonly YamlError[]): readonly YamlError[] {
+  const first = errors.find(({ code }) => !HARMLESS.has(code));
+  return errors.filter((error) => error === first || HARMLESS.has(error.code));
+}
+
+export interface PlacedScalar {
+  readonly start: number;
+  readonly end: number;
+  readonly style: Scalar['type'];
+  readonly value: unknown;
+}
+interface LineAndColumn {
+  readonly line: number;
+  readonly column: number;
+}
+interface RangeFix {
+  readonly range: Range;
+  readonly replacement: string;
+}
+interface SpanFix {
+  readonly span: Span;
+  readonly replacement: string;
+}
+
+export class SchemaSource {
+  readonly file: string;
+  readonly text: string;
+  readonly issues: SchemaIssue[] = [];
+  readonly #document: Document.Parsed;
+  /** Offsets of the first characters of the lines. */
+  readonly #lineStarts: readonly number[];
+  /** Where YAML reads something other than the author meant: what follows from it is not reported. */
+  readonly #misread: Range[] = [];
+
+  constructor(text: string, file: string) {
+    this.file = file;
+    this.text = text;
+    this.#lineStarts = [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+    this.#document = parseDocument(text, { prettyErrors: false, uniqueKeys: true });
+    for (const error of reported(this.#document.errors)) this.#reportYaml(error);
+    visit(this.#document, {
+      Node: (_key, node) => this.#reportTag(node as Node),
+      Pair: (_key, { key }) => {
+        if (!isMap(key) && !isSeq(key)) return;
+        this.#add(firstLine(text, rangeOf(key)), {
+          code: 'yaml_key',
+          message: 'expected a string as the key, found a mapping or a list',
+          path: [],
+        });
+      },
+      Alias: (_key, node) => {
+        if (node.resolve(this.#document) === undefined) {
+          this.#add(rangeOf(node), {
+            code: 'yaml_alias',
+            message: `unknown alias \`*${node.source}\`; no anchor \`&${node.source}\` precedes it`,
+            path: [],
+          });
+        }
+      },
+    });
+  }
+
+  /** `undefined` if the file is not YAML: `issues` has the reasons. */
+  value(): unknown {
+    const broken = this.#document.errors.some((error) => !HARMLESS.has(error.code));
+    if (broken || this.issues.some(({ code }) => code === 'yaml_alias' || code === 'yaml_key')) return undefined;
+    try {
+      return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
+    } catch {
+      this.#add([0, 0], {
+        code: 'yaml_alias',
+        message: 'the aliases of this file expand to too many values',
+        path: [],
+      });
+      return undefined;
+    }
+  }
+
+  get hasErrors(): boolean {
+    return this.issues.some(({ severity }) => severity === 'error');
+  }
+
+  report(finding: Finding): void {
+    const range = this.#rangeOf(finding.path, finding.at ?? 'value');
+    const fix = finding.replacement === undefined ? undefined : { range, replacement: finding.replacement };
+    this.#add(range, finding, fix);
+  }
+
+  /** An error in a part of the string at `path`. `fix` replaces a part of that string too. */
+  reportWithin(finding: Finding, span: Span, fix?: SpanFix): void {
+    const node = this.#scalarAt(finding.path);
+    if (node === undefined) {
+      this.report(finding);
+      return;
+    }
+    const offsets = offsetsOf(this.text, node);
+    const range = spanIn(offsets, span);
+    this.#add(range, finding, fix && this.#fixOf(node, offsets, fix));
+  }
+
+  /** The plain scalar at `path` was cut short by a comment on its line. */
+  cutByComment(path: Path): boolean {
+    const node = this.#scalarAt(path);
+    if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
+    const [, end] = rangeOf(node);
+    return /^[ \t]+#/.test(this.text.slice(end, end + 64));
+  }
+
+  /** Reports the rest of the value's line; the fix puts all of it in quotes. */
+  reportCut(finding: Finding): void {
+    const [start] = this.#rangeOf(finding.path, 'value');
+    const lineEnd = this.text.indexOf('\n', start);
+    const end = lineEnd === -1 ? this.text.length : lineEnd;
+    const line = this.text.slice(start, end).trimEnd();
+    const range: Range = [start, start + line.length];
+    this.#add(range, finding, { range, replacement: singleQuoted(line) });
+  }
+
+  has(path: Path): boolean {
+    return this.#pairAt(path) !== undefined || this.#nodeAt(path) !== undefined;
+  }
+
+  /** The scalar's place and style, for a rewrite. */
+  scalarAt(path: Path): PlacedScalar | undefined {
+    const node = this.#scalarAt(path);
+    if (node === undefined) return undefined;
+    const [start, end] = rangeOf(node);
+    return { start, end, style: node.type, value: node.value };
+  }
+
+  region([start, end]: Range): Region {
+    const first = this.#placeOf(start);
+    const last = this.#placeOf(Math.max(start, end));
+    return { line: first.line, column: first.column, end_line: last.line, end_column: last.column };
+  }
+
+  #placeOf(offset: number): LineAndColumn {
+    const at = Math.min(offset, this.text.length);
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#startOf(middle) <= at) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: at - this.#startOf(low) + 1 };
+  }
+
+  #startOf(line: number): number {
+    return present(this.#lineStarts[line], 'the line');
+  }
+
+  #add(range: Range, finding: Finding, fix?: RangeFix): void {
+    if (this.#misread.some(([start, end]) => range[0] >= start && range[0] < end)) return;
+    const { code, message, severity = 'error', path } = finding;
+    const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
+    this.issues.push(
+      fix === undefined ? issue : { ...issue, fix: { ...this.region(fix.range), replacement: fix.replacement } },
+    );
+  }
+
+  #fixOf(node: Scalar, offsets: readonly number[], fix: SpanFix): RangeFix {
+    const written = writtenIn(node.type, fix.replacement);
+    if (written !== undefined) return { range: spanIn(offsets, fix.span), replacement: written };
+    const value = String(node.value);
+    const whole = value.slice(0, fix.span.start) + fix.replacement + value.slice(fix.span.end);
+    return { range: rangeOf(node), replacement: singleQuoted(whole.trim()) };
+  }
+
+  #reportYaml(error: YamlError): void {
+    const path = this.#pathAt(error.pos[0]);
+    const start = this.text[error.pos[0]];
+    if (error.code === 'BAD_SCALAR_START' && start === '@') {
+      const message = 'YAML does not allow `@` at the start of a value; put the whole value in quotes';
+      this.#quoteLine(error.pos[0], { code: 'yaml_unquoted', message, path });
+      return;
+    }
+    const condition = unquotedCondition(this.text, error.pos[0]);
+    if (condition !== undefined) {
+      const message = 'YAML splits a key with `:` in it; put the name and the parameters of the condition in quotes';
+      const finding = { code: 'yaml_unquoted', message, path: ['conditions'] };
+      this.#add(condition, finding, { range: condition, replacement: singleQuoted(this.text.slice(...condition)) });
+      return;
+    }
+    if (error.code === 'DUPLICATE_KEY') {
+      const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))?.[0] ?? '';
+      const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
+      this.#add(range, {
+        code: 'duplicate_key',
+        message: `${key === '' ? 'a key' : `\`${key}\``} is given twice; remove one of them`,
+        path,
+      });
+      return;
+    }
+    const [first = ''] = error.message.split('\n');
+    const reason = error.code === 'TAB_AS_INDENT' ? TABS : `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+    this.#add(error.pos, { code: 'yaml_syntax', message: `not valid YAML: ${reason}`, path });
+  }
+
+  #reportTag(node: Node): void {
+    if (isAlias(node) || node.tag === undefined || !('srcToken' in node || node.range)) return;
+    const [start] = rangeOf(node);
+    const before = this.text.slice(0, start).search(/![^\s]*[ \t]*$/);
+    const at = this.text[start] === '!' ? start : before;
+    if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
+    const message = 'YAML reads `!` at the start of a value as a tag, and would drop it; put the whole value in quotes';
+    this.#misread.push(this.#quoteLine(at, { code: 'yaml_unquoted', message, path: this.#pathAt(at) }));
+  }
+
+  /**
+   * From `start` to the end of the value as the author meant it: the line, or up to the brace of a
+   * flow mapping.
+   */
+  #quoteLine(start: number, finding: Finding): Range {
+    const lineEnd = this.text.indexOf('\n', start);
+    const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
+    const flow = /\{[^{}\n]*$/.test(this.text.slice(this.text.lastIndexOf('\n', start) + 1, start));
+    const text = (flow ? firstPart(line, '}') : line).trimEnd();
+    const range: Range = [start, start + Math.max(1, text.length)];
+    this.#add(range, finding, { range, replacement: singleQuoted(text) });
+    return range;
+  }
+
+  #resolve(node: unknown): unknown {
+    return isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  #step(node: unknown, key: string | number): { readonly pair?: Pair; readonly value: unknown } | undefined {
+    const held = this.#resolve(node);
+    if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
+    if (!isMap(held)) return undefined;
+    // Of two equal keys, `value()` has the last.
+    const pair = held.items.findLast(
+      (item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key),
+    );
+    return pair && { pair, value: pair.value };
+  }
+
+  #nodeAt(path: Path): unknown {
+    let node: unknown = this.#document.contents;
+    for (const key of path) {
+      const step = this.#step(node, key);
+      if (step === undefined) return undefined;
+      node = step.value;
+    }
+    return node;
+  }
+
+  #pairAt(path: Path): Pair | undefined {
+    const key = path.at(-1);
+    return key === undefined ? undefined : this.#step(this.#nodeAt(path.slice(0, -1)), key)?.pair;
+  }
+
+  #scalarAt(path: Path): Scalar | undefined {
+    const node = this.#resolve(this.#nodeAt(path));
+    return isScalar(node) && node.range ? node : undefined;
+  }
+
+  /** Of the longest part of `path` that is in the file. */
+  #rangeOf(path: Path, at: 'key' | 'value'): Range {
+    const pair = this.#pairAt(path);
+    const node = this.#nodeAt(path) as Node | null | undefined;
+    if (at === 'key' && isScalar(pair?.key)) return rangeOf(pair.key);
+    if (node?.range && (isScalar(node) || isAlias(node)) && node.range[1] > node.range[0]) return rangeOf(node);
+    if (isScalar(pair?.key)) return rangeOf(pair.key);
+    if (node?.range && path.length > 0) return firstLine(this.text, rangeOf(node));
+    return path.length === 0 ? [0, 0] : this.#rangeOf(path.slice(0, -1), 'key');
+  }
+
+  #pathAt(offset: number): Path {
+    const path: (string | number)[] = [];
+    let node: unknown = this.#document.contents;
+    for (;;) {
+      if (isMap(node)) {
+        const pair = node.items.findLast((item) => isScalar(item.key) && item.key.range && item.key.range[0] <= offset);
+        if (pair === undefined) return path;
+        path.push(String((pair.key as Scalar).value));
+        node = pair.value;
+      } else if (isSeq(node)) {
+        const index = node.items.findLastIndex(
+          (item) => ((item as Node | null)?.range?.[0] ?? Number.POSITIVE_INFINITY) <= offset,
+        );
+        if (index === -1) return path;
+        path.push(index);
+        node = node.items[index];
+      } else return path;
+    }
+  }
+}
+
+const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
+
+/** Before the first `separator`. */
+function firstPart(text: string, separator: string): string {
+  const end = text.indexOf(separator);
+  return end === -1 ? text : text.slice(0, end);
+}
+
+function firstLine(text: string, [start, end]: Range): Range {
+  const lineEnd = text.indexOf('\n', start);
+  return [start, lineEnd === -1 ? end : Math.min(end, lineEnd)];
+}
+
+/** From the first character meant to the end of the last one. */
+function spanIn(offsets: readonly number[], { start, end }: Span): Range {
+  const last = offsets.length - 1;
+  const offsetAt = (i: number): number => present(offsets[Math.min(i, last)], 'the offset');
+  const from = offsetAt(start);
+  if (end <= start) return [from, from];
+  const to = offsetAt(end);
+  // After a fold the next character is on another line: end right after the last one that is meant.
+  const before = offsetAt(Math.min(end, last) - 1);
+  return [from, end >= last ? Math.max(to, before + 1) : Math.min(to, Math.max(before + 1, to))];
+}
+
+/** `is_member(team: teams):` as a key without quotes, on the line of the error. */
+function unquotedCondition(text: string, offset: number): Range | undefined {
+  const start = text.lastIndexOf('\n', offset - 1) + 1;
+  const line = firstPart(text.slice(start, start + 400), '\n');
+  const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\))[ \t]*:/.exec(line);
+  if (key === null) return undefined;
+  const [whole, name = ''] = key;
+  const at = start + whole.indexOf(name);
+  return [at, at + name.length];
+}

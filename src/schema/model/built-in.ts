@@ -1,0 +1,89 @@
+/** `users` and `files` before the schema file extends them. */
+import type { Action } from '../../policy/types.ts';
+import type { RuleShape } from '../file/shape.ts';
+import type { Collection, Field, Relation } from './model.ts';
+
+type BuiltInField = Partial<Field> & Pick<Field, 'name' | 'type'>;
+
+export function fieldOf(given: BuiltInField): Field {
+  return { required: false, unique: false, index: false, readOnly: false, column: given.name, ...given };
+}
+
+/** Of every record. Queries often ask for the newest first; its index grows at one end, so that it costs a create little. */
+const STAMP_FIELDS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
+  fieldOf({
+    name,
+    type: 'datetime',
+    required: true,
+    readOnly: true,
+    index: name === 'created_at',
+    default: { kind: 'now' },
+  }),
+);
+
+/** RFC 5321, 4.5.3.1.3, less the angle brackets. */
+const EMAIL_LENGTH = 254;
+const SHA256_LENGTH = 64;
+
+const BUILT_IN_FIELDS: Readonly<Record<Collection['kind'], readonly Field[]>> = {
+  plain: [],
+  users: [
+    fieldOf({ name: 'email', type: 'string', required: true, unique: true, max: EMAIL_LENGTH, readOnly: true }),
+    fieldOf({
+      name: 'email_verified',
+      type: 'bool',
+      required: true,
+      readOnly: true,
+      default: { kind: 'constant', value: false },
+    }),
+  ],
+  files: [
+    fieldOf({ name: 'name', type: 'string', required: true, min: 1, max: 255 }),
+    fieldOf({ name: 'content_type', type: 'string', required: true, max: 255, readOnly: true }),
+    fieldOf({ name: 'size', type: 'int', required: true, min: 0, readOnly: true }),
+    fieldOf({ name: 'sha256', type: 'string', required: true, min: SHA256_LENGTH, max: SHA256_LENGTH, readOnly: true }),
+  ],
+};
+
+const OWNER: Relation = {
+  kind: 'belongs_to',
+  name: 'owner',
+  collection: 'users',
+  required: true,
+  column: 'owner_id',
+  onDelete: 'restrict',
+  unique: false,
+  default: { kind: 'auth', name: 'id' },
+  readOnly: true,
+};
+
+/**
+ * Names that a schema file cannot use. `roles` and `disabled` are columns; `password` would be
+ * mistaken for one.
+ */
+const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
+  plain: [],
+  users: ['roles', 'password', 'disabled'],
+  files: ['file', 'content'],
+};
+
+const ITSELF: readonly RuleShape[] = [{ when: '@record.id = @request.auth.id' }];
+const OWNED: readonly RuleShape[] = [{ when: '@record.owner = @request.auth.id' }];
+const SEEN: readonly RuleShape[] = [{ roles: ['admin'] }, ...ITSELF];
+
+type Rules = Readonly<Partial<Record<Action, readonly RuleShape[]>>>;
+const ACCESS: Readonly<Record<Collection['kind'], Rules>> = {
+  plain: {},
+  users: { list: SEEN, read: SEEN, update: ITSELF },
+  files: { list: OWNED, read: OWNED, create: OWNED, update: OWNED, delete: OWNED },
+};
+
+export const kindOf = (collection: string): Collection['kind'] =>
+  collection === 'users' || collection === 'files' ? collection : 'plain';
+export const builtInFields = (kind: Collection['kind']): readonly Field[] => [
+  ...STAMP_FIELDS,
+  ...BUILT_IN_FIELDS[kind],
+];
+export const builtInRelations = (kind: Collection['kind']): readonly Relation[] => (kind === 'files' ? [OWNER] : []);
+export const takenNames = (kind: Collection['kind']): readonly string[] => TAKEN[kind];
+export const builtInAccess = (kind: Collection['kind']): Rules => ACCESS[kind];

@@ -1,0 +1,385 @@
+/** `collections` of the file → the collections of the model, without their policies. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { ValueType } from '../../policy/scalar-types.ts';
+import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
+import type { Finding, Path, Report } from '../issue.ts';
+import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
+import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
+import { checkFormerCollections, checkFormerNames } from './former-names.ts';
+import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
+import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
+
+/** Before its rules are read. */
+export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
+export type Undistributed = Omit<Bare, 'distribution'>;
+
+interface CollectionDraft {
+  readonly name: string;
+  readonly kind: Collection['kind'];
+  readonly shape: CollectionShape;
+  readonly path: Path;
+  readonly fields: Map<string, Field>;
+  readonly relations: Map<string, Relation>;
+}
+interface Reporting {
+  readonly report: Report;
+  /** Collects the name of every member that cannot be declared. */
+  readonly broken: Set<string>;
+}
+interface Declaring extends Reporting {
+  readonly drafts: ReadonlyMap<string, CollectionDraft>;
+}
+interface DeclaringDefaults extends Declaring {
+  readonly auth: AuthTypes;
+}
+
+export function declareCollections(
+  file: SchemaFile,
+  { report, broken }: Reporting,
+): ReadonlyMap<string, Undistributed> {
+  const drafts = new Map<string, CollectionDraft>();
+  const context: Declaring = { report, broken, drafts };
+  for (const name of collectionNames(file)) {
+    const path = ['collections', name];
+    const issue = collectionNameIssue(name);
+    if (issue !== undefined) report({ ...issue, path, at: 'key' });
+    else if (/[A-Z]/.test(name)) report(upperCase(name, path));
+    if (issue === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+  }
+  for (const draft of drafts.values()) indexBuiltIn(draft, context);
+  for (const draft of drafts.values()) addFields(draft, context);
+  for (const draft of drafts.values()) addBelongsTo(draft, context);
+  for (const draft of drafts.values()) addReverse(draft, context);
+  const auth = authTypes(drafts.get('users')!);
+  for (const draft of drafts.values()) addDefaults(draft, { ...context, auth });
+  for (const draft of drafts.values()) checkFormerNames(draft, report);
+  checkFormerCollections(drafts, report);
+  checkRegistration(drafts.get('users')!, context);
+  checkLinkTables(context);
+  return new Map(
+    [...drafts].map(([name, { kind, fields, relations, shape }]) => [
+      name,
+      { name, kind, table: name, fields, relations, was: shape.was },
+    ]),
+  );
+}
+
+/** It compiles, but only behind a dot: `@record.in`, and no filter can begin with it. */
+const wordOfLanguage = (name: string, path: Path): Finding => ({
+  code: 'word_name',
+  severity: 'warning',
+  message: `\`${name}\` is a word of the policy language, so no filter of a query can name it; choose another name`,
+  path,
+  at: 'key',
+});
+
+/** Addresses distinguish letter case, so a client that guesses `posts` gets 404. */
+const upperCase = (name: string, path: Path): Finding => ({
+  code: 'upper_case',
+  severity: 'warning',
+  message: `the address of \`${name}\` is \`/api/${name}\`, and letter case counts; names of collections are usually lower case`,
+  path,
+  at: 'key',
+});
+
+function collectionNames(file: SchemaFile): readonly string[] {
+  const declared = Object.keys(file.collections ?? {});
+  return [...declared, ...BUILT_IN.filter((name) => !declared.includes(name))];
+}
+
+function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape'>): CollectionDraft {
+  const kind = kindOf(given.name);
+  const fields = new Map(builtInFields(kind).map((field) => [field.name, field]));
+  return {
+    ...given,
+    kind,
+    fields,
+    relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])),
+  };
+}
+
+/** Why `name` is taken: by a field, a relation, the `_id` of a belongs_to, or the `_any` of a to-many. */
+function holderOfName(name: string, { fields, relations, kind }: CollectionDraft): string | undefined {
+  if (fields.has(name)) return `there is a field \`${name}\` already`;
+  if (relations.has(name)) return `there is a relation \`${name}\` already`;
+  if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
+  for (const relation of relations.values()) {
+    if (relation.kind === 'belongs_to' && relation.column === name)
+      return `\`${name}\` is the id of the relation \`${relation.name}\``;
+    const many = relation.kind === 'has_many' || relation.kind === 'many_to_many';
+    if (many && `${relation.name}_any` === name)
+      return `\`${name}\` is the filter of the relation \`${relation.name}\``;
+  }
+  return undefined;
+}
+
+/** `true` if the name is free; otherwise the error is reported. */
+interface NameClaim {
+  readonly name: string;
+  readonly path: Path;
+  /** Further names by which the API knows it: `<name>_id`, `<name>_any`. */
+  readonly also?: readonly string[];
+}
+
+function claim(draft: CollectionDraft, { name, path, also: others = [] }: NameClaim, report: Report): boolean {
+  const issue = memberNameIssue(name);
+  if (issue !== undefined) {
+    report({ ...issue, path, at: 'key' });
+    return false;
+  }
+  if (isWord(name)) report(wordOfLanguage(name, path));
+  for (const taken of [name, ...others]) {
+    const holder = holderOfName(taken, draft);
+    if (holder === undefined) continue;
+    const builtIn = draft.kind !== 'plain' && path[2] === 'fields' && draft.fields.has(name);
+    const also = taken === name ? '' : `, and the relation \`${name}\` is also called \`${taken}\``;
+    const hint = builtIn ? `, which \`${draft.kind}\` has by itself` : also;
+    const advice = path[2] === 'relations' && draft.fields.has(taken) ? 'remove the field' : 'choose another name';
+    report({ code: 'name_taken', message: `${holder}${hint}; ${advice}`, path, at: 'key' });
+    return false;
+  }
+  return true;
+}
+
+const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
+  typeof shape === 'string' ? { type: shape } : shape;
+
+/** `index: [updated_at]` */
+function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }: Declaring): void {
+  const builtIn = builtInFields(kind).map((field) => field.name);
+  for (const [i, name] of (shape.index ?? []).entries()) {
+    const field = builtIn.includes(name) ? fields.get(name) : undefined;
+    if (field !== undefined) {
+      fields.set(name, { ...field, index: true });
+      continue;
+    }
+    const near = nearest(name, builtIn);
+    const own = Object.hasOwn(shape.fields ?? {}, name) ? '; write `index: true` at the field instead' : '';
+    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+    const message = `expected one of ${builtIn.map((each) => `\`${each}\``).join(', ')}, found \`${name}\`${own || hint}`;
+    report({ code: 'unknown_field', message, path: [...path, 'index', i], replacement: own === '' ? near : undefined });
+  }
+}
+
+function addFields(draft: CollectionDraft, { report }: Declaring): void {
+  for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
+    const path = [...draft.path, 'fields', name];
+    if (claim(draft, { name, path }, report))
+      draft.fields.set(name, readField(fieldShapeOf(shape), { name, path, report }));
+  }
+}
+
+function relationsOf(
+  draft: CollectionDraft,
+): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
+  const entries = Object.entries(draft.shape.relations ?? {});
+  return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
+}
+
+function targetExists(target: string, path: Path, { drafts, broken, report }: Declaring): boolean {
+  if (drafts.has(target)) return true;
+  if (broken.has(target)) return false;
+  const near = nearest(target, drafts.keys());
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  report({
+    code: 'unknown_collection',
+    message: `unknown collection \`${target}\`${hint}`,
+    path: [...path, 'collection'],
+    replacement: near,
+  });
+  return false;
+}
+
+function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
+  for (const { name, shape, path } of relationsOf(draft)) {
+    if (shape.kind !== 'belongs_to') continue;
+    const free = claim(draft, { name, path, also: [`${name}_id`] }, context.report);
+    if (!targetExists(shape.collection, path, context) || !free) {
+      disown(name, draft, context);
+      continue;
+    }
+    draft.relations.set(name, belongsToOf({ name, shape, path }, context.report));
+  }
+}
+
+interface DeclaredBelongsTo {
+  readonly name: string;
+  readonly shape: BelongsToShape;
+  readonly path: Path;
+}
+
+function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): BelongsTo {
+  const { collection, required = false, on_delete, was } = shape;
+  if (required && on_delete === 'set_null') {
+    const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
+    report({ code: 'set_null_required', message, path: [...path, 'on_delete'] });
+  }
+  return {
+    kind: 'belongs_to',
+    name,
+    collection,
+    required,
+    column: `${name}_id`,
+    onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
+    ...readUnique(shape),
+    readOnly: false,
+    was,
+  };
+}
+
+function addReverse(draft: CollectionDraft, context: Declaring): void {
+  for (const { name, shape, path } of relationsOf(draft)) {
+    if (shape.kind === 'belongs_to') continue;
+    const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
+    const free = claim(draft, { name, path, also }, context.report);
+    const known = targetExists(shape.collection, path, context);
+    const relation = known ? reverseOf({ name, shape, path, draft }, context) : undefined;
+    if (relation !== undefined && free) draft.relations.set(name, relation);
+    else disown(name, draft, context);
+  }
+}
+
+/** A name that another member has still means that member. */
+function disown(name: string, { fields, relations }: CollectionDraft, { broken }: Declaring): void {
+  for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
+}
+
+interface Reverse {
+  readonly name: string;
+  readonly shape: Exclude<RelationShape, BelongsToShape>;
+  readonly path: Path;
+  readonly draft: CollectionDraft;
+}
+
+function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): Relation | undefined {
+  const { kind, collection } = shape;
+  if (kind === 'many_to_many') {
+    return {
+      kind,
+      name,
+      collection,
+      linkTable: linkTableOf(draft.name, name),
+      sourceColumn: 'record_id',
+      targetColumn: 'member_id',
+      was: shape.was,
+    };
+  }
+  const via = viaReference({ via: shape.via, path, draft, collection }, context);
+  if (via === undefined) return undefined;
+  // At most one record may reference this one.
+  if (kind === 'has_one') {
+    const { uniqueWithin: _, ...rest } = via;
+    context.drafts.get(collection)!.relations.set(via.name, { ...rest, unique: true });
+  }
+  return { kind, name, collection, via: via.name, viaColumn: via.column };
+}
+
+interface Via {
+  readonly via: string;
+  readonly path: Path;
+  readonly draft: CollectionDraft;
+  readonly collection: string;
+}
+
+function viaReference(
+  { via, path, draft, collection }: Via,
+  { drafts, broken, report }: Declaring,
+): BelongsTo | undefined {
+  const { relations, fields } = drafts.get(collection)!;
+  const found = relations.get(via);
+  if (found?.kind === 'belongs_to' && found.collection === draft.name) return found;
+  if (broken.has(via)) return undefined;
+  const back = [...relations.values()].filter(
+    (relation) => relation.kind === 'belongs_to' && relation.collection === draft.name,
+  );
+  const near =
+    nearest(
+      via,
+      back.map((relation) => relation.name),
+    ) ?? (back.length === 1 ? back[0]?.name : undefined);
+  const hint =
+    near === undefined
+      ? `expected a belongs_to of \`${collection}\` to \`${draft.name}\`; declare one`
+      : `did you mean \`${near}\`?`;
+  const hold =
+    found?.kind === 'belongs_to'
+      ? `belongs to \`${found.collection}\`, not to \`${draft.name}\``
+      : 'is not a belongs_to';
+  const message =
+    found || fields.has(via)
+      ? `\`${collection}.${via}\` ${hold}; ${hint}`
+      : `\`${collection}\` has no relation \`${via}\`; ${hint}`;
+  report({
+    code: 'invalid_via',
+    message,
+    path: [...path, 'via'],
+    replacement: near,
+  });
+  return undefined;
+}
+
+function authTypes({ fields, relations }: CollectionDraft): AuthTypes {
+  const types = new Map<string, ValueType>([['id', { id: 'users' }]]);
+  for (const { name, type } of fields.values()) types.set(name, type);
+  for (const relation of relations.values()) {
+    if (relation.kind === 'belongs_to') types.set(relation.name, { id: relation.collection });
+  }
+  return types;
+}
+
+function addDefaults(draft: CollectionDraft, { report, auth }: DeclaringDefaults): void {
+  for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
+    const field = draft.fields.get(name);
+    const raw = fieldShapeOf(shape).default;
+    if (field === undefined || field.readOnly || raw === undefined) continue;
+    const value = readFieldDefault(raw, field, { name, path: [...draft.path, 'fields', name], report, auth });
+    if (value !== undefined) draft.fields.set(name, { ...field, default: value });
+  }
+  for (const { name, shape, path } of relationsOf(draft)) {
+    const relation = draft.relations.get(name);
+    if (
+      shape.kind !== 'belongs_to' ||
+      relation?.kind !== 'belongs_to' ||
+      shape.default === undefined ||
+      relation.readOnly
+    )
+      continue;
+    const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
+    if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
+  }
+}
+
+/** Registration takes email and password only, and has no caller. */
+function checkRegistration({ fields, relations, path }: CollectionDraft, { report }: Declaring): void {
+  const reason = 'a user registers with email and password only';
+  for (const field of fields.values()) {
+    if (field.readOnly || !field.required || field.default?.kind === 'constant' || field.default?.kind === 'now')
+      continue;
+    const message = `\`${field.name}\` is required and has no default, but ${reason}`;
+    report({ code: 'required_of_users', message, path: [...path, 'fields', field.name, 'required'] });
+  }
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'belongs_to' || !relation.required) continue;
+    const message = `\`${relation.name}\` is required, but ${reason}`;
+    report({ code: 'required_of_users', message, path: [...path, 'relations', relation.name, 'required'] });
+  }
+}
+
+function checkLinkTables({ drafts, report }: Declaring): void {
+  const holders = new Map<string, string>();
+  for (const { name: collection, relations, path } of drafts.values()) {
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const holder = holders.get(relation.linkTable);
+      const at = [...path, 'relations', relation.name];
+      if (holder !== undefined)
+        report({
+          code: 'table_clash',
+          message: `its table \`${relation.linkTable}\` would be the table of \`${holder}\` too; choose another name`,
+          path: at,
+          at: 'key',
+        });
+      holders.set(relation.linkTable, `${collection}.${relation.name}`);
+    }
+  }
+}

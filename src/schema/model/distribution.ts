@@ -1,0 +1,233 @@
+/**
+ * `distribute` of the file → where the records of each collection are. A relation or unique value
+ * that machines could enforce only together is an error.
+ */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { CollectionShape, SchemaFile } from '../file/shape.ts';
+import type { Finding, Path, Report } from '../issue.ts';
+import type { Bare, Undistributed } from './collections.ts';
+import { type BelongsTo, type Distribution, isTenant, type Relation, type TenantDistribution } from './model.ts';
+
+interface DistributionContext {
+  readonly file: SchemaFile;
+  readonly report: Report;
+  /** Names whose declaration is wrong, which is reported there. */
+  readonly broken: ReadonlySet<string>;
+}
+type TenancyShape = Exclude<CollectionShape['distribute'], 'reference' | undefined>;
+
+export function readDistribution(
+  declared: ReadonlyMap<string, Undistributed>,
+  context: DistributionContext,
+): ReadonlyMap<string, Bare> {
+  const reader = new DistributionReader(declared, context);
+  const collections = new Map(
+    [...declared].map(([name, collection]) => [name, { ...collection, distribution: reader.read(collection) }]),
+  );
+  const check = new DistributionCheck(collections, { ...context, unplaced: reader.unplaced });
+  for (const collection of collections.values()) check.check(collection);
+  return collections;
+}
+
+class DistributionReader {
+  /** Collections whose `distribute` is wrong. */
+  readonly unplaced = new Set<string>();
+  readonly #declared: ReadonlyMap<string, Undistributed>;
+  readonly #context: DistributionContext;
+  readonly #isUsed: boolean;
+
+  constructor(declared: ReadonlyMap<string, Undistributed>, context: DistributionContext) {
+    this.#declared = declared;
+    this.#context = context;
+    this.#isUsed = [...declared.keys()].some((name) => this.#shapeOf(name) !== undefined);
+  }
+
+  read(collection: Undistributed): Distribution | null {
+    const { name, kind } = collection;
+    const shape = this.#shapeOf(name);
+    if (kind !== 'plain' && typeof shape === 'object') {
+      const message = `\`${name}\` are on every machine once a collection is distributed; remove \`distribute\``;
+      this.#context.report({ code: 'distribute_built_in', message, path: distributePath(name), at: 'key' });
+    }
+    if (this.#isReference(name)) return { kind: 'reference' };
+    return typeof shape === 'object' ? this.#tenancyOf(collection, shape) : null;
+  }
+
+  #shapeOf(name: string): CollectionShape['distribute'] {
+    return this.#context.file.collections?.[name]?.distribute;
+  }
+
+  /** Every collection may refer to users and files. */
+  #isReference(name: string): boolean {
+    return this.#declared.get(name)?.kind === 'plain' ? this.#shapeOf(name) === 'reference' : this.#isUsed;
+  }
+
+  /** Null: its error is reported. */
+  #tenancyOf(collection: Undistributed, { by, lists = 'routed' }: TenancyShape): TenantDistribution | null {
+    const relation = this.#tenantOf(collection, by);
+    if (relation === undefined) {
+      this.unplaced.add(collection.name);
+      return null;
+    }
+    const path = [...distributePath(collection.name), 'by'];
+    if (!relation.required) {
+      const message =
+        `a record of \`${collection.name}\` without \`${by}\` would have no machine; ` +
+        `add \`required: true\` to the relation \`${by}\``;
+      this.#context.report({ code: 'key_optional', message, path });
+    }
+    if (!this.#isReference(relation.collection)) {
+      const message =
+        `\`${by}\` leads to \`${relation.collection}\`, whose records are not on every machine; ` +
+        `say \`distribute: reference\` in \`${relation.collection}\``;
+      this.#context.report({ code: 'key_not_reference', message, path });
+    }
+    return { kind: 'by', by, column: relation.column, lists };
+  }
+
+  #tenantOf(collection: Undistributed, by: string): BelongsTo | undefined {
+    const { name, fields, relations } = collection;
+    const { broken, report } = this.#context;
+    const found = relations.get(by);
+    if (found?.kind === 'belongs_to') return found;
+    if (broken.has(by)) return undefined;
+    const near = nearest(by, referencesByName(collection).keys());
+    const hint = near === undefined ? 'expected a required belongs_to' : `did you mean \`${near}\`?`;
+    const isOther = found !== undefined || fields.has(by);
+    const message = isOther
+      ? `\`${name}.${by}\` is not a belongs_to; ${hint}`
+      : `\`${name}\` has no relation \`${by}\`; ${hint}`;
+    report({ code: 'unknown_key_relation', message, path: [...distributePath(name), 'by'], replacement: near });
+    return undefined;
+  }
+}
+
+const distributePath = (collection: string): Path => ['collections', collection, 'distribute'];
+
+function referencesByName({ relations }: Undistributed): ReadonlyMap<string, BelongsTo> {
+  const found = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return new Map(found.map((relation) => [relation.name, relation]));
+}
+
+interface PlacementContext extends DistributionContext {
+  readonly unplaced: ReadonlySet<string>;
+}
+
+/** What the relations and unique values of a collection need of the places of other records. */
+class DistributionCheck {
+  readonly #collections: ReadonlyMap<string, Bare>;
+  readonly #context: PlacementContext;
+
+  constructor(collections: ReadonlyMap<string, Bare>, context: PlacementContext) {
+    this.#collections = collections;
+    this.#context = context;
+  }
+
+  check(collection: Bare): void {
+    for (const relation of collection.relations.values()) this.#checkRelation(collection, relation);
+    for (const member of [...collection.fields.values(), ...referencesByName(collection).values()])
+      this.#checkUnique(collection, member);
+  }
+
+  #checkRelation(collection: Bare, relation: Relation): void {
+    const finding = this.#crossing(collection, relation);
+    // The key has stricter checks, which report it.
+    if (finding === undefined || isTenant(collection, relation.name)) return;
+    const path = ['collections', collection.name, 'relations', relation.name];
+    this.#context.report({ ...finding, path, at: 'key' });
+  }
+
+  /** Why neither a constraint nor a statement on one machine can follow the relation. */
+  #crossing(from: Bare, relation: Relation): Misplaced | undefined {
+    const to = this.#collections.get(relation.collection)!;
+    if ([from, to].some(({ name }) => this.#context.unplaced.has(name))) return undefined;
+    const [here, there] = [from.distribution?.kind, to.distribution?.kind];
+    if (here !== 'by' && there === 'by') return intoTenants(from, relation);
+    // A belongs_to that is seen from its other side is reported where it is declared.
+    if (relation.kind === 'has_one' || relation.kind === 'has_many') return undefined;
+    if (here === undefined || there === 'reference') return undefined;
+    if (there === undefined) return toOneMachine(from, to);
+    return this.#tenantsOf(from) === this.#tenantsOf(to) ? undefined : betweenKeys(from, to);
+  }
+
+  /** The collection of the tenants. */
+  #tenantsOf({ relations, distribution }: Bare): string | undefined {
+    return distribution?.kind === 'by' ? relations.get(distribution.by)?.collection : undefined;
+  }
+
+  #checkUnique(collection: Bare, member: UniqueMember): void {
+    const { name, relations, distribution } = collection;
+    const path = ['collections', name, collection.fields.has(member.name) ? 'fields' : 'relations', member.name];
+    const at = [...path, 'unique'];
+    const within = this.#withinOf(collection, member, at);
+    if (distribution?.kind !== 'by' || (!member.unique && within === undefined)) return;
+    const { by } = distribution;
+    const leader = within ?? relations.get(member.name);
+    // All records that belong to a record of a tenant have the same tenant.
+    const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#isDistributed(leader.collection));
+    if (isOfTenant) return;
+    const where = within === undefined ? 'in the whole collection' : `within \`${within.name}\``;
+    const message =
+      `\`${member.name}\` cannot be unique ${where}: only the records of one \`${by}\` are on one machine; ` +
+      `say \`unique: within_${by}\``;
+    this.#context.report({ code: 'unique_across', message, path: at, replacement: `within_${by}` });
+  }
+
+  #isDistributed(collection: string): boolean {
+    return this.#collections.get(collection)?.distribution?.kind === 'by';
+  }
+
+  /** The belongs_to of `unique: within_<relation>`. */
+  #withinOf(collection: Bare, member: UniqueMember, path: Path): BelongsTo | undefined {
+    const { report, broken } = this.#context;
+    const { uniqueWithin: within } = member;
+    if (within === undefined) return undefined;
+    const found = collection.relations.get(within);
+    if (found?.kind === 'belongs_to' && found.required && within !== member.name) return found;
+    if (found === undefined && broken.has(within)) return undefined;
+    const near = found === undefined ? nearest(within, referencesByName(collection).keys()) : undefined;
+    const hint = near === undefined ? '' : `; did you mean \`within_${near}\`?`;
+    const message = `${notWithin(collection, { member: member.name, within })}${hint}`;
+    report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });
+    return undefined;
+  }
+}
+
+type UniqueMember = Pick<BelongsTo, 'name' | 'unique' | 'uniqueWithin'>;
+type Misplaced = Pick<Finding, 'code' | 'message'>;
+
+function intoTenants(from: Bare, { name, kind, collection, ...relation }: Relation): Misplaced {
+  const what = `\`${from.name}.${name}\` leads from records of no tenant to \`${collection}\`, which are distributed`;
+  const advice =
+    'via' in relation
+      ? `remove it: \`GET /api/${collection}?${relation.via}=<id>\` lists them`
+      : `say \`distribute: { by: … }\` in \`${from.name}\` too, or remove the relation`;
+  return { code: 'reference_to_distributed', message: `${what}; ${advice}` };
+}
+
+const toOneMachine = (from: Bare, to: Bare): Misplaced => ({
+  code: 'not_co_located',
+  message:
+    `the records of \`${to.name}\` are on one machine, where those of \`${from.name}\` are not; ` +
+    `say \`distribute: reference\` in \`${to.name}\``,
+});
+
+const betweenKeys = (from: Bare, to: Bare): Misplaced => ({
+  code: 'not_co_located',
+  message:
+    `\`${from.name}\` and \`${to.name}\` are distributed by different collections, so a record and the one that it ` +
+    'leads to can be on different machines; distribute both by one, or one of them as `reference`',
+});
+
+interface WithinNames {
+  readonly member: string;
+  readonly within: string;
+}
+
+function notWithin({ name, relations }: Bare, { member, within }: WithinNames): string {
+  const found = relations.get(within);
+  if (member === within) return `\`${member}\` cannot be unique within itself; expected \`unique: true\``;
+  if (found === undefined) return `\`${name}\` has no relation \`${within}\``;
+  if (found.kind !== 'belongs_to') return `\`${name}.${within}\` is not a belongs_to`;
+  return `records without \`${within}\` could share a value; add \`required: true\` to the relation \`${within}\``;
+}

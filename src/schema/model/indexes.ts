@@ -1,0 +1,128 @@
+/** The indexes of a collection, and those that its policies lack. */
+
+import { unindexed } from '../../policy/analyse/unindexed.ts';
+import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
+import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
+import { type BelongsTo, type Collection, type Field, isTenant } from './model.ts';
+
+export interface IndexDefinition {
+  /**
+   * In a distributed collection the tenant comes first. A column that is not unique is followed by
+   * `id`, so that the index returns a page in its order.
+   */
+  readonly columns: readonly string[];
+  /** Undefined: of a key of several columns. */
+  readonly serves: string | undefined;
+  readonly unique: boolean;
+  /** `index: true` or `unique` of the file, a belongs_to, or an equality in a list policy. */
+  readonly because: Reason;
+}
+type Reason = 'declared' | 'reference' | 'policy';
+
+/** The store itself adds the primary key and the indexes of link tables. */
+export function indexesOf(collection: Collection, catalog: Catalog): readonly IndexDefinition[] {
+  const definitions: IndexDefinition[] = [];
+  const tenant = tenantColumns(collection);
+  for (const columns of uniqueColumns(collection)) {
+    const own = columns.filter((column) => !tenant.includes(column));
+    const serves = own.length > 1 ? undefined : columns.at(-1);
+    definitions.push({ columns, serves, unique: true, because: 'declared' });
+  }
+  const add = (serves: string, because: Reason): void => {
+    if (definitions.some((made) => made.serves === serves)) return;
+    definitions.push({ columns: [...new Set([...tenant, serves, 'id'])], serves, unique: false, because });
+  };
+  for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
+  for (const relation of collection.relations.values()) {
+    // The primary key of a distributed collection begins with its tenant.
+    if (relation.kind === 'belongs_to' && !isTenant(collection, relation.name)) add(relation.column, 'reference');
+  }
+  for (const column of wantedBy(collection, catalog)) add(column, 'policy');
+  return definitions;
+}
+
+/** The columns of each unique constraint. */
+export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
+  const references = [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return [...collection.fields.values(), ...references].flatMap((member) => {
+    const key = uniqueKey(collection, member);
+    return key === undefined ? [] : [key];
+  });
+}
+
+type UniqueMembers = Pick<Collection, 'fields' | 'relations' | 'distribution'>;
+
+/** The tenant, the belongs_to that it is unique within, and the member itself: each once. */
+function uniqueKey(
+  collection: UniqueMembers,
+  { column, unique, uniqueWithin }: Field | BelongsTo,
+): readonly string[] | undefined {
+  if (!unique && uniqueWithin === undefined) return undefined;
+  const within = uniqueWithin === undefined ? undefined : collection.relations.get(uniqueWithin);
+  const withinColumn = within?.kind === 'belongs_to' ? [within.column] : [];
+  return [...new Set([...tenantColumns(collection), ...withinColumn, column])];
+}
+
+/** What every key and index begins with. */
+const tenantColumns = ({ distribution }: Pick<Collection, 'distribution'>): readonly string[] =>
+  distribution?.kind === 'by' ? [distribution.column] : [];
+
+/** Only lists read many rows; every other action finds its row by id. */
+function wantedBy({ name, access, fields }: Collection, catalog: Catalog): ReadonlySet<string> {
+  const columns = access.list.flatMap(({ checked }) => automatic(checked, { catalog, collection: name, fields }));
+  return new Set(columns);
+}
+
+interface Guarded {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly fields: ReadonlyMap<string, Field>;
+}
+
+/**
+ * The columns that are indexed without a declaration: compared for equality, and never too long for
+ * an index.
+ */
+function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
+  const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
+  const equal = new Set(equalities(checked));
+  return wanted.filter((column) => equal.has(column) && isIndexable(fieldOfColumn(column, fields)));
+}
+
+const fieldOfColumn = (column: string, fields: ReadonlyMap<string, Field>): Field | undefined =>
+  [...fields.values()].find((field) => field.column === column);
+
+export function isIndexable(field: Field | undefined): boolean {
+  if (field?.type !== 'string') return field !== undefined;
+  return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
+}
+
+/** The record's own fields that no declared or automatic index serves, by name. */
+export function missingIndexes(policy: Policy, guarded: Guarded): readonly string[] {
+  const wanted = unindexed(policy.checked, guarded.catalog, guarded.collection)?.columns ?? [];
+  const made = automatic(policy.checked, guarded);
+  return wanted
+    .filter((column) => !made.includes(column))
+    .map((column) => fieldOfColumn(column, guarded.fields)?.name ?? column);
+}
+
+function equalities(checked: Checked): readonly string[] {
+  switch (checked.kind) {
+    case 'and':
+    case 'or':
+      return checked.items.flatMap(equalities);
+    case 'compare':
+      return checked.op === '=' || checked.op === 'in' ? [checked.left, checked.right].flatMap(ownColumn) : [];
+    case 'const':
+    case 'not':
+    case 'is null':
+    case 'quantified':
+    case 'changed':
+      return [];
+  }
+}
+
+const ownColumn = (operand: CheckedOperand): readonly string[] =>
+  operand.kind === 'column' && operand.steps.length === 0 && operand.column.kind === 'field'
+    ? [operand.column.field.column]
+    : [];

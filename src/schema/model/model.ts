@@ -1,0 +1,180 @@
+/**
+ * The schema as the program knows it: checked, with every default filled in. Satisfies the policy
+ * room's `Catalog`.
+ */
+import type {
+  Action,
+  BelongsTo as CatalogBelongsTo,
+  CatalogCollection,
+  CatalogField,
+  ManyToMany as CatalogManyToMany,
+  HasMany,
+  HasOne,
+  Policy,
+  ScalarType,
+} from '../../policy/types.ts';
+
+export interface Schema {
+  /** The path as given, for messages. */
+  readonly file: string;
+  readonly roles: ReadonlyMap<string, Role>;
+  readonly register: { readonly roles: readonly string[] };
+  /** In the order of the file; `users` and `files` are always among them. */
+  readonly collections: ReadonlyMap<string, Collection>;
+  readonly oauth: ReadonlyMap<string, OAuthProvider>;
+  /** Seconds. */
+  readonly sessions: { readonly access: number; readonly refresh: number; readonly idle: number };
+  /** Seconds; without it, for ever. */
+  readonly audit: { readonly keep?: number };
+  readonly limits: Limits;
+  readonly uploads: Uploads;
+  /** Exact origins (`https://app.example`). */
+  readonly origins: readonly string[];
+  /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
+  readonly proxies: readonly string[];
+  /** The folder of the records that `bylaw dev` starts with, relative to the file. */
+  readonly seed?: string | undefined;
+}
+
+export interface Role {
+  readonly name: string;
+  readonly assigns: readonly string[];
+  /** Transitively closed, without itself. */
+  readonly includes: readonly string[];
+}
+
+export interface Collection extends CatalogCollection {
+  readonly kind: 'plain' | 'users' | 'files';
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly relations: ReadonlyMap<string, Relation>;
+  /** The union of rules of each action; an empty list denies everyone. */
+  readonly access: Readonly<Record<Action, readonly Policy[]>>;
+  /** Of fields and belongs_to with rules of their own, by name. */
+  readonly memberAccess: ReadonlyMap<string, MemberAccess>;
+  /** Null: its table is on one machine. */
+  readonly distribution: Distribution | null;
+  /** The former name. */
+  readonly was?: string;
+}
+
+/** Where the rows of a collection are: all of them on every machine, or each with those of its tenant. */
+export type Distribution = { readonly kind: 'reference' } | TenantDistribution;
+export interface TenantDistribution {
+  readonly kind: 'by';
+  /** A required belongs_to to a reference collection: the tenant. It never changes. */
+  readonly by: string;
+  /** Of that relation. */
+  readonly column: string;
+  /** `routed`: every rule requires one tenant. `filtered`: a list has a filter on the tenant. */
+  readonly lists: 'routed' | 'filtered';
+}
+
+/** Some records are on several machines, or would be on a cluster. */
+export const isDistributed = ({ collections }: Schema): boolean =>
+  [...collections.values()].some(({ distribution }) => distribution !== null);
+
+/** The member is the tenant of the record, which never changes. */
+export const isTenant = ({ distribution }: Pick<Collection, 'distribution'>, name: string): boolean =>
+  distribution?.kind === 'by' && distribution.by === name;
+
+/** The belongs_to that a filter of a list must require, because the rules do not. */
+export const neededTenant = ({ distribution }: Collection): string | undefined =>
+  distribution?.kind === 'by' && distribution.lists === 'filtered' ? distribution.by : undefined;
+
+/** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
+export type MemberAction = 'read' | 'create' | 'update';
+/** Without rules for an action, those of the record decide alone. An empty list denies everyone. */
+export type MemberAccess = Readonly<Partial<Record<MemberAction, readonly Policy[]>>>;
+
+export interface Field extends CatalogField {
+  readonly type: ScalarType;
+  /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
+  readonly default?: Default;
+  readonly was?: string;
+  /**
+   * A required belongs_to of the collection: records with the same one differ in this value.
+   * INVARIANT: not beside `unique`, which is of the whole collection.
+   */
+  readonly uniqueWithin?: string;
+  /** The author wrote `index: false`. */
+  readonly noIndex?: true;
+  /** Never written through the API (`created_at`, `email`, `size`…). */
+  readonly readOnly: boolean;
+}
+export type Default =
+  | { readonly kind: 'constant'; readonly value: string | number | boolean }
+  | { readonly kind: 'now' }
+  | { readonly kind: 'auth'; readonly name: string };
+
+export type Relation = BelongsTo | HasOne | HasMany | ManyToMany;
+export interface BelongsTo extends CatalogBelongsTo {
+  readonly onDelete: 'cascade' | 'restrict' | 'set_null';
+  /** True also if a has_one names it by `via`. */
+  readonly unique: boolean;
+  /** As of a field. */
+  readonly uniqueWithin?: string;
+  readonly default?: Default;
+  readonly was?: string;
+  readonly readOnly: boolean;
+}
+export interface ManyToMany extends CatalogManyToMany {
+  readonly was?: string;
+}
+export type { HasMany, HasOne };
+
+export interface OAuthProvider {
+  readonly name: string;
+  /** Either of them is given. */
+  readonly issuer?: string | undefined;
+  readonly preset?: string | undefined;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes: readonly string[];
+  readonly clientAuth: 'basic' | 'post';
+}
+
+/** `points` in `window` seconds. */
+export interface Rate {
+  readonly points: number;
+  readonly window: number;
+}
+export interface Limits {
+  /** Failed logins for an account, and from an address. */
+  readonly loginAccount: Rate;
+  readonly loginAddress: Rate;
+  readonly register: Rate;
+  readonly refresh: Rate;
+  readonly reset: Rate;
+  /** Bytes of a JSON body. */
+  readonly body: number;
+  /** Seconds that the statements of a query may take. */
+  readonly queryTime: number;
+}
+export interface Uploads {
+  /** Bytes. */
+  readonly maxSize: number;
+  /** Media types, or all of one kind (`image/*`); empty: all. */
+  readonly types: readonly string[];
+  /** Bytes by role; `default` is for everyone. The largest of a user's roles counts. */
+  readonly quota: ReadonlyMap<string, number>;
+  /** Sizes that image variants may have. */
+  readonly images: {
+    readonly widths: readonly number[];
+    readonly heights: readonly number[];
+    readonly maxPixels: number;
+  };
+}
+
+export const RESERVED_NAMES: readonly string[] = [
+  'id',
+  'created_at',
+  'updated_at',
+  'expand',
+  'expand_more',
+  'limit',
+  'offset',
+  'can',
+];
+/** Routes of the service under `/api`. */
+export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'keys'];
+export const BUILT_IN: readonly string[] = ['users', 'files'];

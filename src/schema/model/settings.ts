@@ -1,0 +1,264 @@
+/** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
+import { z } from 'zod';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { SchemaFile } from '../file/shape.ts';
+import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
+import type { Path, Report } from '../issue.ts';
+import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
+import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
+import { nameIssue } from './names.ts';
+
+export interface Settings {
+  readonly report: Report;
+  readonly roles: ReadonlyMap<string, Role>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Always declared: the first administrator has it, and it assigns every role. */
+const ADMIN = 'admin';
+
+// ---------------------------------------------------------------- roles
+
+type RoleShape = {
+  readonly assigns?: readonly string[] | undefined;
+  readonly includes?: readonly string[] | undefined;
+};
+
+export function readRoles({ roles = [] }: SchemaFile, report: Report): ReadonlyMap<string, Role> {
+  const shapes = new Map<string, RoleShape>();
+  const paths = new Map<string, Path>();
+  const entries: readonly (readonly [string, RoleShape, Path])[] = Array.isArray(roles)
+    ? roles.map((name, i) => [name, {}, ['roles', i]] as const)
+    : Object.entries(roles).map(([name, shape]) => [name, shape ?? {}, ['roles', name]] as const);
+  for (const [name, shape, path] of entries) {
+    if (name === '') continue;
+    const issue = nameIssue(name);
+    if (issue !== undefined) report({ ...issue, path, at: 'key' });
+    else if (shapes.has(name))
+      report({ code: 'duplicate_value', message: `the role \`${name}\` is declared twice; remove one of them`, path });
+    else {
+      shapes.set(name, shape);
+      paths.set(name, path);
+    }
+  }
+  if (!shapes.has(ADMIN)) shapes.set(ADMIN, {});
+  const known = (names: readonly string[] | undefined, path: Path): readonly string[] =>
+    (names ?? []).filter((name, i) => knownRole(name, { path: [...path, i], roles: shapes, report }));
+  const read = new Map<string, RoleShape>();
+  for (const [name, { assigns, includes }] of shapes) {
+    const path = paths.get(name) ?? [];
+    read.set(name, { assigns: known(assigns, [...path, 'assigns']), includes: known(includes, [...path, 'includes']) });
+  }
+  return new Map(
+    [...read].map(([name, { assigns }]) => [
+      name,
+      { name, assigns: assignsOf(name, assigns!, read), includes: closure(name, read) },
+    ]),
+  );
+}
+
+const assignsOf = (name: string, assigns: readonly string[], all: ReadonlyMap<string, RoleShape>): readonly string[] =>
+  name === ADMIN ? [...all.keys()] : [...new Set(assigns)];
+
+/**
+ * Every role that `name` includes, directly or through another, without itself. Roles in a circle
+ * have the same rights.
+ */
+function closure(name: string, roles: ReadonlyMap<string, RoleShape>): readonly string[] {
+  const reached = new Set<string>();
+  const open = [...(roles.get(name)?.includes ?? [])];
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    open.push(...(roles.get(next)?.includes ?? []));
+  }
+  reached.delete(name);
+  return [...reached];
+}
+
+export interface RolePlace {
+  readonly path: Path;
+  readonly roles: ReadonlyMap<string, unknown>;
+  readonly report: Report;
+}
+
+/** `false` if the role is not declared, which is reported. The shape has reported an empty name. */
+export function knownRole(name: string, { path, roles, report }: RolePlace): boolean {
+  if (roles.has(name)) return true;
+  if (name === '') return false;
+  const near = nearest(name, roles.keys());
+  const hint = near === undefined ? `; declare it under \`roles\`` : `; did you mean \`${near}\`?`;
+  report({ code: 'role_unknown', message: `unknown role \`${name}\`${hint}`, path, replacement: near });
+  return false;
+}
+
+export function readRegister({ register }: SchemaFile, { report, roles }: Settings): Schema['register'] {
+  const names = register?.roles ?? [];
+  return {
+    roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))],
+  };
+}
+
+// ---------------------------------------------------------------- sessions, audit, limits, uploads
+
+export const readAudit = ({ audit: { keep } = {} }: SchemaFile): Schema['audit'] =>
+  keep === undefined ? {} : { keep: secondsOf(keep) };
+
+export function readSessions({ sessions }: SchemaFile, { report }: Settings): Schema['sessions'] {
+  const given = { ...DEFAULT_SESSIONS, ...sessions };
+  const read = { access: secondsOf(given.access), refresh: secondsOf(given.refresh), idle: secondsOf(given.idle) };
+  if (read.access > read.refresh) {
+    const message = `an access token (${given.access}) would outlive its session (${given.refresh}); expected a shorter \`access\``;
+    report({
+      code: 'invalid_sessions',
+      message,
+      path: ['sessions', sessions?.access === undefined ? 'refresh' : 'access'],
+    });
+  }
+  return read;
+}
+
+export function readLimits({ limits }: SchemaFile): Limits {
+  const given = { ...DEFAULT_LIMITS, ...limits };
+  return {
+    loginAccount: rateOf(given.login_account),
+    loginAddress: rateOf(given.login_address),
+    register: rateOf(given.register),
+    refresh: rateOf(given.refresh),
+    reset: rateOf(given.reset),
+    body: bytesOf(given.body),
+    queryTime: secondsOf(given.query_time),
+  };
+}
+
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$/;
+
+export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Settings): Uploads {
+  const { types = [], quota = {}, images = {} } = uploads;
+  types.forEach((type, i) => {
+    if (type === '' || MEDIA_TYPE.test(type)) return;
+    report({
+      code: 'invalid_media_type',
+      message: `\`${type}\` is not a media type; expected one such as \`image/png\` or \`image/*\``,
+      path: ['uploads', 'types', i],
+    });
+  });
+  const quotas = Object.entries(quota).filter(([name]) => {
+    return (
+      name === 'default' ||
+      knownRole(name, {
+        path: ['uploads', 'quota', name],
+        roles,
+        report: (finding) => report({ ...finding, at: 'key' }),
+      })
+    );
+  });
+  return {
+    maxSize: bytesOf(uploads.max_size ?? DEFAULT_UPLOADS.max_size),
+    types,
+    quota: new Map(quotas.map(([name, size]) => [name, bytesOf(size)])),
+    images: {
+      widths: images.widths ?? DEFAULT_UPLOADS.image_lengths,
+      heights: images.heights ?? DEFAULT_UPLOADS.image_lengths,
+      maxPixels: images.max_pixels ?? DEFAULT_UPLOADS.max_pixels,
+    },
+  };
+}
+
+// ---------------------------------------------------------------- origins, proxies
+
+export function readOrigins({ origins = [] }: SchemaFile, { report }: Settings): readonly string[] {
+  return origins.filter((origin, i) => {
+    const url = URL.canParse(origin) ? new URL(origin) : undefined;
+    if (origin === '' || (url !== undefined && /^https?:$/.test(url.protocol) && url.origin === origin))
+      return origin !== '';
+    const exact = url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
+    const hint = exact === undefined ? 'expected one such as `https://app.example`' : `did you mean \`${exact}\`?`;
+    report({
+      code: 'invalid_origin',
+      message: `\`${origin}\` is not an origin; ${hint}`,
+      path: ['origins', i],
+      replacement: exact,
+    });
+    return false;
+  });
+}
+
+export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings): readonly string[] {
+  return proxies.filter((proxy, i) => {
+    if (proxy === '') return false;
+    const [address = '', bits, ...rest] = proxy.split('/');
+    const most = z.ipv4().safeParse(address).success ? 32 : z.ipv6().safeParse(address).success ? 128 : -1;
+    const valid =
+      most !== -1 &&
+      rest.length === 0 &&
+      (bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most));
+    if (!valid)
+      report({
+        code: 'invalid_proxy',
+        message: `\`${proxy}\` is not an address or a range; expected one such as \`10.0.0.0/8\``,
+        path: ['proxies', i],
+      });
+    return valid;
+  });
+}
+
+// ---------------------------------------------------------------- OAuth
+
+export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): ReadonlyMap<string, OAuthProvider> {
+  const providers = new Map<string, OAuthProvider>();
+  for (const [name, shape] of Object.entries(oauth)) {
+    const path = ['oauth', name];
+    const issue = nameIssue(name);
+    if (issue !== undefined) settings.report({ ...issue, path, at: 'key' });
+    const clientSecret = secretOf(shape, path, settings);
+    checkIssuer(shape, path, settings);
+    if (issue !== undefined) continue;
+    providers.set(name, {
+      name,
+      issuer: shape.issuer,
+      preset: shape.preset,
+      clientId: shape.client_id,
+      clientSecret,
+      scopes: shape.scopes ?? DEFAULT_SCOPES,
+      clientAuth: shape.client_auth ?? DEFAULT_CLIENT_AUTH,
+    });
+  }
+  return providers;
+}
+
+type ProviderShape = NonNullable<SchemaFile['oauth']>[string];
+
+function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Path, { report, env }: Settings): string {
+  if ((client_secret === undefined) === (client_secret_env === undefined)) {
+    const message =
+      'expected either `client_secret`, or `client_secret_env` with the name of the variable that holds it';
+    report({ code: 'oauth_secret', message, path, at: 'key' });
+    return client_secret ?? '';
+  }
+  if (client_secret !== undefined) return client_secret;
+  const value = env[client_secret_env ?? ''];
+  if (value !== undefined && value !== '') return value;
+  report({
+    code: 'missing_env',
+    message: `the environment variable \`${client_secret_env}\` is not set; set it to the secret`,
+    path: [...path, 'client_secret_env'],
+  });
+  return '';
+}
+
+const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: Settings): void {
+  if ((issuer === undefined) === (preset === undefined)) {
+    report({ code: 'oauth_issuer', message: 'expected either `issuer` or `preset`', path, at: 'key' });
+  }
+  if (issuer === undefined) return;
+  if (URL.canParse(issuer)) {
+    const { protocol, hostname, search, hash } = new URL(issuer);
+    const isSecure = protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOSTS.has(hostname));
+    if (isSecure && search === '' && hash === '') return;
+  }
+  const message = `\`${issuer}\` is not an issuer; expected an https URL without a query (http on loopback only)`;
+  report({ code: 'oauth_issuer', message, path: [...path, 'issuer'] });
+}

@@ -1,0 +1,30 @@
+/** Names in the database: columns and constraints that no schema file spells out. */
+import { createHash } from 'node:crypto';
+import type { Schema } from './model.ts';
+
+/** Counts the changes of a record. No field can have this name: those begin with a letter. */
+export const VERSION_COLUMN = '_version';
+
+/** The tables of collections and of their links. */
+export const storedTables = ({ collections }: Schema): ReadonlySet<string> =>
+  new Set([
+    ...[...collections.values()].map(({ table }) => table),
+    ...[...collections.values()].flatMap(({ relations }) =>
+      [...relations.values()].flatMap((relation) => (relation.kind === 'many_to_many' ? [relation.linkTable] : [])),
+    ),
+  ]);
+
+/** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
+export function constraintName(
+  table: string,
+  columns: readonly string[],
+  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
+): string {
+  const name = [table, ...columns, suffix].join('_');
+  if (Buffer.byteLength(name) <= 63) return name;
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  return `${Buffer.from(name)
+    .subarray(0, 45)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
+}

@@ -1,0 +1,208 @@
+/** One field of the file → a field of the model. */
+import { nearest } from '../../../grammar/suggest.ts';
+import type { ValueType } from '../../policy/scalar-types.ts';
+import { describeType } from '../../policy/scalar-types.ts';
+import type { Scalar } from '../../policy/values.ts';
+import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
+import { type FieldShape, WITHIN } from '../file/shape.ts';
+import { found } from '../file/validate.ts';
+import type { Finding, Path, Report } from '../issue.ts';
+import { fieldOf } from '../model/built-in.ts';
+import type { Default, Field } from '../model/model.ts';
+
+export interface FieldPlace {
+  readonly name: string;
+  readonly path: Path;
+  readonly report: Report;
+}
+interface DefaultPlace extends FieldPlace {
+  readonly auth: AuthTypes;
+}
+/** The types of `@request.auth.<name>`, which a default may take. */
+export type AuthTypes = ReadonlyMap<string, ValueType>;
+
+/** At four bytes a character, a longer string may not fit into an entry of a B-tree (2704 bytes). */
+export const INDEXABLE_LENGTH = 675;
+
+/** Without its default, which may refer to fields of `users`. */
+export function readField(shape: FieldShape, place: FieldPlace): Field {
+  const { type, required = false, index = false, search = false, was } = shape;
+  const kind = FIELD_KINDS[type];
+  const uniqueness = readUnique(shape);
+  const given = { name: place.name, type: type, required, ...uniqueness, index, was, ...(search && { search }) };
+  if (search && type !== 'string') place.report(searchOf(type, place));
+  const bounds = readBounds(shape, place);
+  const allowed = readEnum(shape, bounds, place);
+  checkIndexable({ ...given, ...bounds, ...allowed }, place);
+  // Otherwise PostgreSQL's index would reject a longer string, and the caller would get no useful error.
+  const capped = kind.bounds === 'length' && isIndexed(given) && bounds.max === undefined && allowed.enum === undefined;
+  const noIndex = shape.index === false && { noIndex: true as const };
+  return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
+}
+
+/** What the file says of `unique`. */
+export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin'> {
+  const within = typeof unique === 'string' ? WITHIN.exec(unique)?.[1] : undefined;
+  return { unique: unique === true, ...(within !== undefined && { uniqueWithin: within }) };
+}
+
+const isIndexed = ({ unique, uniqueWithin, index }: Pick<Field, 'unique' | 'uniqueWithin' | 'index'>): boolean =>
+  unique || uniqueWithin !== undefined || index;
+
+const searchOf = (type: string, { path }: FieldPlace): Finding => ({
+  code: 'search_of_type',
+  message: `\`search\` is for string fields, found ${type}`,
+  path: [...path, 'search'],
+});
+
+function checkIndexable(
+  field: Pick<Field, 'unique' | 'uniqueWithin' | 'index' | 'type' | 'max'>,
+  { path, report }: FieldPlace,
+): void {
+  const { type, max } = field;
+  if (!isIndexed(field) || type !== 'string' || max === undefined || Number(max) <= INDEXABLE_LENGTH) return;
+  report({
+    code: 'index_too_long',
+    severity: 'warning',
+    message: `PostgreSQL cannot index strings of more than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`,
+    path: [...path, 'max'],
+  });
+}
+
+function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
+  const min = readBound('min', shape, place);
+  const max = readBound('max', shape, place);
+  if (min !== undefined && max !== undefined && min > max) {
+    place.report({
+      code: 'min_above_max',
+      message: `no value fits: \`min\` (${min}) is greater than \`max\` (${max})`,
+      path: [...place.path, 'min'],
+    });
+    return {};
+  }
+  return { min, max };
+}
+
+function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: FieldPlace): number | string | undefined {
+  const raw = shape[key];
+  if (raw === undefined) return undefined;
+  const at = [...path, key];
+  const kind = FIELD_KINDS[shape.type];
+  if (kind.bounds === 'none') {
+    report({
+      code: 'not_for_this_type',
+      message: `\`${key}\` does not apply to a ${shape.type}; remove it`,
+      path: at,
+      at: 'key',
+    });
+    return undefined;
+  }
+  if (kind.bounds === 'length') {
+    if (Number.isSafeInteger(raw) && Number(raw) >= 0) return raw;
+    report({
+      code: 'wrong_type',
+      message: `\`${key}\` of a string counts characters: expected an int from 0, found ${found(raw)}`,
+      path: at,
+    });
+    return undefined;
+  }
+  const { value, error } = kind.fromJson(raw, {}) as { value?: number | string; error?: { detail: string } };
+  if (error !== undefined)
+    report({
+      code: 'wrong_type',
+      message: `\`${key}\` must be a value of the field: ${error.detail}, found ${found(raw)}`,
+      path: at,
+    });
+  return value;
+}
+
+function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: FieldPlace): Pick<Constraints, 'enum'> {
+  if (shape.enum === undefined) return {};
+  const kind = FIELD_KINDS[shape.type];
+  if (!kind.hasEnum) {
+    report({
+      code: 'not_for_this_type',
+      message: `\`enum\` does not apply to a ${shape.type}; remove it`,
+      path: [...path, 'enum'],
+      at: 'key',
+    });
+    return {};
+  }
+  const values: (string | number)[] = [];
+  shape.enum.forEach((raw, i) => {
+    const { value, error } = kind.fromJson(raw, bounds) as { value?: string | number; error?: { detail: string } };
+    const at = [...path, 'enum', i];
+    if (error !== undefined)
+      report({
+        code: 'wrong_type',
+        message: `not a value of this field: ${error.detail}, found ${found(raw)}`,
+        path: at,
+      });
+    else if (values.includes(value!))
+      report({ code: 'duplicate_value', message: `\`${raw}\` is given twice; remove one of them`, path: at });
+    else values.push(value!);
+  });
+  return values.length === 0 ? {} : { enum: values };
+}
+
+const FROM_AUTH = /^@request\.auth\.(.*)$/s;
+
+export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth }: DefaultPlace): Default | undefined {
+  const at = [...path, 'default'];
+  if (raw === '@now') {
+    if (field.type === 'datetime') return { kind: 'now' };
+    report({
+      code: 'invalid_default',
+      message: `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`,
+      path: at,
+    });
+    return undefined;
+  }
+  if (typeof raw === 'string' && raw.startsWith('@'))
+    return readAuthDefault(raw, { type: field.type, path, report, auth });
+  const read = FIELD_KINDS[field.type].fromJson(raw, field);
+  if (read.error === undefined) return { kind: 'constant', value: read.value };
+  const near = typeof raw === 'string' && field.enum !== undefined ? nearest(raw, field.enum.map(String)) : undefined;
+  const quoted = field.type === 'string' && typeof raw !== 'string' ? `'${raw}'` : undefined;
+  const replacement = near ?? quoted;
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  report({
+    code: 'invalid_default',
+    message: `the default is not a value of this field: ${read.error.detail}, found ${found(raw)}${hint}`,
+    path: at,
+    replacement,
+  });
+  return undefined;
+}
+
+export interface AuthDefault extends Omit<FieldPlace, 'name'> {
+  readonly type: ValueType;
+  readonly auth: AuthTypes;
+}
+
+export function readAuthDefault(raw: string, { type, path, report, auth }: AuthDefault): Default | undefined {
+  const at = [...path, 'default'];
+  const name = FROM_AUTH.exec(raw)?.[1];
+  const source = name === undefined ? undefined : auth.get(name);
+  if (name === undefined || source === undefined) {
+    const near = nearest(raw, ['@now', ...[...auth.keys()].map((key) => `@request.auth.${key}`)]);
+    const hint =
+      near === undefined
+        ? 'expected `@now` or a field of `@request.auth` such as `@request.auth.id`'
+        : `did you mean \`${near}\`?`;
+    report({ code: 'invalid_default', message: `unknown name \`${raw}\`; ${hint}`, path: at });
+    return undefined;
+  }
+  if (sameType(source, type)) return { kind: 'auth', name };
+  report({
+    code: 'invalid_default',
+    message: `expected ${describeType(type)}, found \`${raw}\`, which is ${describeType(source)}`,
+    path: at,
+  });
+  return undefined;
+}
+
+function sameType(source: ValueType, type: ValueType): boolean {
+  if (typeof source === 'object') return typeof type === 'object' ? source.id === type.id : type === 'string';
+  return source === type;
+}

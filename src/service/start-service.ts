@@ -1,0 +1,200 @@
+/**
+ * The running service: its parts start in order and stop in the reverse order. Its schema can be
+ * replaced while it runs.
+ */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createPasswordPool } from '../auth/accounts/passwords.ts';
+import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
+import { IssuerNews } from '../auth/issuer-announcements.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../database/contract.ts';
+import { openapiOf } from '../describe/openapi-document.ts';
+import { createFiles } from '../files/files.ts';
+import { openStorage } from '../files/storage/open-storage.ts';
+import { PublicFiles } from '../http/answer/public-files.ts';
+import type { App } from '../http/app.ts';
+import { jsonBodyReader } from '../http/body/body.ts';
+import type { Log } from '../http/observe/log.ts';
+import { createMetrics } from '../http/observe/metrics.ts';
+import { addressReader } from '../http/server/address.ts';
+import type { ArrivalLimits } from '../http/server/arrival.ts';
+import { InFlight } from '../http/server/in-flight.ts';
+import { HttpServer } from '../http/server/server.ts';
+import { memoized } from '../memoized.ts';
+import { applyMigration } from '../migrations/apply-migration.ts';
+import { hasAllOf } from '../migrations/readiness.ts';
+import { forgetOldKeys } from '../records/idempotency.ts';
+import { createRecords } from '../records/records.ts';
+import { routes, routesWithPublicFiles } from '../routes/index.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { startOptions } from './system-tables.ts';
+import { packageVersion } from './version.ts';
+
+const DRAIN_MS = 10_000;
+const FORGET_KEYS_EVERY_MS = 600_000;
+/** How long a migration waits for running requests. */
+const PATIENCE_MS = 2_000;
+
+export interface ServiceParts {
+  readonly config: Config;
+  readonly schema: Schema;
+  /** Open; closed by `stop`. */
+  readonly db: Database;
+  readonly log: Log;
+  /** With several workers: the metrics of all of them. */
+  readonly readMetrics?: () => Promise<string>;
+  /** Default: 30 s for a JSON body. */
+  readonly arrival?: ArrivalLimits;
+  /** Default: argon2id at its full cost. */
+  readonly passwords?: PasswordPool;
+  /** Sees each mail that is written to a file for want of an SMTP server. */
+  readonly onMail?: (mail: Mail) => void;
+}
+
+export interface Service {
+  /** The current one; `replaceSchema` makes another. */
+  readonly app: App;
+  /** With the port it listens on, also where port 0 was asked for. */
+  readonly url: string;
+  /**
+   * Serves another schema from now on; sessions, files and connections stay. Requests that are
+   * running end with the schema before. With `migrate`, which brings the database to the new
+   * schema, requests that arrive meanwhile wait. If `migrate` throws, so does this, and the schema
+   * before stays.
+   */
+  replaceSchema(schema: Schema, migrate?: () => Promise<void>): Promise<void>;
+  /**
+   * Accepts no new connection, finishes running requests (10 s at most), closes the database. For
+   * `farewellMs` before that, it goes on serving: `/readyz` answers 503, and clients are told to
+   * close their connections. Default: 0.
+   */
+  stop(farewellMs?: number): Promise<void>;
+}
+
+/** Database to the schema → keys and sessions → first admin → listen. */
+export async function startService(parts: ServiceParts): Promise<Service> {
+  const { db, log } = parts;
+  await applyMigration(db, parts.schema, { ...startOptions(), onNote: (note) => log.logger.warn(note) });
+  const config = { ...parts.config };
+  const apps = new Apps(parts, config);
+  let app = await apps.first();
+  const http = new HttpServer(app, app.publicFiles === undefined ? routes : routesWithPublicFiles, parts.arrival);
+  const url = await listen(http.server, config);
+  // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
+  if (!parts.config.baseUrlGiven) config.baseUrl = url;
+  const warn = (message: string): void => log.logger.warn(message);
+  const news = db.kind === 'postgres' ? await IssuerNews.open({ db, issuer: config.baseUrl, warn }) : undefined;
+  const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
+  forgetting.unref();
+  const stop = async (farewellMs = 0): Promise<void> => {
+    clearInterval(forgetting);
+    apps.isStopping = true;
+    const swept = app.files.close();
+    await http.drain(farewellMs, DRAIN_MS);
+    await swept;
+    await app.auth.close();
+    await news?.close();
+    await db.close();
+    log.flush();
+  };
+  return {
+    get app() {
+      return app;
+    },
+    url,
+    async replaceSchema(schema, migrate) {
+      const before = app;
+      const next = await apps.next(schema, before);
+      const resume = migrate === undefined ? undefined : await http.pause(PATIENCE_MS);
+      try {
+        await migrate?.();
+        app = next;
+        // Its requests still hear of sessions that end.
+        void http.replace(next).then(() => before.auth.close());
+      } catch (error) {
+        await next.auth.close();
+        throw error;
+      } finally {
+        resume?.();
+      }
+    },
+    stop: memoized(stop),
+  };
+}
+
+/** Makes an app for a schema. What depends on no schema is made once. */
+class Apps {
+  readonly #parts: ServiceParts;
+  /** With port 0, the base URL is written into it later. */
+  readonly #config: Config;
+  readonly #passwords: PasswordPool;
+  readonly #inFlight = new InFlight();
+  isStopping = false;
+
+  constructor(parts: ServiceParts, config: Config) {
+    this.#parts = parts;
+    this.#config = config;
+    this.#passwords = parts.passwords ?? createPasswordPool();
+  }
+
+  async first(): Promise<App> {
+    const { db, log, schema, readMetrics } = this.#parts;
+    const config = this.#config;
+    const auth = await this.#openAuth(schema);
+    if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
+    const files = await createFiles({
+      db,
+      schema,
+      openStorage: (storeId) => openStorage(config, storeId),
+      onError: (what, error) => log.logger.error({ error: String(error) }, what),
+    });
+    return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics) });
+  }
+
+  async next(schema: Schema, { files, metrics }: App): Promise<App> {
+    const auth = await this.#openAuth(schema);
+    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), metrics });
+  }
+
+  #openAuth(schema: Schema): Promise<Auth> {
+    const { db, onMail } = this.#parts;
+    return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, onMail });
+  }
+
+  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics'>): App {
+    const { db, log, arrival } = this.#parts;
+    const { schema, auth, files, metrics } = made;
+    const { publicFolder } = this.#config;
+    return {
+      ...made,
+      config: this.#config,
+      db,
+      records: createRecords(db, schema, {
+        ...auth.userHooks,
+        onFilesRemoved: files.discard,
+        onUnindexed: metrics.countUnindexed,
+      }),
+      log: log.logger,
+      inFlight: this.#inFlight,
+      isReady: () => hasAllOf(db.urgent, schema),
+      isStopping: () => this.isStopping,
+      addressOf: addressReader(schema.proxies),
+      document: memoized(() => openapiOf(schema, routes, packageVersion())),
+      readJson: jsonBodyReader(schema.limits.body, arrival?.bodyMs),
+      publicFiles: publicFolder === undefined ? undefined : new PublicFiles(publicFolder),
+    };
+  }
+}
+
+async function listen(server: Server, { host, port }: Config): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`;
+}

@@ -1,0 +1,20 @@
+/** What the whole program brings to a migration: tables that are not collections, and its version. */
+import { authTables } from '../auth/auth-tables.ts';
+import { fileTables } from '../files/file-tables.ts';
+import type { MigrateOptions } from '../migrations/migration.ts';
+import type { Sql } from '../sql.ts';
+import { packageVersion } from './version.ts';
+
+export const systemTables: readonly Sql[] = [...authTables, ...fileTables];
+
+export const migrateOptions = (): Pick<MigrateOptions, 'systemTables' | 'version'> => ({
+  systemTables,
+  version: packageVersion(),
+});
+
+/** What a start may do unasked. */
+export const startOptions = (): Omit<MigrateOptions, 'onNote'> => ({
+  ...migrateOptions(),
+  keepsExtra: true,
+  mayRewrite: false,
+});

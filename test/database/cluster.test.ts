@@ -1,0 +1,36 @@
+/** What a start says of a Citus cluster that cannot keep distributed collections: no cluster is here, so its answers are given. */
+import { describe, expect, it } from 'vitest';
+import { assertFit, layoutOf } from '../../src/database/cluster.ts';
+import type { Cells } from '../../src/database/contract.ts';
+
+const answering = (...cells: Cells) => ({ rows: async (): Promise<Cells[]> => [cells] });
+
+describe('a cluster', () => {
+  it.each([
+    ['a worker', ['3', '100', '2'], /this is a worker of a Citus cluster; expected its coordinator: give DATABASE_URL/],
+    [
+      'without two-phase slots',
+      ['0', '0', '2'],
+      /`max_prepared_transactions` is 0.*expected at least `max_connections`/,
+    ],
+    ['without nodes for rows', ['0', '100', '0'], /no node for their rows; add a worker \(SELECT citus_add_node\(/],
+    ['a worker without slots: the address comes first', ['3', '0', '0'], /this is a worker/],
+    ['that gives no answer', [], /this is a worker/],
+  ])('%s is refused with what to do', async (_, cells, message) => {
+    await expect(assertFit(answering(...cells))).rejects.toMatchObject({
+      name: 'ClusterUnfit',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('that is fit, is taken', async () => {
+    await expect(assertFit(answering('0', '100', '1'))).resolves.toBeUndefined();
+  });
+
+  it.each([
+    ['t', 'citus'],
+    ['f', 'partitions'],
+  ])('is one where the extension is (%s): %s', async (cell, layout) => {
+    expect(await layoutOf(answering(cell))).toBe(layout);
+  });
+});

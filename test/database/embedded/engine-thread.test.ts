@@ -1,0 +1,242 @@
+/** The embedded engine has a thread of its own: what it gives the event loop, and what becomes of the database when it ends. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/database/contract.ts';
+import { EngineStream } from '../../../src/database/embedded/engine-stream.ts';
+import { EngineThread } from '../../../src/database/embedded/engine-thread.ts';
+import { CellClient } from '../../../src/database/lanes/cell-client.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { raw } from '../../../src/sql.ts';
+import { fillDataFolder, openEmbeddedDatabase } from '../../support/embedded.ts';
+
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+const SOURCE = pathToFileURL(join(import.meta.dirname, '../../../src/database/open-database.ts')).href;
+
+describe('the event loop', () => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openEmbeddedDatabase();
+  });
+  afterAll(() => db.close());
+
+  it('turns while a statement runs', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 5);
+    await db.rows(raw('SELECT pg_sleep(0.5)'));
+    clearInterval(timer);
+    // On a thread that waits for the statement: none.
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  it('lets what is fast wait for one slow statement, not for all of them', async () => {
+    const answered: string[] = [];
+    const note = (name: string) => () => void answered.push(name);
+    const slow = ['first', 'second', 'third'].map((name) => db.slowRows(raw('SELECT pg_sleep(0.2)')).then(note(name)));
+    await Promise.all([...slow, db.rows(raw('SELECT 1')).then(note('fast'))]);
+    expect(answered).toEqual(['first', 'fast', 'second', 'third']);
+  });
+
+  it('is answered in the right order by whatever is asked at once', async () => {
+    const asked = Array.from({ length: 200 }, (_, i) => {
+      const statement = raw(`SELECT ${i}, repeat('é', ${i * 50})`);
+      return i % 3 === 0 ? db.slowRows(statement) : db.rows(statement);
+    });
+    const answers = await Promise.all(asked);
+    expect(answers).toEqual(answers.map((_, i) => [[String(i), 'é'.repeat(i * 50)]]));
+  });
+});
+
+describe('a statement that is nested too deeply', () => {
+  it.each([
+    ['a value', `SELECT (repeat('[', 100000) || repeat(']', 100000))::jsonb`, '54001'],
+    ['an expression', `SELECT ${'NOT ('.repeat(50_000)}true${')'.repeat(50_000)}`, '42601'],
+    ['calls', `SELECT ${'coalesce(nullif('.repeat(20_000)}random()${',2))'.repeat(20_000)}`, '42601'],
+  ])('is refused by the database, which goes on: %s', async (_, text, code) => {
+    const db = await openEmbeddedDatabase();
+    try {
+      expect(await failure(db.rows(raw(text)))).toMatchObject({ code });
+      expect(await db.rows(raw('SELECT 1'))).toEqual([['1']]);
+    } finally {
+      await db.close();
+    }
+  });
+});
+
+describe('a thread that ends', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
+    await fillDataFolder(folder);
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const nextThread = (): Promise<Worker> => new Promise((resolve) => process.once('worker', resolve));
+
+  async function openWithThread(): Promise<{ readonly db: Database; readonly thread: Worker }> {
+    const made = nextThread();
+    const db = await openDatabase({ dataDir: folder });
+    return { db, thread: await made };
+  }
+
+  it('fails what is under way, is started again for what waits, and costs nothing that was committed', async () => {
+    const { db, thread } = await openWithThread();
+    await db.run(raw('CREATE TABLE kept (id int)'));
+    await db.run(raw('INSERT INTO kept VALUES (1)'));
+    const underWay = failure(db.run(raw('SELECT pg_sleep(60)')));
+    const waiting = db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (2)')));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await thread.terminate();
+    const unavailable = { name: 'StoreError', kind: 'unavailable' };
+    expect(await underWay).toMatchObject(unavailable);
+    await waiting;
+    expect(await db.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2']]);
+    await db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (3)')));
+    await db.close();
+
+    const again = await openDatabase({ dataDir: folder });
+    expect(await again.rows(raw('SELECT id FROM kept'))).toEqual([['1'], ['2'], ['3']]);
+    await again.close();
+  });
+
+  it('is started again as often as it ends, with the settings of the connection', async () => {
+    const opened = await openWithThread();
+    const { db } = opened;
+    let { thread } = opened;
+    const settings = raw(`SELECT current_setting('TimeZone'), current_setting('DateStyle')`);
+    const before = await db.rows(settings);
+    for (let i = 0; i < 2; i++) {
+      const next = nextThread();
+      await thread.terminate();
+      expect(await db.rows(settings)).toEqual(before);
+      thread = await next;
+    }
+    await db.close();
+  });
+
+  it('is heard of by listeners, which hear of what comes then', async () => {
+    const { db, thread } = await openWithThread();
+    const heard: string[] = [];
+    await db.listen(
+      'news',
+      (payload) => heard.push(payload),
+      (up) => heard.push(up ? 'up' : 'down'),
+    );
+    await db.notify('news', 'first');
+    await thread.terminate();
+    await db.notify('news', 'second');
+    await db.ping();
+    expect(heard).toEqual(['up', 'first', 'down', 'up', 'second']);
+    await db.close();
+  });
+
+  it('makes the database unavailable while it cannot be started, and is tried again', async () => {
+    const { db, thread } = await openWithThread();
+    await db.run(raw('CREATE TABLE kept (id int)'));
+    await thread.terminate();
+    const [database, aside] = [join(folder, 'database'), join(folder, 'aside')];
+    renameSync(database, aside);
+    writeFileSync(database, 'no folder');
+    const unavailable = { name: 'StoreError', kind: 'unavailable' };
+    expect(await failure(db.rows(raw('SELECT id FROM kept')))).toMatchObject(unavailable);
+    expect(await failure(db.transaction((tx) => tx.rows(raw('SELECT id FROM kept'))))).toMatchObject(unavailable);
+    unlinkSync(database);
+    renameSync(aside, database);
+    await expect.poll(() => db.rows(raw('SELECT id FROM kept')).catch(failure), { timeout: 10_000 }).toEqual([]);
+    await db.close();
+  });
+
+  it('takes a database in memory with it', async () => {
+    const made = nextThread();
+    const db = await openDatabase({});
+    await (await made).terminate();
+    for (let i = 0; i < 2; i++)
+      expect(await failure(db.ping())).toMatchObject({ name: 'StoreError', kind: 'unavailable' });
+    await db.close();
+  });
+
+  it('with the database, leaves no thread', async () => {
+    const { db, thread } = await openWithThread();
+    let hasEnded = false;
+    thread.once('exit', () => {
+      hasEnded = true;
+    });
+    await Promise.all([db.rows(raw('SELECT 1')), db.slowRows(raw('SELECT 2')), db.slowRows(raw('SELECT 3'))]);
+    await db.close();
+    expect(hasEnded).toBe(true);
+  });
+
+  it('at the start, gives the reason as the system does, and leaves the folder to the next', async () => {
+    const database = join(folder, 'database');
+    rmSync(database, { recursive: true });
+    symlinkSync(join(folder, 'missing'), database);
+    // Not as a damaged folder.
+    expect(await failure(openDatabase({ dataDir: folder }))).toMatchObject({ code: 'EEXIST', syscall: 'mkdir' });
+    unlinkSync(database);
+    await fillDataFolder(folder);
+    const db = await openDatabase({ dataDir: folder });
+    expect(await db.rows(raw('SELECT 1'))).toEqual([['1']]);
+    await db.close();
+  });
+
+  it('is not waited for by a process that has nothing else to do', async () => {
+    const script = `
+      const { openDatabase } = await import('${SOURCE}');
+      const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
+      const rows = await db.rows({ text: 'SELECT 1', params: [] });
+      console.log(JSON.stringify(rows));`;
+    const arguments_ = ['--input-type=module', '-e', script];
+    const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 30_000 });
+    expect(stdout).toBe('[["1"]]\n');
+  });
+});
+
+/** Threads that do what the engine's must not. */
+describe('an engine', () => {
+  const threadOf = (text: string): EngineThread =>
+    new EngineThread(
+      new Worker(
+        `const { parentPort } = require('node:worker_threads'); parentPort.on('message', () => { ${text} });`,
+        {
+          eval: true,
+        },
+      ),
+    );
+  const SILENT = 'parentPort.postMessage({ bytes: new Uint8Array(0) })';
+
+  it.each([
+    ['throws', `throw new Error('no memory is left')`, 'no memory is left'],
+    ['exits', 'process.exit(3)', 'the thread of the engine has ended'],
+    ['reports an error', `parentPort.postMessage({ error: new Error('Aborted()') })`, 'Aborted()'],
+  ])('that %s rejects what was asked', async (_, text, message) => {
+    const engine = threadOf(text);
+    expect(await failure(engine.exchange([Buffer.from('Q')]))).toMatchObject({ message });
+    if (text.startsWith('parentPort')) expect(await failure(engine.close())).toMatchObject({ message });
+    else {
+      expect(await failure(engine.exchange([Buffer.from('Q')]))).toMatchObject({ message });
+      await engine.close();
+    }
+  });
+
+  it('that gives no answer ends the connection', async () => {
+    const engine = threadOf(SILENT);
+    const client = new CellClient({ stream: () => new EngineStream(engine), ssl: false, user: 'postgres' });
+    client.on('error', () => undefined);
+    await client.connect();
+    const terminated = {
+      message: 'the embedded database has terminated',
+      cause: { message: 'the engine has not answered' },
+    };
+    expect(await failure(client.query('SELECT 1'))).toMatchObject(terminated);
+    await engine.close();
+  });
+});

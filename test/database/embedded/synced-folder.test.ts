@@ -1,0 +1,129 @@
+/**
+ * What survives a power failure: the disk of these tests keeps of each file what it held when it was
+ * last synced, and loses the rest.
+ */
+import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PGlite } from '@electric-sql/pglite';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { type Disk, SyncedFolder } from '../../../src/database/embedded/synced-folder.ts';
+
+const LONGER_THAN_THE_DELAY = 1_300;
+const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
+
+describe('the folder of the embedded database after a power failure', () => {
+  let home: string;
+  let engine: PGlite;
+  const synced: string[] = [];
+  const folder = () => join(home, 'live');
+  const survivor = () => join(home, 'disk');
+
+  const disk: Disk = {
+    sync(path) {
+      synced.push(relative(folder(), path));
+      if (!statSync(path).isDirectory()) cpSync(path, join(survivor(), relative(folder(), path)), { force: true });
+    },
+    async syncLater(path) {
+      this.sync(path);
+    },
+  };
+
+  beforeEach(async () => {
+    home = mkdtempSync(join(tmpdir(), 'bylaw-power-'));
+    cpSync(inject('emptyDatabase').folder, folder(), { recursive: true });
+    engine = await PGlite.create({ fs: new SyncedFolder(folder(), disk), startParams: SYNCED });
+    await engine.exec('CREATE TABLE notes (id int PRIMARY KEY, text text)');
+    await engine.exec('CHECKPOINT');
+    cpSync(folder(), survivor(), { recursive: true });
+    synced.length = 0;
+  });
+  afterEach(async () => {
+    if (!engine.closed) await engine.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  async function idsAfterFailure(): Promise<readonly unknown[]> {
+    const again = await PGlite.create(survivor());
+    try {
+      const { rows } = await again.query<{ id: number }>('SELECT id FROM notes ORDER BY id');
+      return rows.map(({ id }) => id);
+    } finally {
+      await again.close();
+    }
+  }
+  const insert = (from: number, to: number) =>
+    engine.query(`INSERT INTO notes SELECT n, repeat('x', 400) FROM generate_series($1::int, $2::int) AS n`, [
+      from,
+      to,
+    ]);
+  const numbers = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
+
+  test('every write is there that is older than a second', async () => {
+    await insert(1, 3);
+    await insert(4, 4);
+    expect(synced).toEqual([]);
+    await sleep(LONGER_THAN_THE_DELAY);
+    expect(synced).toContain('pg_wal');
+    expect(await idsAfterFailure()).toEqual(numbers(4));
+  });
+
+  test('what was written in the last second may be lost, and nothing else is', async () => {
+    await insert(1, 2);
+    await sleep(LONGER_THAN_THE_DELAY);
+    await insert(3, 4);
+    expect(await idsAfterFailure()).toEqual(numbers(2));
+  });
+
+  test('a checkpoint syncs the log before the tables, and the database is whole', async () => {
+    await insert(1, 20_000);
+    await engine.exec('CHECKPOINT');
+    const first = (start: string) => synced.findIndex((path) => path.startsWith(start));
+    expect(first('pg_wal/')).toBeGreaterThanOrEqual(0);
+    expect(first('base/')).toBeGreaterThan(first('pg_wal/'));
+    expect(synced).toContain('global/pg_control');
+    expect(await idsAfterFailure()).toEqual(numbers(20_000));
+  });
+
+  test('a checkpoint does not count on a sync that the disk is still at work on', async () => {
+    const held = Promise.withResolvers<void>();
+    const works = disk.syncLater;
+    disk.syncLater = () => held.promise;
+    try {
+      await insert(1, 200);
+      await sleep(LONGER_THAN_THE_DELAY);
+      expect(synced).toEqual([]);
+      await engine.exec('CHECKPOINT');
+      expect(synced[0]).toMatch(/^pg_wal\//);
+    } finally {
+      disk.syncLater = works;
+      held.resolve();
+    }
+  });
+
+  test('the end of the service leaves nothing unsynced', async () => {
+    await insert(1, 5);
+    await engine.close();
+    expect(await idsAfterFailure()).toEqual(numbers(5));
+  });
+
+  test('a disk that fails is reported, and asked again', async () => {
+    const warned: string[] = [];
+    const onWarning = ({ message }: Error): void => void warned.push(message);
+    process.on('warning', onWarning);
+    const works = disk.syncLater;
+    disk.syncLater = () => Promise.reject(new Error('the disk is gone'));
+    try {
+      await insert(1, 1);
+      await sleep(LONGER_THAN_THE_DELAY);
+      expect(warned).toContain('the log of the embedded database cannot be synced (the disk is gone)');
+    } finally {
+      disk.syncLater = works;
+      process.off('warning', onWarning);
+    }
+    // Without a further write, it is tried again.
+    await sleep(LONGER_THAN_THE_DELAY);
+    expect(await idsAfterFailure()).toEqual([1]);
+  });
+});

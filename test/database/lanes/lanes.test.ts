@@ -1,0 +1,171 @@
+/** Nothing slow or silent holds up anything else. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, StoreError } from '../../../src/database/contract.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { param, raw, type Sql, sql } from '../../../src/sql.ts';
+import { SilentProxy } from '../../support/silent-proxy.ts';
+import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
+
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const sleepFor = (seconds: number, name: string): Sql => raw(`SELECT pg_sleep(${seconds})::text, '${name}'`);
+const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error);
+
+/** Milliseconds. */
+async function timeOf(work: Promise<unknown>): Promise<number> {
+  const since = performance.now();
+  await work;
+  return performance.now() - since;
+}
+
+describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
+  let db: Database;
+  let other: Database;
+  let url: string;
+  beforeAll(async () => {
+    url = await postgresUrl();
+    db = await openDatabase({ url, poolSize: 2, pipelines: 2, slowReads: 2 });
+    other = await openDatabase({ url, poolSize: 2, pipelines: 1 });
+    await db.run(raw('CREATE TABLE wares (id int PRIMARY KEY)'));
+    await db.run(raw('CREATE TABLE locked (id int PRIMARY KEY)'));
+  });
+  afterAll(async () => {
+    await db?.close();
+    await other?.close();
+  });
+
+  const cheap = (n: number): Promise<unknown> =>
+    db.rows(sql`
+      SELECT id
+        FROM wares
+       WHERE id = ${param('int8', n)}`);
+
+  it('answers fast reads beside slow ones that nobody knew, and both once', async () => {
+    await cheap(1);
+    const slow = [1, 2, 3].map((n) => db.rows(sleepFor(3, `unknown ${n}`)));
+    const took = await timeOf(Promise.all(Array.from({ length: 50 }, (_, n) => cheap(n))));
+    expect(took).toBeLessThan(2_500);
+    expect((await Promise.all(slow)).map((rows) => rows[0]![1])).toEqual(['unknown 1', 'unknown 2', 'unknown 3']);
+  });
+
+  it('answers others while a table is locked, and its readers when it is free', async () => {
+    const release = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    const lock = other.transaction(async (tx) => {
+      await tx.run(raw('LOCK TABLE locked IN ACCESS EXCLUSIVE MODE'));
+      isLocked.resolve();
+      await release.promise;
+    });
+    await isLocked.promise;
+    const readers = Array.from({ length: 8 }, () => db.rows(raw('SELECT count(*) FROM locked')));
+    await pause(60);
+    const more = Array.from({ length: 4 }, (_, n) => db.rows(raw(`SELECT ${n}, count(*) FROM locked`)));
+    const took = [await timeOf(Promise.all(Array.from({ length: 50 }, (_, n) => cheap(n)))), await timeOf(db.ping())];
+    release.resolve();
+    await lock;
+    expect(Math.max(...took)).toBeLessThan(5_000);
+    expect(await Promise.all(readers)).toEqual(readers.map(() => [['0']]));
+    expect(await Promise.all(more)).toEqual(more.map((_, n) => [[String(n), '0']]));
+  });
+
+  it('keeps its connections few', async () => {
+    const slow = Array.from({ length: 12 }, (_, n) => db.rows(sleepFor(0.2, `many ${n}`)));
+    await pause(150);
+    const [row] = await other.rows(raw(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%many %'`));
+    // Two that are shared, two that are kept, two that are slow; and what was given up for another
+    // is still at work.
+    expect(Number(row![0])).toBeLessThanOrEqual(12);
+    await Promise.all(slow);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => cheap(n)));
+  });
+
+  it('ends a slow read at the time that its caller allows, and keeps the connection', async () => {
+    const late = await timeOf(expect(db.slowRows(sleepFor(10, 'late'), 200).catch(kindOf)).resolves.toBe('time_limit'));
+    expect(late).toBeLessThan(2_000);
+    expect(await db.slowRows(sleepFor(0.01, 'in time'), 1_000)).toEqual([['', 'in time']]);
+    const [before] = await db.slowRows(raw("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"));
+    expect(before).toEqual(['15000']);
+  });
+
+  it('counts the wait for a connection as time of the read, and blames the wait', async () => {
+    const holders = () => [1, 2].map((n) => db.slowRows(sleepFor(0.7, `holder ${n}`), 3_000));
+    const first = holders();
+    await pause(50);
+    const late = await timeOf(expect(db.slowRows(raw('SELECT 1'), 200).catch(kindOf)).resolves.toBe('unavailable'));
+    expect(late).toBeLessThan(600);
+    await Promise.all(first);
+    const second = holders();
+    await pause(50);
+    // Alone it would be in time.
+    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000).catch(kindOf)).toBe('unavailable');
+    await Promise.all(second);
+    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000)).toEqual([['', 'short of time']]);
+  });
+
+  it('holds each of two limits that take turns on one connection', async () => {
+    const took = [];
+    for (const limit of [150, 3_000, 150, undefined, 150])
+      took.push(await db.slowRows(sleepFor(0.3, 'in turn'), limit).catch(kindOf));
+    const done = [['', 'in turn']];
+    expect(took).toEqual(['time_limit', done, 'time_limit', done, 'time_limit']);
+  });
+
+  it('keeps the connection of a read whose value cannot be sent', async () => {
+    const process = () => other.rows(raw('SELECT pg_backend_pid()'));
+    const before = await process();
+    await expect(other.rows(sql`SELECT ${param('jsonb', { a: 1n })}`)).rejects.toThrow('BigInt');
+    await pause(60);
+    expect(await process()).toEqual(before);
+  });
+
+  it('says that it is unavailable where a lock is not to be had in the time that its owner sets', async () => {
+    const impatient = await openDatabase({ url: url.replace('options=', 'options=-c%20lock_timeout%3D50%20') });
+    const locked = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.run(raw('LOCK TABLE wares'));
+      locked.resolve();
+      await asked.promise;
+    });
+    try {
+      await locked.promise;
+      expect(await impatient.write(raw('INSERT INTO wares (id) VALUES (77)')).catch(kindOf)).toBe('unavailable');
+    } finally {
+      asked.resolve();
+      await holder;
+      await impatient.close();
+    }
+  });
+
+  it('does not send a statement that writes as a read', async () => {
+    const failure = await db.rows(raw('DELETE FROM wares RETURNING id')).catch((error: Error) => error.message);
+    expect(failure).toContain('only SELECTs can be asked twice');
+  });
+
+  it('gives up connections that go silent, asks reads again and says so of writes', async () => {
+    const proxy = await SilentProxy.open(url);
+    const through = await openDatabase({ url: proxy.url, poolSize: 2, pipelines: 2 });
+    try {
+      await Promise.all([through.rows(raw('SELECT 1')), through.rows(raw('SELECT 2')), through.run(raw('SELECT 3'))]);
+      expect(proxy.silence()).toBeGreaterThanOrEqual(3);
+      const since = performance.now();
+      const write = through.run(raw('INSERT INTO wares VALUES (77)')).catch(kindOf);
+      expect(await Promise.all([1, 2, 3, 4].map(() => through.rows(raw('SELECT 7'))))).toEqual([
+        [['7']],
+        [['7']],
+        [['7']],
+        [['7']],
+      ]);
+      expect(await write).toBe('unavailable');
+      await through.ping();
+      expect(performance.now() - since).toBeLessThan(8_000);
+      await through.run(raw('INSERT INTO wares VALUES (77)'));
+    } finally {
+      await through.close();
+      await proxy.close();
+    }
+  }, 20_000);
+
+  it('does not give up a statement that only takes long', async () => {
+    expect(await db.rows(sleepFor(3.2, 'long'))).toEqual([['', 'long']]);
+  });
+});

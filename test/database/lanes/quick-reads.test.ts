@@ -1,0 +1,158 @@
+/** SELECTs that have been quick go to the database together; what is slow or wrong beside them harms none of them. */
+import assert from 'node:assert/strict';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Database } from '../../../src/database/contract.ts';
+import { QuickTexts } from '../../../src/database/lanes/quick-texts.ts';
+import { Statements } from '../../../src/database/lanes/statements.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { param, raw, type Sql, sql } from '../../../src/sql.ts';
+import { SilentProxy } from '../../support/silent-proxy.ts';
+import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
+
+describe('a text', () => {
+  const isQuickAfter = (...took: readonly number[]): boolean => {
+    const texts = new QuickTexts();
+    for (const ms of took) texts.note('SELECT', ms);
+    return texts.has('SELECT');
+  };
+
+  it('is quick after three quick answers in a row', () => {
+    expect([
+      isQuickAfter(),
+      isQuickAfter(1, 1),
+      isQuickAfter(1, 1, 1),
+      isQuickAfter(1, 1, 3, 1),
+      isQuickAfter(1, 1, 3, 1, 1, 1),
+    ]).toEqual([false, false, true, false, true]);
+  });
+
+  it('stays quick on a busy machine, and not when it is slow', () => {
+    expect([isQuickAfter(1, 1, 1, 9), isQuickAfter(1, 1, 1, 11), isQuickAfter(1, 1, 1, 11, 1)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('is tried alone again after a long time together, or what went wrong there', () => {
+    const texts = new QuickTexts();
+    const trials = () => [1, 1, 1].map((ms) => texts.note('SELECT', ms));
+    trials();
+    texts.noteTogether('SELECT', 9);
+    expect(texts.has('SELECT')).toBe(true);
+    texts.noteTogether('SELECT', 11);
+    expect(texts.has('SELECT')).toBe(false);
+    trials();
+    texts.forget('SELECT');
+    expect(texts.has('SELECT')).toBe(false);
+  });
+
+  it('is forgotten for others in the end', () => {
+    const texts = new QuickTexts();
+    for (let i = 0; i < 3; i++) texts.note('first', 1);
+    for (let i = 0; i < 3_000; i++) texts.note(`SELECT ${i}`, 1);
+    expect(texts.has('first')).toBe(false);
+  });
+});
+
+describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
+  let db: Database;
+  let url: string;
+  beforeAll(async () => {
+    url = await postgresUrl();
+    db = await openDatabase({ url, poolSize: 2, pipelines: 1 });
+  });
+  afterEach(() => vi.restoreAllMocks());
+  afterAll(() => db?.close());
+
+  /** The text that `of` makes is quick from now on. */
+  const quick = async (of: (n: number) => Sql, on = db): Promise<void> => {
+    // A busy machine takes more than three.
+    const sent = vi.spyOn(Statements.prototype, 'sendTogether');
+    for (let i = 0; sent.mock.calls.length === 0 && i < 200; i++) {
+      for (let k = 0; k < 3; k++) await on.rows(of(1));
+      await Promise.all([on.rows(of(1)), on.rows(of(1))]);
+    }
+    expect(sent).toHaveBeenCalled();
+    sent.mockRestore();
+  };
+  const all = (statements: readonly Sql[]): Promise<readonly unknown[]> =>
+    Promise.all(
+      statements.map((each) =>
+        db.rows(each).then(
+          ([row]) => row![0],
+          (error: Error) => error.message,
+        ),
+      ),
+    );
+  const half = (n: number): Sql => sql`SELECT 12 / ${param('int8', n)}`;
+
+  it('are sent together, each with its own answer', async () => {
+    await quick(half);
+    const sent = vi.spyOn(Statements.prototype, 'sendTogether');
+    expect(await all([1, 2, 3, 4].map(half))).toEqual(['12', '6', '4', '3']);
+    expect(sent.mock.calls.flatMap(([, statements]) => statements.length)).toEqual([4]);
+  });
+
+  it('are answered where one of them fails, which fails alone', async () => {
+    await quick(half);
+    expect(await all([2, 3, 0, 4].map(half))).toEqual(['6', '4', 'division by zero', '3']);
+    expect(await all([2, 0].map(half))).toEqual(['6', 'division by zero']);
+  });
+
+  it('are answered where one of them cannot be sent', async () => {
+    const plus = (n: unknown): Sql => sql`SELECT 1 + ${param('int8', n)}`;
+    await quick(plus);
+    const wrong = db.rows(plus({ toPostgres: () => assert.fail('not sendable') })).catch(() => undefined);
+    expect(await all([plus(1), plus(2), half(4)])).toEqual(['2', '3', '3']);
+    void wrong;
+  });
+
+  it('are not held up by one that is slow this time', async () => {
+    const sleepy = (n: number): Sql => sql`SELECT pg_sleep(${param('int8', n)} - 1)::text`;
+    await quick(sleepy);
+    await quick(half);
+    const since = performance.now();
+    const slow = all([sleepy(4)]);
+    expect(await all([half(2), half(3), sleepy(1), half(4)])).toEqual(['6', '4', '', '3']);
+    // Those before it and those behind it.
+    const more = [half(6), sleepy(4), half(12)];
+    const [first, , last] = more.map((each) => db.rows(each).then(([row]) => row![0]));
+    expect([await first, await last]).toEqual(['2', '1']);
+    expect(performance.now() - since).toBeLessThan(2_500);
+    expect(await slow).toEqual(['']);
+  });
+
+  it('are asked again where their connection is lost', async () => {
+    await quick(half);
+    const [[pid]] = (await db.rows(raw('SELECT pg_backend_pid()'))) as [[string]];
+    const lost = all([2, 3, 4].map(half));
+    await db.run(raw(`SELECT pg_terminate_backend(${pid})`));
+    expect(await lost).toEqual(['6', '4', '3']);
+    expect(await all([2, 3, 4].map(half))).toEqual(['6', '4', '3']);
+  });
+
+  it('are asked again where a server goes silent', async () => {
+    const proxy = await SilentProxy.open(url);
+    const through = await openDatabase({ url: proxy.url, poolSize: 2, pipelines: 1 });
+    try {
+      await quick(half, through);
+      proxy.silence();
+      const answers = [2, 3, 4].map((n) => through.rows(half(n)));
+      expect(await Promise.all(answers)).toEqual([[['6']], [['4']], [['3']]]);
+    } finally {
+      await through.close();
+      await proxy.close();
+    }
+  }, 20_000);
+
+  it('find the new columns after a migration', async () => {
+    await db.run(raw('CREATE TABLE shelves (id int)'));
+    await db.run(raw('INSERT INTO shelves VALUES (1)'));
+    const shelves = (n: number): Sql => sql`SELECT * FROM shelves WHERE id = ${param('int8', n)}`;
+    await quick(shelves);
+    await db.run(raw(`ALTER TABLE shelves ADD COLUMN place text DEFAULT 'left'`));
+    const found = await Promise.all([1, 1, 1].map((n) => db.rows(shelves(n))));
+    expect(found).toEqual([1, 1, 1].map(() => [['1', 'left']]));
+  });
+});

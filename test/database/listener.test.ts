@@ -1,0 +1,104 @@
+/** What is heard over a connection that is slow, or gone. */
+import { setImmediate as turn } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import { Listener } from '../../src/database/listener.ts';
+import { until } from '../auth/people.ts';
+import { SilentProxy } from '../support/silent-proxy.ts';
+
+const url = inject('postgresUrl');
+const CHANNEL = 'of_listener_tests';
+
+describe.skipIf(url === '')('a listener', () => {
+  let proxy: SilentProxy;
+  let listener: Listener;
+  let heard: string[];
+  let states: boolean[];
+
+  beforeEach(async () => {
+    [heard, states] = [[], []];
+    proxy = await SilentProxy.open(url);
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    await listener.close();
+    await proxy.close();
+  });
+
+  async function listen(connectionString: string): Promise<void> {
+    listener = new Listener({ connectionString });
+    await listener.listen(
+      CHANNEL,
+      (payload) => heard.push(payload),
+      (isUp) => states.push(isUp),
+    );
+  }
+
+  async function send(payload: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]);
+    await client.end();
+  }
+
+  it('has heard all that was sent before', async () => {
+    await listen(url);
+    await send('one');
+    await listener.hearAll();
+    expect([heard, states]).toEqual([['one'], [true]]);
+  });
+
+  it('keeps a connection whose answer is late, and does not wait for the same answer again', async () => {
+    await listen(proxy.url);
+    const release = proxy.hold();
+    const start = performance.now();
+    const both = [listener.hearAll(), turn().then(() => listener.hearAll())];
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const took = performance.now() - start;
+    expect([took > 990, took < 1_900]).toEqual([true, true]);
+    await expect(listener.hearAll()).rejects.toThrow('no notifications are heard');
+    expect(performance.now() - start - took).toBeLessThan(500);
+    await send('meanwhile');
+    expect(heard).toEqual([]);
+    release();
+    await until('it is heard', async () => heard.length === 1, 2_000);
+    await until(
+      'rounds work again',
+      () =>
+        listener.hearAll().then(
+          () => true,
+          () => false,
+        ),
+      2_000,
+    );
+    expect([heard, states]).toEqual([['meanwhile'], [true]]);
+  });
+
+  it('reads what has arrived while the process stood still before it gives up', async () => {
+    await listen(url);
+    const round = listener.hearAll();
+    await turn();
+    const end = performance.now() + 1_100;
+    while (performance.now() < end);
+    await round;
+    expect(states).toEqual([true]);
+  });
+
+  it('gives a silent connection up after a heartbeat without an answer, and connects again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    await listen(proxy.url);
+    expect(proxy.silence()).toBe(1);
+    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(states).toEqual([true]);
+    await vi.advanceTimersByTimeAsync(200);
+    await turn();
+    expect(states).toEqual([true, false]);
+    await vi.advanceTimersByTimeAsync(200);
+    vi.useRealTimers();
+    await until('it hears again', async () => states.length === 3, 2_000);
+    await send('after');
+    await listener.hearAll();
+    expect([heard, states]).toEqual([['after'], [true, false, true]]);
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
+ * --only replica` has real ones.
+ */
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Cells, type Reader, StoreError } from '../../../src/database/contract.ts';
+import { RecentWriters } from '../../../src/database/replica/recent-writers.ts';
+import { Replica } from '../../../src/database/replica/replica.ts';
+import { readWriters, WriteNews } from '../../../src/database/replica/write-announcements.ts';
+import { raw } from '../../../src/sql.ts';
+
+const QUESTION = raw('SELECT 1');
+const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({
+  rows,
+  rowsOfTenant: rows,
+  slowRows: rows,
+  run: async () => 0,
+});
+
+class Pair {
+  primaryPosition = 100;
+  standbyPosition: number | null = 100;
+  standbyFails: Error | undefined;
+  startedAt = 'at noon';
+  hearing: (() => Promise<void>) | undefined;
+  /** How often the news of others were asked for. */
+  rounds = 0;
+  readonly replica: Replica;
+
+  constructor(maxLag: number) {
+    this.replica = new Replica({
+      hearAll: async () => {
+        this.rounds++;
+        await this.hearing?.();
+      },
+      primary: readerThat(async () => [['primary']]),
+      standby: readerThat(async () => {
+        if (this.standbyFails !== undefined) throw this.standbyFails;
+        return [['standby']];
+      }),
+      primaryProbe: { rows: async () => [[String(this.primaryPosition), 'at noon']] },
+      standbyProbe: {
+        rows: async () => {
+          if (this.standbyFails !== undefined) throw this.standbyFails;
+          return [[this.standbyPosition === null ? null : String(this.standbyPosition), this.startedAt]];
+        },
+      },
+      maxLag,
+    });
+  }
+
+  async place(callerId = 'somebody'): Promise<string> {
+    return (await this.replica.for(callerId).rows(QUESTION))[0]![0]!;
+  }
+
+  async until(place: string, isWanted = true): Promise<void> {
+    const end = performance.now() + 5_000;
+    while (((await this.place()) === place) !== isWanted) {
+      if (performance.now() > end) throw new Error(`reads never went to the ${place}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+describe('a replica', () => {
+  let pair: Pair;
+  afterEach(() => pair.replica.close());
+
+  it('is read only after it was seen to have everything', async () => {
+    pair = new Pair(1_000);
+    expect(await pair.place()).toBe('primary');
+    await pair.until('standby');
+  });
+
+  it('is left alone while it lags, and used again when it has caught up', async () => {
+    pair = new Pair(500);
+    await pair.until('standby');
+    pair.primaryPosition = 200;
+    await pair.until('primary');
+    pair.standbyPosition = 200;
+    await pair.until('standby');
+  });
+
+  it('is left alone while writes on other nodes are not heard of, and for the lag after that', async () => {
+    pair = new Pair(300);
+    await pair.until('standby');
+    pair.replica.hears(false);
+    expect(await pair.place()).toBe('primary');
+    const since = performance.now();
+    pair.replica.hears(true);
+    expect(await pair.place()).toBe('primary');
+    await pair.until('standby');
+    expect(performance.now() - since).toBeGreaterThan(290);
+  });
+
+  it('that is gone costs one try, and comes back by itself', async () => {
+    pair = new Pair(1_000);
+    await pair.until('standby');
+    pair.standbyFails = new StoreError('unavailable');
+    expect(await pair.place()).toBe('primary');
+    expect(pair.replica.isFresh).toBe(false);
+    pair.standbyFails = undefined;
+    await pair.until('standby');
+  });
+
+  it('that lacks a column is helped out by the primary, statement by statement', async () => {
+    pair = new Pair(1_000);
+    await pair.until('standby');
+    pair.standbyFails = new Error('column "note" does not exist');
+    expect([await pair.place(), await pair.place()]).toEqual(['primary', 'primary']);
+  });
+
+  it('does not answer who has written, until it has reached the position of the write', async () => {
+    pair = new Pair(5_000);
+    await pair.until('standby');
+    const end = pair.replica.beginWrite('ann');
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
+    pair.primaryPosition = 150;
+    end(150n);
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
+    pair.standbyPosition = 150;
+    const since = performance.now();
+    while ((await pair.place('ann')) === 'primary') {
+      expect(performance.now() - since).toBeLessThan(4_000);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+
+  it('hears of the writes on other nodes before it answers, once for the reads of a request', async () => {
+    pair = new Pair(5_000);
+    await pair.until('standby');
+    const heard = Promise.withResolvers<void>();
+    pair.hearing = () => heard.promise;
+    pair.rounds = 0;
+    const reader = pair.replica.for('ann');
+    const places = Promise.all([reader.rows(QUESTION), reader.slowRows(QUESTION)]);
+    await Promise.resolve();
+    pair.replica.noteWriters({ position: 1_000n, callerIds: ['bob', 'ann'] });
+    heard.resolve();
+    expect(await places).toEqual([[['primary']], [['primary']]]);
+    expect([await reader.rows(QUESTION), pair.rounds]).toEqual([[['primary']], 1]);
+    expect([await pair.place('bob'), await pair.place('cleo')]).toEqual(['primary', 'standby']);
+  });
+
+  it('does not answer where the news cannot be heard', async () => {
+    pair = new Pair(5_000);
+    await pair.until('standby');
+    pair.hearing = () => Promise.reject(new Error('the connection is lost'));
+    expect(await pair.place()).toBe('primary');
+  });
+
+  it('that was promoted is never read; the primary under another name is', async () => {
+    pair = new Pair(1_000);
+    pair.standbyPosition = null;
+    pair.startedAt = 'at one';
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(await pair.place()).toBe('primary');
+    pair.startedAt = 'at noon';
+    await pair.until('standby');
+  });
+});
+
+describe('recent writers', () => {
+  it('are forgotten when the lag is over', () => {
+    const writers = new RecentWriters(1_000);
+    writers.note('ann', 5n, 0);
+    writers.begin('bob', 600);
+    const ahead = (id: string, now: number) => writers.isAhead(id, 4n, now);
+    expect([ahead('ann', 1_999), ahead('ann', 2_000), ahead('bob', 2_500)]).toEqual([true, false, true]);
+    writers.note('cleo', 5n, 5_000);
+    expect([ahead('bob', 2_500), ahead('cleo', 5_001)]).toEqual([false, true]);
+  });
+
+  it('are ahead of what is before their last write, whatever is heard of the earlier ones', () => {
+    const writers = new RecentWriters(1_000);
+    const endFirst = writers.begin('ann', 0);
+    const endSecond = writers.begin('ann', 1);
+    const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 2);
+    endFirst(10n);
+    writers.note('ann', 10n, 2);
+    expect(ahead(1_000n)).toBe(true);
+    endSecond(20n);
+    writers.note('ann', 15n, 2);
+    expect([ahead(19n), ahead(20n)]).toEqual([true, false]);
+    writers.note('ann', 30n, 2);
+    expect([ahead(29n), ahead(30n)]).toEqual([true, false]);
+  });
+});
+
+describe('recent writers of several nodes', () => {
+  it('are ahead of the greatest position that is told, also while a write of theirs has none', () => {
+    const writers = new RecentWriters(1_000);
+    const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 3);
+    const end = writers.begin('ann', 0);
+    writers.note('ann', 100n, 1);
+    expect(ahead(1_000n)).toBe(true);
+    end(90n);
+    expect([ahead(95n), ahead(100n)]).toEqual([true, false]);
+    const endNext = writers.begin('ann', 2);
+    expect(ahead(1_000n)).toBe(true);
+    endNext(99n);
+    expect([ahead(99n), ahead(100n)]).toEqual([true, false]);
+  });
+
+  it('are remembered from the last that is told of them', () => {
+    const writers = new RecentWriters(1_000);
+    const end = writers.begin('ann', 0);
+    writers.note('ann', 100n, 1_500);
+    end(90n);
+    expect([2_100, 3_499, 3_500].map((now) => writers.isAhead('ann', 95n, now))).toEqual([true, true, false]);
+  });
+});
+
+describe('news of writes', () => {
+  it('name everybody who wrote while the news before were sent, once', async () => {
+    const sent: string[] = [];
+    const gates: PromiseWithResolvers<bigint>[] = [];
+    const news = new WriteNews((ids) => {
+      sent.push(ids);
+      gates.push(Promise.withResolvers());
+      return gates.at(-1)!.promise;
+    });
+    const told: (bigint | undefined)[] = [];
+    const tell = (id: string): void => void news.tell(id).then((position) => told.push(position));
+    tell('a');
+    tell('b');
+    await Promise.resolve();
+    await Promise.resolve();
+    for (const id of ['c', 'd', 'c']) tell(id);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect([sent, told]).toEqual([['a,b'], []]);
+    // What cannot be sent does not fail the write.
+    gates[0]!.reject(new Error('lost'));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect([sent, told]).toEqual([
+      ['a,b', 'c,d'],
+      [undefined, undefined],
+    ]);
+    gates[1]!.resolve(7n);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(told.slice(2)).toEqual([7n, 7n, 7n]);
+  });
+
+  it('fit into the payload of a notification', async () => {
+    const sent: string[] = [];
+    const news = new WriteNews(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
+    await Promise.all(Array.from({ length: 450 }, (_, n) => news.tell(String(n).padStart(36, '0'))));
+    expect(sent.every((payload) => payload.length < 8_000)).toBe(true);
+    const notes = sent.map(readWriters);
+    expect(notes.flatMap(({ callerIds }) => callerIds)).toHaveLength(450);
+    expect(new Set(notes.map(({ position }) => position))).toEqual(new Set([2n ** 64n]));
+  });
+});

@@ -1,0 +1,309 @@
+/** Migrations on both databases: what is done unasked, what is refused, and that nothing is left half done. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { readCatalog } from '../../src/migrations/catalog.ts';
+import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
+import { hasAllOf } from '../../src/migrations/readiness.ts';
+import { raw } from '../../src/sql.ts';
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
+
+const collections = (text: string): string => `collections:\n${text}`;
+const FIRST = collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  things:
+    fields: { name: { type: string, required: true, unique: true }, n: { type: int, index: true } }
+    relations:
+      team: { kind: belongs_to, collection: teams, on_delete: cascade }
+      tags: { kind: many_to_many, collection: teams }
+`);
+
+describe.each(KINDS)('%s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    await applyMigration(db, schemaOf(FIRST));
+    await db.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
+    await db.run(
+      raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000002', 'x', 9007199254740991)`),
+    );
+    await db.run(raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000003', 'y', NULL)`));
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  const thing = async (columns: string) =>
+    (await db.rows(raw(`SELECT ${columns} FROM things ORDER BY id`))).map((row) => [...row]);
+  const refusedFor = async (text: string): Promise<string[]> => {
+    const schema = schemaOf(text);
+    const before = await readCatalog(db);
+    const error = await applyMigration(db, schema).then(
+      () => new Error('applied'),
+      (thrown: Error) => thrown,
+    );
+    expect(error).toBeInstanceOf(MigrationRefused);
+    expect(error.message).toContain('bylaw migrate apply --allow-destructive');
+    expect(await readCatalog(db)).toEqual(before);
+    const { migration } = error as MigrationRefused;
+    expect((await planMigration(db, schema)).destructive).toEqual(migration.destructive);
+    return migration.destructive.map(({ why }) => why);
+  };
+
+  it('plans nothing for a database that is as the schema wants it', async () => {
+    const schema = schemaOf(FIRST);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
+    expect((await applyMigration(db, schema)).statements).toEqual([]);
+    expect(await hasAllOf(db, schema)).toBe(true);
+    expect(await hasAllOf(db, schemaOf(FIRST.replace('n: {', 'm: { type: bool }, n: {')))).toBe(false);
+  });
+
+  it('makes tables whose text is compared by code point, with keys that cascade', async () => {
+    const catalogue = await readCatalog(db);
+    const things = catalogue.get('things')!;
+    expect(Object.fromEntries(things.columns)).toMatchObject({
+      id: { type: 'uuid', required: true },
+      name: { type: 'text', required: true },
+      n: { type: 'bigint', required: false },
+      team_id: { type: 'uuid', required: false },
+      created_at: { type: 'timestamp with time zone', required: true },
+    });
+    expect(things.constraints).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'u', columns: ['name'], isPlain: true }),
+        expect.objectContaining({ kind: 'f', columns: ['team_id'], table: 'teams', onDelete: 'CASCADE' }),
+      ]),
+    );
+    expect(things.indexes.map(({ columns }) => columns)).toEqual(
+      expect.arrayContaining([
+        ['n', 'id'],
+        ['team_id', 'id'],
+      ]),
+    );
+    const link = catalogue.get('things__tags')!;
+    expect(link.constraints.filter(({ kind: k }) => k === 'f').map(({ onDelete }) => onDelete)).toEqual([
+      'CASCADE',
+      'CASCADE',
+    ]);
+    const [row] = await db.rows(
+      raw(
+        `SELECT collation_name FROM information_schema.columns WHERE table_name = 'things' AND column_name = 'name' AND table_schema = current_schema()`,
+      ),
+    );
+    expect(row).toEqual(['C']);
+  });
+
+  it('adds tables, columns, defaults, indexes and references', async () => {
+    const schema = schemaOf(
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  more: { fields: { a: { type: datetime, required: true } }, relations: { thing: { kind: belongs_to, collection: things, required: true } } }
+  things:
+    fields:
+      name: { type: string, required: true, unique: true }
+      n: { type: int, index: true }
+      note: string
+      kind: { type: string, required: true, default: "it's" }
+      flag: { type: bool, required: true, default: true, index: true }
+    relations:
+      team: { kind: belongs_to, collection: teams, on_delete: set_null }
+      tags: { kind: many_to_many, collection: teams }
+      parent: { kind: belongs_to, collection: things }
+`),
+    );
+    const planned = await planMigration(db, schema);
+    expect(planned.destructive).toEqual([]);
+    expect((await applyMigration(db, schema)).statements).toEqual(planned.statements);
+    expect(await thing('name, note, kind, flag')).toEqual([
+      ['x', null, "it's", 't'],
+      ['y', null, "it's", 't'],
+    ]);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
+    const { columns, constraints } = (await readCatalog(db)).get('things')!;
+    expect(columns.get('kind')).toEqual({ type: 'text', required: true, hasDefault: true });
+    expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
+  });
+
+  it('renames by `was`, widens, and keeps what is there', async () => {
+    const schema = schemaOf(
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  more: { fields: { a: { type: datetime, required: true } }, relations: { thing: { kind: belongs_to, collection: things, required: true } } }
+  things:
+    fields:
+      title: { type: string, required: true, unique: true, was: name }
+      n: { type: float, index: true }
+      note: string
+      kind: { type: string, default: "it's" }
+      flag: { type: bool, required: true, default: true, index: true }
+    relations:
+      group: { kind: belongs_to, collection: teams, on_delete: set_null, was: team }
+      tags: { kind: many_to_many, collection: teams }
+      parent: { kind: belongs_to, collection: things }
+`),
+    );
+    expect((await planMigration(db, schema)).destructive).toEqual([]);
+    await applyMigration(db, schema);
+    expect(await thing('title, n, group_id')).toEqual([
+      ['x', '9.007199254740991e+15', null],
+      ['y', null, null],
+    ]);
+    expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
+    const names = (await readCatalog(db)).get('things')!.constraints.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['things_title_key', 'things_group_id_fkey']));
+    expect(names.join()).not.toMatch(/things_name|things_team/);
+  });
+
+  it('refuses what loses data or may be refused by it, changes nothing, and does it when told to', async () => {
+    const last = (fields: string) =>
+      collections(`
+  teams: { fields: { name: { type: string, required: true } } }
+  things:
+    fields: ${fields}
+    relations: { tags: { kind: many_to_many, collection: teams } }
+`);
+    const why = await refusedFor(
+      last(
+        '{ title: { type: string, required: true }, n: { type: float, required: true }, kind: { type: int }, must: { type: int, required: true } }',
+      ),
+    );
+    expect(why).toEqual([
+      expect.stringContaining('"things"."n" becomes required'),
+      expect.stringContaining('"things"."kind" would change from text to bigint'),
+      expect.stringContaining('the required "must" would have no value'),
+      expect.stringContaining('has "things"."group_id"'),
+      expect.stringContaining('has "things"."note"'),
+      expect.stringContaining('has "things"."flag"'),
+      expect.stringContaining('has "things"."parent_id"'),
+      expect.stringContaining('the table "more"'),
+    ]);
+    const duplicated = last(
+      '{ title: string, n: float, kind: { type: string, unique: true }, note: string, flag: bool }',
+    );
+    expect(await refusedFor(duplicated)).toContainEqual(expect.stringContaining('"things"."kind" becomes unique'));
+    await expect(applyMigration(db, schemaOf(duplicated), { allowDestructive: true })).rejects.toThrow();
+    expect((await readCatalog(db)).has('more')).toBe(true);
+    await applyMigration(db, schemaOf(last('{ title: string, n: float }')), { allowDestructive: true });
+    expect((await readCatalog(db)).has('more')).toBe(false);
+    expect(await thing('title, n')).toHaveLength(2);
+  });
+
+  it('asks before it drops a constraint that no schema can declare', async () => {
+    await db.run(raw('CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room, place))'));
+    await db.run(raw('CREATE TABLE bookings (id uuid PRIMARY KEY, room bigint, place bigint)'));
+    await db.run(raw('ALTER TABLE bookings ADD FOREIGN KEY (room, place) REFERENCES seats (room, place)'));
+    const fields = '{ fields: { room: int, place: int } }';
+    const schema = FIRST.replace('collections:', `collections:\n  bookings: ${fields}\n  seats: ${fields}`);
+    const lost = (await refusedFor(schema)).filter((why) => why.includes('constraint'));
+    expect(lost).toEqual([
+      'no schema can declare the constraint FOREIGN KEY (room, place) of "bookings"; it would be lost',
+      'no schema can declare the constraint UNIQUE (room, place) of "seats"; it would be lost',
+    ]);
+    await db.run(raw('DROP TABLE bookings, seats'));
+  });
+
+  it('leaves tables alone that no schema made, and makes those of other rooms once', async () => {
+    await db.run(raw('CREATE TABLE elsewhere (id int)'));
+    const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];
+    const schema = schemaOf(
+      collections(
+        '  teams: { fields: { name: { type: string, required: true } } }\n' +
+          '  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+      ),
+    );
+    expect(await planMigration(db, schema, { systemTables })).toEqual({
+      statements: [systemTables[0]!.text],
+      destructive: [],
+      apart: [],
+    });
+    await applyMigration(db, schema, { systemTables });
+    expect((await planMigration(db, schema, { systemTables })).statements).toEqual([]);
+    expect((await readCatalog(db)).has('elsewhere')).toBe(true);
+  });
+
+  it('lets two processes migrate at once', async () => {
+    const schema = schemaOf(
+      collections(
+        '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n' +
+          '  things: { fields: { title: string, n: float }, relations: { tags: { kind: many_to_many, collection: teams } } }',
+      ),
+    );
+    const done = await Promise.all([1, 2, 3].map(() => applyMigration(db, schema)));
+    expect(done.map(({ statements }) => statements.length).sort()).toEqual([0, 0, 1]);
+  });
+});
+
+describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+  }, 60_000);
+  afterAll(() => db?.close());
+  const notes = (note: string) => schemaOf(collections(`  notes: { fields: { note: ${note} } }\n`));
+  const checks = async () =>
+    (await db.rows(raw(`SELECT conname FROM pg_constraint WHERE conrelid = 'notes'::regclass AND contype = 'c'`))).map(
+      ([name]) => name,
+    );
+
+  it('keeps a CHECK that demands more than a value', async () => {
+    await applyMigration(db, notes('string'));
+    const own = {
+      note_required: `note IS NOT NULL AND note <> ''`,
+      either_required: `note IS NOT NULL OR id IS NULL`,
+      never_required: `(note IS NOT NULL) IS NOT NULL`,
+    };
+    for (const [name, check] of Object.entries(own))
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} CHECK (${check})`));
+    await db.run(raw('ALTER TABLE notes ADD CONSTRAINT inherits_required CHECK (note IS NOT NULL) NO INHERIT'));
+    const names = [...Object.keys(own), 'inherits_required'].sort();
+    for (const note of ['string', '{ type: string, required: true }', 'string', '{ type: string, max: 9 }']) {
+      await applyMigration(db, notes(note), { allowDestructive: true, largeFrom: 0 });
+      expect((await checks()).sort()).toEqual(names);
+    }
+    for (const name of names) await db.run(raw(`ALTER TABLE notes DROP CONSTRAINT ${name}`));
+    // What an interrupted migration leaves is dropped, whether it was validated or not.
+    for (const valid of ['', ' NOT VALID']) {
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT notes_note_required CHECK (note IS NOT NULL)${valid}`));
+      await applyMigration(db, notes('string'));
+      expect(await checks()).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['waits for the commit', 'UNIQUE (note) DEFERRABLE INITIALLY DEFERRED'],
+    ['may be made to wait', 'UNIQUE (note) DEFERRABLE'],
+    ['allows one null', 'UNIQUE NULLS NOT DISTINCT (note)'],
+  ])('replaces a unique constraint that %s', async (_, definition) => {
+    await applyMigration(db, notes('string'));
+    for (const name of ['notes_note_key', 'mine']) {
+      await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} ${definition}`));
+      const unique = notes('{ type: string, unique: true, max: 100 }');
+      expect((await applyMigration(db, unique)).apart).toEqual([]);
+      const { constraints } = (await readCatalog(db)).get('notes')!;
+      expect(constraints.filter((one) => one.kind === 'u')).toMatchObject([{ name: 'notes_note_key', isPlain: true }]);
+      expect((await planMigration(db, unique)).statements).toEqual([]);
+      await applyMigration(db, notes('string'), { allowDestructive: true });
+    }
+  });
+
+  it('keeps a plain one, under the name that errors are read by', async () => {
+    await db.run(raw('ALTER TABLE notes ADD CONSTRAINT mine UNIQUE (note)'));
+    const unique = notes('{ type: string, unique: true, max: 100 }');
+    expect((await applyMigration(db, unique)).statements).toEqual([
+      'ALTER TABLE "notes" RENAME CONSTRAINT "mine" TO "notes_note_key"',
+    ]);
+    await applyMigration(db, notes('string'), { allowDestructive: true });
+  });
+
+  it('makes a foreign key that waits for the commit one that does not', async () => {
+    const linked = schemaOf(`
+collections:
+  notes: { fields: { note: string }, relations: { next: { kind: belongs_to, collection: notes } } }
+`);
+    await applyMigration(db, linked, { allowDestructive: true });
+    await db.run(raw('ALTER TABLE notes ALTER CONSTRAINT notes_next_id_fkey DEFERRABLE INITIALLY DEFERRED'));
+    expect((await applyMigration(db, linked)).statements).toEqual([
+      'ALTER TABLE "notes" ALTER CONSTRAINT "notes_next_id_fkey" NOT DEFERRABLE',
+    ]);
+    expect((await planMigration(db, linked)).statements).toEqual([]);
+    await applyMigration(db, notes('string'), { allowDestructive: true });
+  });
+});

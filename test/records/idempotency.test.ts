@@ -1,0 +1,99 @@
+/** The first answer is the answer: also of requests that come at once, and never of one that failed. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import type { Row } from '../../src/policy/types.ts';
+import { forgetOldKeys, type IdempotencyKey, keepAnswer, keptAnswer } from '../../src/records/idempotency.ts';
+import { param, raw, sql } from '../../src/sql.ts';
+import { type Caller, KINDS, openKind, refusal, World } from '../support/store-world.ts';
+
+describe.each(KINDS)('%s', (kind) => {
+  let db: Database;
+  let world: World;
+  let ann: Caller;
+  let bob: Caller;
+  beforeAll(async () => {
+    db = await openKind(kind);
+    world = await World.open(
+      db,
+      'collections: { notes: { fields: { text: { type: string, required: true } }, access: { list: true, read: true, create: true } } }',
+    );
+    ann = await world.user('ann@example.org', []);
+    bob = await world.user('bob@example.org', []);
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  const keyOf = (caller: Caller, more: Partial<IdempotencyKey> = {}): IdempotencyKey => ({
+    userId: caller.id,
+    path: '/api/notes',
+    key: 'k',
+    bodyHash: 'h',
+    ...more,
+  });
+
+  /** What the request answers: its own record, or what another kept before, whose undoing is the caller's. */
+  const post = (caller: Caller, key: IdempotencyKey, data: object = { text: 'x' }): Promise<string> =>
+    db
+      .transaction(async (tx) => {
+        const { json } = await world.records.create(caller.ask('notes', { data }), {
+          data: data as Row,
+          relations: [],
+          tx,
+        });
+        const kept = await keepAnswer(tx, key, json!);
+        if (kept !== undefined) throw new Kept(kept);
+        return json!;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof Kept) return error.message;
+        throw error;
+      });
+  class Kept extends Error {}
+  const notes = async () => (await ann.list('notes', { count: true, limit: 1 })).total;
+
+  it('gives the first answer again, to requests at once too', async () => {
+    const before = await notes();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => post(ann, keyOf(ann))));
+    answers.push(await post(ann, keyOf(ann)));
+    expect(new Set(answers).size).toBe(1);
+    expect(JSON.parse(answers[0]!)).toMatchObject({ text: 'x' });
+    expect(await notes()).toBe(before + 1);
+    expect(await keptAnswer(db, keyOf(ann))).toBe(answers[0]);
+    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
+  });
+
+  it('is of one user, one path and one key', async () => {
+    const before = await notes();
+    await post(bob, keyOf(bob));
+    await post(ann, keyOf(ann, { key: 'K' }));
+    await post(ann, keyOf(ann, { path: '/api/other' }));
+    expect(await notes()).toBe(before + 3);
+    expect(await refusal(post(ann, keyOf(ann, { bodyHash: 'other' })))).toBe('idempotency_mismatch');
+    expect(await notes()).toBe(before + 3);
+  });
+
+  it('keeps no failure: the next request is the first', async () => {
+    const key = keyOf(ann, { key: 'fails' });
+    const outcomes = await Promise.allSettled([post(ann, key, {}), post(ann, key, {}), post(ann, key, {})]);
+    expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code)).toEqual([
+      'validation_failed',
+      'validation_failed',
+      'validation_failed',
+    ]);
+    expect(await keptAnswer(db, key)).toBe(undefined);
+    expect(JSON.parse(await post(ann, key))).toMatchObject({ text: 'x' });
+  });
+
+  it('forgets after a day', async () => {
+    const before = await notes();
+    await db.run(
+      sql`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
+    );
+    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
+    const answer = await post(bob, keyOf(bob, { bodyHash: 'other' }));
+    expect(await notes()).toBe(before + 1);
+    expect(await keptAnswer(db, keyOf(bob, { bodyHash: 'other' }))).toBe(answer);
+    await db.run(raw(`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours'`));
+    expect(await forgetOldKeys(db)).toBeGreaterThan(0);
+    expect(await db.rows(raw('SELECT count(*) FROM bylaw_kept_answers'))).toEqual([['0']]);
+  });
+});

@@ -1,0 +1,145 @@
+/** What exact filters say of records decides parts of the list rule before the database is asked. The answers stay what they were. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/database/contract.ts';
+import { compileFilter } from '../../../src/policy/filter.ts';
+import { type Filter, testsOf } from '../../../src/records/page/exact-filters.ts';
+import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+
+const SCHEMA = `
+roles: { member: {} }
+register: { roles: [member] }
+collections:
+  notes:
+    fields:
+      title: { type: string, required: true, max: 80 }
+      status: { type: string, required: true, enum: [draft, published], default: draft }
+      score: int
+      secret: { type: string, max: 80, access: { read: '@record.owner = @request.auth.id' } }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+    access:
+      view: '@record.status = "published" or @record.owner = @request.auth.id or @record.secret = "open"'
+      create: true
+`;
+
+describe.each(KINDS)('exact filters (%s)', (kind) => {
+  let db: Database;
+  let world: World;
+  let ann: Caller;
+  let bob: Caller;
+  /** What was sent to read lists. */
+  const sent: string[] = [];
+
+  beforeAll(async () => {
+    db = await openKind(kind);
+    const reader = {
+      run: db.run,
+      rows: (statement: Parameters<Database['rows']>[0]) => {
+        sent.push(statement.text);
+        return db.rows(statement);
+      },
+      slowRows: (statement: Parameters<Database['slowRows']>[0]) => {
+        sent.push(statement.text);
+        return db.slowRows(statement);
+      },
+    };
+    world = await World.open({ ...db, replicaFor: () => reader } as unknown as Database, SCHEMA);
+    [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
+    await ann.create('notes', { title: 'a draft', score: 1, secret: 'shut' });
+    await ann.create('notes', { title: 'a published', status: 'published', secret: 'open' });
+    await bob.create('notes', { title: 'b draft', score: 1, secret: 'open' });
+    await bob.create('notes', { title: 'b published', status: 'published', score: 2 });
+  });
+  afterAll(() => db?.close());
+
+  const notes = () => world.schema.collections.get('notes')!;
+  const field = (name: string, value: string | number): Filter => ({
+    kind: 'field',
+    field: notes().fields.get(name)!,
+    value,
+  });
+  const owner = (id: string): Filter => {
+    const relation = notes().relations.get('owner')!;
+    if (relation.kind !== 'belongs_to') throw new Error('owner is a belongs_to');
+    return { kind: 'belongs_to', relation, id };
+  };
+  const listed = async (caller: Caller, filters: readonly Filter[]) => {
+    sent.length = 0;
+    const { data, ...page } = await caller.list('notes', { filters, count: true });
+    return { titles: data.map(({ title }: { title: string }) => title), ...page };
+  };
+  const all = (titles: readonly string[]) => ({ titles, hasMore: false, total: titles.length });
+
+  it('take the branches that they contradict out of the statement, and of the count', async () => {
+    expect(await listed(ann, [field('status', 'draft')])).toEqual(all(['a draft', 'b draft']));
+    expect(sent).toHaveLength(2);
+    for (const text of sent) expect(text).not.toContain('published');
+    expect(await listed(ann, [field('score', 1)])).toEqual(all(['a draft', 'b draft']));
+    for (const text of sent) expect(text).toContain('published');
+  });
+
+  it('make the rule true where they are what it asks', async () => {
+    expect(await listed(ann, [field('status', 'published')])).toEqual(all(['a published', 'b published']));
+    expect(await listed(ann, [owner(ann.id)])).toEqual(all(['a draft', 'a published']));
+    for (const text of sent) expect(text).not.toContain(' OR ');
+  });
+
+  it('say nothing by a member that is hidden in some records', async () => {
+    expect(await listed(ann, [field('status', 'draft'), owner(bob.id), field('secret', 'shut')])).toEqual(all([]));
+    expect(await listed(ann, [field('secret', 'open')])).toEqual(all(['a published']));
+    expect(await listed(bob, [field('secret', 'open')])).toEqual(all(['b draft']));
+    for (const text of sent) expect(text).toContain('published');
+  });
+
+  it('of a member that is hidden in some records are not estimated', () => {
+    const filters = [field('status', 'draft'), owner(bob.id), field('secret', 'shut')];
+    expect(testsOf(ann.ask('notes'), filters)).toEqual([
+      { column: 'status', values: ['draft'] },
+      { column: 'owner_id', values: [bob.id] },
+    ]);
+    expect(testsOf(ann.ask('notes'), [...filters, { kind: 'id', value: bob.id }])).toBeUndefined();
+  });
+
+  it('that contradict the whole rule ask the database nothing', async () => {
+    const closed = await World.open(
+      { ...world.db, replicaFor: world.db.replicaFor } as Database,
+      SCHEMA.replace(' or @record.secret = "open"', ''),
+    );
+    const [carol] = [await closed.user(`carol-${kind}@example.org`)];
+    sent.length = 0;
+    const filters = [field('status', 'draft'), owner(bob.id)];
+    expect(await carol.list('notes', { filters, count: true })).toEqual({ data: [], hasMore: false, total: 0 });
+    expect(await carol.list('notes', { filters })).toEqual({ data: [], hasMore: false });
+    const params = { id: bob.id };
+    const place = { catalog: closed.schema, collection: 'notes', params };
+    const { filter } = compileFilter('status = "draft" and owner = $id and score > 0', place);
+    const request = { filter, sort: [], limit: 10, offset: 0, text: '', expands: [], capabilities: false } as const;
+    const asked = (count: 'none' | 'exact' | 'estimated') =>
+      closed.records.query(carol.ask('notes'), { ...request, count });
+    const none = { json: '[]', nextCursor: undefined };
+    expect(await asked('none')).toEqual(none);
+    expect(await asked('exact')).toEqual({ ...none, total: 0 });
+    expect(await asked('estimated')).toEqual({ ...none, total: 0, totalIsEstimate: false });
+    expect(sent).toEqual([]);
+    await expect(
+      closed.records.query(carol.ask('notes'), { ...request, cursor: 'AAAA', count: 'none' }),
+    ).rejects.toThrow('the cursor is not one of this query');
+  });
+
+  it.each(['none', 'exact', 'estimated'] as const)(
+    'choose one place to read a query from (count %s)',
+    async (count) => {
+      const callers: string[] = [];
+      const replicaFor: Database['replicaFor'] = (callerId) => {
+        callers.push(callerId);
+        return world.db.replicaFor(callerId);
+      };
+      const watched = await World.open({ ...world.db, replicaFor } as Database, SCHEMA);
+      const caller = await watched.user(`dora-${kind}-${count}@example.org`);
+      callers.length = 0;
+      const request = { sort: [], limit: 10, offset: 0, text: '', expands: [], capabilities: false, count } as const;
+      const { json } = await watched.records.query(caller.ask('notes'), request);
+      expect([JSON.parse(json).length, callers]).toEqual([3, [caller.id]]);
+    },
+  );
+});

@@ -1,0 +1,457 @@
+/** How the pages of lists are found: what is chosen when, what the statements are, and what is known of the tables. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/database/contract.ts';
+import type { Branch } from '../../../src/policy/branch.ts';
+import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import { type PageQuestion, shorterBranches } from '../../../src/records/page/page-cost.ts';
+import {
+  BackgroundStatistics,
+  type ColumnStatistics,
+  type TableStatistics,
+} from '../../../src/records/page/table-statistics.ts';
+import { createRecords } from '../../../src/records/records.ts';
+import { param, raw, sql } from '../../../src/sql.ts';
+import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
+
+// ---------------------------------------------------------------- what is chosen
+
+const column = (distinct: number, common: Readonly<Record<string, number>> = {}, clustering = 0): ColumnStatistics => ({
+  distinct,
+  nullShare: 0,
+  common: new Map(Object.entries(common)),
+  commonShare: Object.values(common).reduce((sum, share) => sum + share, 0),
+  clustering,
+});
+
+function tables(rows: number): ReadonlyMap<string, TableStatistics> {
+  const documents = new Map([
+    ['owner_id', column(rows / 100)],
+    ['team_id', column(1_000)],
+    ['status', column(3, { published: 0.65, draft: 0.34, odd: 0.01 })],
+    ['stage', column(2, { old: 0.5, new: 0.5 }, 1)],
+    ['slug', column(rows)],
+    ['body', column(rows)],
+  ]);
+  const memberships = new Map([['user_id', column(1_000, { busy: 0.5 })]]);
+  const links = new Map([['member_id', column(500, { frequent: 0.5 })]]);
+  return new Map([
+    ['documents', { rows, columns: documents }],
+    ['memberships', { rows: 5_000, columns: memberships }],
+    ['documents__tags', { rows, columns: links }],
+  ]);
+}
+
+const one = (name: string, value: string, others = 0): Branch => ({
+  column: name,
+  isOneRange: true,
+  keys: undefined,
+  where: raw('TRUE'),
+  tests: [{ column: name, values: [value] }],
+  others,
+  count: undefined,
+  instead: undefined,
+});
+const teamsOf = (user: string): Branch => ({
+  column: 'team_id',
+  isOneRange: false,
+  where: raw('TRUE'),
+  keys: raw('SELECT'),
+  tests: [],
+  others: 0,
+  count: { kind: 'rows', table: 'memberships', column: 'user_id', values: [user] },
+  instead: undefined,
+});
+const listOf = (name: string, values: readonly string[]): Branch => ({
+  column: name,
+  isOneRange: false,
+  where: raw('TRUE'),
+  keys: raw('SELECT'),
+  tests: [{ column: name, values }],
+  others: 0,
+  count: { kind: 'list', count: values.length },
+  instead: undefined,
+});
+
+interface Case {
+  readonly says: string;
+  readonly branches: readonly Branch[];
+  readonly filters?: PageQuestion['filters'];
+  readonly links?: PageQuestion['links'];
+  readonly rows?: number;
+  readonly most?: number;
+  readonly chosen: 'branches' | 'plain';
+}
+const MINE = one('owner_id', 'me');
+const linksTo = (tag: string) => ({ table: 'documents__tags', column: 'member_id', values: [tag] });
+const CASES: readonly Case[] = [
+  { says: 'what most rows match is met soon', branches: [MINE, one('status', 'published')], chosen: 'plain' },
+  { says: 'also in a small table', branches: [MINE, one('status', 'published')], rows: 1_000, chosen: 'plain' },
+  { says: 'what few rows match is not', branches: [MINE, one('status', 'odd')], chosen: 'branches' },
+  { says: 'nor the documents of some teams', branches: [MINE, teamsOf('me')], chosen: 'branches' },
+  { says: 'nor in a small table', branches: [MINE, teamsOf('me')], rows: 1_000, chosen: 'branches' },
+  {
+    says: 'a caller who is in half of all teams finds them by walking',
+    branches: [MINE, teamsOf('busy')],
+    chosen: 'plain',
+  },
+  {
+    says: 'one unselective branch is enough to walk',
+    branches: [teamsOf('me'), one('status', 'published')],
+    chosen: 'plain',
+  },
+  { says: 'elements add up', branches: [listOf('status', ['draft', 'odd'])], chosen: 'plain' },
+  { says: 'few elements do not', branches: [listOf('owner_id', ['a', 'b', 'c'])], chosen: 'branches' },
+  {
+    says: 'what else a branch asks makes it rarer',
+    branches: [MINE, one('status', 'published', 3)],
+    chosen: 'branches',
+  },
+  {
+    says: 'what lies together beside it does not matter where most rows match',
+    branches: [one('stage', 'old'), one('status', 'published')],
+    chosen: 'plain',
+  },
+  { says: 'half of the rows may all lie at the end', branches: [MINE, one('stage', 'new')], chosen: 'branches' },
+  {
+    says: 'a filter that an index serves finds few rows by itself',
+    branches: [MINE, teamsOf('me')],
+    filters: [{ column: 'slug', values: ['x'] }],
+    chosen: 'plain',
+  },
+  {
+    says: 'a filter that none serves makes the walk longer',
+    branches: [MINE, one('status', 'published')],
+    filters: [{ column: 'rare', values: ['x'] }],
+    chosen: 'branches',
+  },
+  {
+    says: 'few links find few rows by themselves',
+    branches: [MINE, teamsOf('me')],
+    links: linksTo('rare'),
+    chosen: 'plain',
+  },
+  {
+    says: 'many links are looked up for the rows of short branches',
+    branches: [MINE, teamsOf('me')],
+    links: linksTo('frequent'),
+    chosen: 'branches',
+  },
+  {
+    says: 'many links of rows that most match fill the page soon',
+    branches: [MINE, one('status', 'published')],
+    links: linksTo('frequent'),
+    chosen: 'plain',
+  },
+  {
+    says: 'far pages of many branches cost more ranges',
+    branches: [MINE, teamsOf('me')],
+    most: 9_000,
+    chosen: 'branches',
+  },
+];
+
+describe('the way to a page', () => {
+  const indexed = new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']);
+
+  it.each(CASES)('$says: $chosen', ({ branches, filters = [], links, rows = 100_000, most = 21, chosen }) => {
+    const known = tables(rows);
+    const question = { table: 'documents', branches, filters, links, indexed, most };
+    const shorter = shorterBranches(question, (table) => known.get(table));
+    expect(shorter === undefined ? 'plain' : 'branches').toBe(chosen);
+  });
+
+  it.each([
+    ['draft', 'me', ['team_id']],
+    ['odd', 'busy', ['status']],
+  ])('in a branch of status %s and the teams of %s is by %j', (status, user, columns) => {
+    const byKeys = { ...teamsOf(user), tests: [{ column: 'status', values: [status] }] };
+    const branch = { ...one('status', status, 1), instead: byKeys };
+    const known = tables(100_000);
+    const question = { table: 'documents', branches: [branch], filters: [], indexed, most: 21 };
+    const shorter = shorterBranches(question, (table) => known.get(table));
+    expect(shorter?.map(({ column: of }) => of) ?? ['status']).toEqual(columns);
+  });
+
+  it.each([
+    { says: 'one range each', branches: [MINE, one('status', 'x')], most: 9_000, chosen: 'branches' },
+    { says: 'keys on a first page', branches: [MINE, teamsOf('me')], most: 101, chosen: 'branches' },
+    { says: 'keys on far pages', branches: [MINE, teamsOf('me')], most: 102, chosen: 'plain' },
+    { says: 'a list on far pages', branches: [listOf('status', ['x', 'y'])], most: 9_000, chosen: 'plain' },
+    { says: 'ids on far pages', branches: [MINE, listOf('id', ['x', 'y'])], most: 9_000, chosen: 'branches' },
+  ])('where nothing is known of the table, $says: $chosen', ({ branches, most, chosen }) => {
+    const question = { table: 'documents', branches, filters: [], indexed, most };
+    expect(shorterBranches(question, () => undefined)).toBe(chosen === 'branches' ? branches : undefined);
+  });
+});
+
+it('starts from the links where nothing is known of them', () => {
+  const known = tables(100_000);
+  const branches = [MINE, teamsOf('me')];
+  const question = {
+    table: 'documents',
+    branches,
+    filters: [],
+    links: linksTo('frequent'),
+    indexed: new Set<string>(),
+    most: 21,
+  };
+  const of = (...unknown: readonly string[]) =>
+    shorterBranches(question, (table) => (unknown.includes(table) ? undefined : known.get(table)));
+  expect([of('documents__tags'), of('documents'), of()]).toEqual([undefined, undefined, branches]);
+});
+
+// ---------------------------------------------------------------- statements
+
+const SCHEMA = `
+roles: { member: {}, editor: {} }
+register: { roles: [member] }
+collections:
+  teams:
+    fields: { name: { type: string, max: 80 } }
+    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+    access: { view: true, create: true }
+  memberships:
+    fields: { role: { type: string, max: 20 } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true }
+    access: { view: true, create: true }
+  notes:
+    fields:
+      title: { type: string, required: true, max: 80 }
+      status: { type: string, required: true, enum: [draft, review, published], default: draft }
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      team: { kind: belongs_to, collection: teams }
+      labels: { kind: many_to_many, collection: labels }
+    access:
+      view:
+        - when: '@record.owner = @request.auth.id or any(@record.team.memberships as m, m.user = @request.auth.id)'
+        - { roles: [editor], when: '@record.status in ["review", "published"] and @record.title != "secret"' }
+      create: true
+  labels:
+    fields: { name: { type: string, required: true, max: 80 } }
+    access: { view: '@record.name != "secret"', create: true }
+  tasks:
+    fields: { title: { type: string, required: true, max: 80 } }
+    relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
+    access: { view: '@record.owner = @request.auth.id', create: true }
+`;
+
+const TABLES = ['teams', 'memberships', 'notes'];
+
+describe.each(KINDS)('the pages of a list (%s)', (kind) => {
+  let db: Database;
+  let world: World;
+  let ann: Caller;
+  let editor: Caller;
+  /** Ids of labels, by name. */
+  const labels = new Map<string, string>();
+  const sent: string[] = [];
+
+  beforeAll(async () => {
+    db = await openKind(kind);
+    world = await World.open(db, SCHEMA);
+    ann = await world.user('ann@example.org');
+    editor = await world.user('editor@example.org', ['editor']);
+    const teams = [];
+    for (let i = 0; i < 3; i++) teams.push(await ann.create('teams', { name: `team ${i}` }));
+    // Twice in one team, once in another.
+    for (const [i, role] of [
+      [0, 'a'],
+      [0, 'b'],
+      [1, 'a'],
+    ] as const)
+      await ann.create('memberships', { team: teams[i]!.id, user: ann.id, role });
+    for (const name of ['half', 'rare', 'none', 'secret'])
+      labels.set(name, (await ann.create('labels', { name })).id as string);
+    const statuses = ['draft', 'review', 'published'];
+    for (let i = 0; i < 40; i++) {
+      const owner = i % 5 === 0 ? ann : editor;
+      const team = i % 4 === 3 ? null : teams[i % 3]!.id;
+      const set = [...(i % 2 === 0 ? ['half'] : []), ...(i % 10 === 0 ? ['rare'] : [])].map(
+        (name) => labels.get(name)!,
+      );
+      const title = i % 7 === 0 ? 'secret' : `n${i}`;
+      await owner.create('notes', { title, status: statuses[i % 3], team, labels: { set } });
+    }
+    // Nobody may read this label, so nobody may set it.
+    const secret = param('uuid', labels.get('secret')!);
+    await db.run(
+      sql`INSERT INTO notes__labels SELECT record_id, ${secret} FROM notes__labels WHERE member_id = ${param('uuid', labels.get('half')!)}`,
+    );
+  });
+  afterAll(() => db?.close());
+
+  const recorded = (branches: boolean) => {
+    const rows: Database['rows'] = (statement) => {
+      sent.push(statement.text);
+      return db.rows(statement);
+    };
+    const watched = { ...db, replicaFor: () => ({ rows, slowRows: rows, run: db.run }) } as unknown as Database;
+    return createRecords(watched, world.schema, {
+      choosesBranches: (question) => (branches ? question.branches : undefined),
+    });
+  };
+  const page = (caller: Caller, branches: boolean, more: object = {}) => {
+    sent.length = 0;
+    const request = { filters: [], limit: 5, offset: 0, relations: [], count: false, ...more };
+    return recorded(branches).list(caller.ask('notes'), request);
+  };
+
+  it('takes the first ids of each branch, a range for each key', async () => {
+    await page(ann, true);
+    const lines = [
+      'SELECT t.id FROM "notes" AS t WHERE "t"."owner_id" = $1::uuid ORDER BY t.id LIMIT 11::int8) UNION ALL (',
+      'SELECT b.id FROM (SELECT DISTINCT key FROM',
+      '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $2::uuid) AS k (key)) AS k',
+      'CROSS JOIN LATERAL (',
+      'SELECT t.id FROM "notes" AS t WHERE t."team_id" = k.key ORDER BY t.id LIMIT 11::int8) AS b)))',
+      'ORDER BY t.id LIMIT $3::int8 OFFSET $4::int8',
+    ];
+    const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));
+    expect([sent.length, text!.slice(text!.indexOf('ARRAY((') + 'ARRAY(( '.length)]).toEqual([1, lines.join(' ')]);
+  });
+
+  it('shows the same, byte for byte, on every page of either way', async () => {
+    const status: Filter = {
+      kind: 'field',
+      field: world.schema.collections.get('notes')!.fields.get('status')!,
+      value: 'review',
+    };
+    let records = 0;
+    for (const caller of [ann, editor])
+      for (const filters of [[], [status]])
+        for (const offset of [0, 3, 7, 20, 39, 40, 1_000]) {
+          const [plain, branches] = [
+            await page(caller, false, { offset, filters }),
+            await page(caller, true, { offset, filters }),
+          ];
+          expect(branches).toEqual(plain);
+          records += (JSON.parse(plain.json) as readonly unknown[]).length;
+        }
+    expect(records).toBeGreaterThan(60);
+  });
+
+  const labelled = (name: string): Filter => {
+    const relation = world.schema.collections.get('notes')!.relations.get('labels')!;
+    if (relation.kind !== 'many_to_many') throw new Error('labels is a many_to_many');
+    return { kind: 'any', relation, id: labels.get(name)! };
+  };
+
+  it('starts from the links, or from the branches, and shows the same', async () => {
+    const titles: unknown[] = [];
+    for (const caller of [ann, editor]) {
+      for (const names of [['half'], ['rare'], ['half', 'rare'], ['none'], ['secret'], ['half', 'secret']]) {
+        for (const offset of [0, 3]) {
+          const more = { filters: names.map(labelled), offset, count: true };
+          const plain = await page(caller, false, more);
+          for (const text of sent)
+            expect(text.replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS l JOIN "notes" AS t ON');
+          expect(await page(caller, true, more)).toEqual(plain);
+          expect(sent[0]).toContain('UNION ALL');
+          if (offset === 0) titles.push(plain.total);
+        }
+      }
+    }
+    const counted = async (user: string, names: readonly string[]): Promise<number> => {
+      const all = await page(user === ann.id ? ann : editor, false, { limit: 100 });
+      const ids = (JSON.parse(all.json) as { readonly id: string }[]).map(({ id }) => id);
+      const rows = await db.rows(
+        sql`SELECT record_id FROM notes__labels WHERE member_id = ANY(${param(
+          'uuid[]',
+          names.map((name) => labels.get(name)!),
+        )})
+             GROUP BY record_id HAVING count(*) = ${param('int8', names.length)}`,
+      );
+      return names.includes('secret') ? 0 : rows.filter(([id]) => ids.includes(id!)).length;
+    };
+    const expected: number[] = [];
+    for (const { id } of [ann, editor])
+      for (const names of [['half'], ['rare'], ['half', 'rare'], ['none'], ['secret'], ['half', 'secret']])
+        expected.push(await counted(id, names));
+    expect(titles).toEqual(expected);
+    expect(expected.slice(0, 3).every((count) => count > 0)).toBe(true);
+  });
+
+  it('has few statements, whatever pages are asked for', async () => {
+    const texts = new Set<string>();
+    for (const offset of [0, 1, 5, 20, 21, 100, 150, 999, 1_000, 5_000, 9_000]) {
+      for (const limit of [10, 20, 50, 77]) {
+        await page(ann, true, { offset, limit });
+        for (const text of sent) texts.add(text);
+      }
+    }
+    expect(texts.size).toBeLessThan(15);
+  });
+
+  it('walks to pages that are very far', async () => {
+    await page(ann, true, { offset: 100_000 });
+    expect(sent.join()).not.toContain('UNION');
+  });
+
+  it('is the plain condition where one range of an index is all of it', async () => {
+    for (let i = 0; i < 3; i++) await ann.create('tasks', { title: `t${i}` });
+    const records = createRecords(db, world.schema, {
+      choosesBranches: () => {
+        throw new Error('nothing is to be chosen');
+      },
+    });
+    const asked = { filters: [], limit: 5, offset: 0, relations: [], count: false };
+    const { json } = await records.list(ann.ask('tasks'), asked);
+    expect(JSON.parse(json)).toHaveLength(3);
+  });
+
+  it('is chosen by the statistics of the database, which are read meanwhile', async () => {
+    await db.run(raw('ANALYZE'));
+    const statistics = new BackgroundStatistics(db, TABLES);
+    expect(statistics.of('notes')).toBeUndefined();
+    await statistics.refresh();
+    const { rows, columns } = statistics.of('notes')!;
+    expect(rows).toBe(40);
+    expect(columns.get('status')).toMatchObject({ distinct: 3, nullShare: 0 });
+    expect(columns.get('status')!.common.get('draft')).toBeCloseTo(14 / 40);
+    expect(columns.get('owner_id')!.common.get(ann.id)).toBeCloseTo(8 / 40);
+    expect(columns.get('team_id')!.nullShare).toBeCloseTo(0.25);
+    expect(statistics.of('nothing')).toBeUndefined();
+  });
+
+  it('is found without them where they cannot be read', async () => {
+    const broken = { ...db, slowRows: () => Promise.reject(new Error('away')) } as unknown as Database;
+    const statistics = new BackgroundStatistics(broken, TABLES);
+    await statistics.refresh();
+    expect(statistics.of('notes')).toBeUndefined();
+  });
+});
+
+describe('the embedded database', () => {
+  it('looks at tables that have grown, and only at those', async () => {
+    const db = await openKind('embedded');
+    try {
+      await World.open(db, SCHEMA);
+      const analysed: string[] = [];
+      const run: Database['run'] = (statement) => {
+        analysed.push(statement.text);
+        return db.run(statement);
+      };
+      const statistics = new BackgroundStatistics({ ...db, run }, TABLES);
+      const grow = (least: number, most: number) =>
+        db.run(
+          raw(`INSERT INTO teams (id, name, created_at, updated_at)
+          SELECT gen_random_uuid(), 'team ' || n, now(), now() FROM generate_series(${least}, ${most}) n`),
+        );
+      await grow(1, 3_000);
+      await statistics.refresh();
+      expect([analysed, statistics.of('teams')?.rows]).toEqual([['ANALYZE "teams"'], 3_000]);
+      await statistics.refresh();
+      await grow(3_001, 3_100);
+      await statistics.refresh();
+      expect(analysed).toHaveLength(1);
+      await grow(3_101, 9_000);
+      await statistics.refresh();
+      expect([analysed.length, statistics.of('teams')?.rows]).toEqual([2, 9_000]);
+    } finally {
+      await db.close();
+    }
+  });
+});

@@ -1,0 +1,67 @@
+/** Pages of one tenant's records are read under one plan; others are planned for their values. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database, Reader } from '../../../src/database/contract.ts';
+import { plannedParam, raw, sql } from '../../../src/sql.ts';
+import { type Caller, hasPostgres, KINDS, openKind, World } from '../../support/store-world.ts';
+
+const SCHEMA = `
+roles: [admin, member]
+register: { roles: [member] }
+collections:
+  users: { relations: { team: { kind: belongs_to, collection: teams } }, access: { view: true } }
+  teams: { distribute: reference, access: { view: true, create: true } }
+  documents:
+    distribute: { by: team }
+    fields: { status: { type: string, index: true } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+    access: { view: &own '@record.team = @request.auth.team', create: *own }
+`;
+const MODE = raw(`SELECT current_setting('plan_cache_mode')`);
+
+test.skipIf(!hasPostgres)('have one plan, but for a value that needs its own', async () => {
+  const db = await openKind('postgres');
+  try {
+    expect(await db.rowsOfTenant(MODE)).toEqual([['force_generic_plan']]);
+    expect(await db.rows(MODE)).toEqual([['auto']]);
+    const planned = sql`SELECT current_setting('plan_cache_mode'), ${plannedParam('text', 'x')}`;
+    expect(await db.rowsOfTenant(planned)).toEqual([['auto', 'x']]);
+  } finally {
+    await db.close();
+  }
+});
+
+for (const kind of KINDS) {
+  let db: Database;
+  let world: World;
+  let ann: Caller;
+  let asked: string[] = [];
+
+  beforeAll(async () => {
+    db = await openKind(kind);
+    const noted =
+      (name: 'rows' | 'rowsOfTenant'): Reader['rows'] =>
+      (statement) => {
+        asked.push(name);
+        return db[name](statement);
+      };
+    const reader: Reader = { ...db, rows: noted('rows'), rowsOfTenant: noted('rowsOfTenant') };
+    world = await World.open({ ...db, replicaFor: () => reader }, SCHEMA);
+    const creator = await world.user('creator@example.org');
+    const team = await creator.create('teams', {});
+    ann = await world.user('ann@example.org', ['member'], { team: team.id });
+    await ann.create('documents', { team: team.id, status: 'draft' });
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  test(`pages without a filter are read so on ${kind}, others not`, async () => {
+    const field = world.schema.collections.get('documents')!.fields.get('status')!;
+    for (const [filters, way] of [
+      [[], 'rowsOfTenant'],
+      [[{ kind: 'field', field, value: 'draft' }], 'rows'],
+    ] as const) {
+      asked = [];
+      expect((await ann.list('documents', { filters })).data).toHaveLength(1);
+      expect(asked).toEqual([way]);
+    }
+  });
+}

@@ -1,0 +1,87 @@
+/** The turns of batches that write unique values: few locks, however many values there are. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/database/contract.ts';
+import type { Data } from '../../../src/records/data.ts';
+import { lockValues } from '../../../src/records/write/value-locks.ts';
+import { raw } from '../../../src/sql.ts';
+import { KINDS, openKind, schemaOf } from '../../support/store-world.ts';
+
+const { collections } = schemaOf(`
+roles: { admin: {} }
+collections:
+  users: { access: { read: true } }
+  teams: { distribute: reference, access: { read: true } }
+  books: { fields: { isbn: { type: string, unique: true } }, access: { read: true } }
+  pages:
+    fields: { slug: { type: string, unique: within_book }, number: { type: int, unique: within_book }, text: string }
+    relations: { book: { kind: belongs_to, collection: books, required: true } }
+    access: { read: true }
+  documents:
+    distribute: { by: team }
+    fields: { slug: { type: string, unique: within_team } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+    access: { read: '@record.team = @request.query.team' }
+`);
+const UNDONE = new Error('undone');
+
+describe.each(KINDS)('turns on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind);
+  }, 60_000);
+  afterAll(() => db?.close());
+
+  /** The locks that a batch holds, sorted. */
+  async function heldFor(
+    ...wanted: readonly (readonly [collection: string, data: Data])[]
+  ): Promise<readonly string[]> {
+    let held: readonly string[] = [];
+    const work = db.transaction(async (tx) => {
+      await lockValues(
+        tx,
+        wanted.map(([name, data]) => ({ collection: collections.get(name)!, data })),
+      );
+      const rows = await tx.rows(
+        raw(
+          `SELECT classid || '.' || objid FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() ORDER BY 1`,
+        ),
+      );
+      held = rows.map(([lock]) => lock!);
+      throw UNDONE;
+    });
+    await expect(work).rejects.toBe(UNDONE);
+    return held;
+  }
+
+  const page = (slug: string): readonly [string, Data] => ['pages', { slug }];
+
+  it('are those of the values, in any order', async () => {
+    const held = await heldFor(page('a'), page('b'));
+    expect(held).toHaveLength(2);
+    expect(await heldFor(page('b'), page('a'), page('b'))).toEqual(held);
+    expect(await heldFor(page('c'), page('d'))).not.toEqual(held);
+    expect(await heldFor(['books', { isbn: 'a' }], ['books', { isbn: 'b' }])).not.toEqual(held);
+  });
+
+  it('are few for many values, of each table', async () => {
+    const many = Array.from({ length: 2_000 }, (_, i) => [page(`a ${i}`), ['books', { isbn: `${i}` }]] as const).flat();
+    const held = await heldFor(...many);
+    expect(held).toHaveLength(128);
+    expect(await heldFor(...many.filter(([name]) => name === 'pages'))).toHaveLength(64);
+  });
+
+  it('are of the relation too that values are unique within', async () => {
+    expect(await heldFor(['pages', { book: 'one' }], ['pages', { book: 'two' }])).toHaveLength(2);
+    expect(await heldFor(['pages', { book: 'one', text: 'x' }], ['pages', { text: 'y' }])).toEqual([]);
+  });
+
+  it('are not of the tenant, which never changes', async () => {
+    const of = (slug: string, team: string): readonly [string, Data] => ['documents', { slug, team }];
+    expect(await heldFor(of('a', 'one'), of('b', 'one'))).toEqual(await heldFor(of('a', 'two'), of('b', 'two')));
+  });
+
+  it('are taken for whatever was sent', async () => {
+    expect(await heldFor(page('a\0'), page('b\0'), ['pages', { slug: ['a'], number: null }])).toHaveLength(2);
+    expect(await heldFor(page('alone'), page('alone'))).toEqual([]);
+  });
+});
