@@ -92,6 +92,6 @@ function isRun(text: string): boolean {
 
 function isAddress(forms: readonly string[], email: string): boolean {
   const [local = '', domain = ''] = email.split('@');
-  const names = [email, local, domain, domain.split('..')[0] ?? ''].filter((name) => name.length >= 3);
+  const names = [email, local, domain, domain.split('.')[0] ?? ''].filter((name) => name.length >= 3);
   return forms.some((form) => names.includes(form));
 }

@@ -36,7 +36,7 @@ export function unwrapKey(kid: string, stored: string, secret: Buffer | undefine
     const advice = `set BYLAW_KEY_SECRET to the secret that wrapped it, ${REPLACE}`;
     throw new KeySecretError(`the signing key ${kid} is wrapped, and BYLAW_KEY_SECRET is not set; ${advice}`);
   }
-  const [nonce = '', sealed = ''] = stored.slice(PREFIX.length).split('..');
+  const [nonce = '', sealed = ''] = stored.slice(PREFIX.length).split('.');
   const bytes = Buffer.from(sealed, 'base64url');
   try {
     const decipher = createDecipheriv('aes-256-gcm', secret, Buffer.from(nonce, 'base64url'), {

@@ -33,5 +33,5 @@ function ipv4Of(groups: readonly string[]): string {
   return groups
     .map((group) => Number.parseInt(group, 16))
     .flatMap((number) => [number >> 8, number & 255])
-    .join('..');
+    .join('.');
 }

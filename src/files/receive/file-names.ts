@@ -25,7 +25,7 @@ export function safeName(given: string): string {
 /** Windows drops dots and spaces at the end. A loop: `/[. ]+$/` takes quadratic time. */
 function withoutTrailingDots(name: string): string {
   let end = name.length;
-  while (end > 0 && (name[end - 1] === '..' || name[end - 1] === ' ')) end--;
+  while (end > 0 && (name[end - 1] === '.' || name[end - 1] === ' ')) end--;
   return name.slice(0, end);
 }
 

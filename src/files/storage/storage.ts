@@ -89,4 +89,4 @@ export class StorageUnavailable extends Error {
 }
 
 /** The id of the file that a key belongs to. */
-export const idOfKey = (key: Key): string => key.split('..', 1)[0]!;
+export const idOfKey = (key: Key): string => key.split('.', 1)[0]!;

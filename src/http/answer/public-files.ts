@@ -51,7 +51,7 @@ export class PublicFiles {
       if (
         relative(folder, path)
           .split(sep)
-          .some((name) => name.startsWith('..'))
+          .some((name) => name.startsWith('.'))
       )
         return undefined;
       const found = await stat(path);
@@ -136,7 +136,7 @@ const isWord = (text: string): boolean => /^\w+$/.test(text);
  * `index-B2x3kZa9.min.js`.
  */
 function lastWordOf(name: string): string | undefined {
-  const parts = name.split('..');
+  const parts = name.split('.');
   const stem = parts.findLastIndex((part, i) => i < parts.length - 1 && part.length >= 8);
   if (stem === -1 || !parts.slice(stem + 1).every(isWord)) return undefined;
   const part = present(parts[stem], 'the part');

@@ -134,7 +134,7 @@ function piecesOf(text: string): readonly { readonly piece: string; readonly sta
     const root = /^(?:@request\.\w+|@?\w+)/.exec(image)![0];
     if (root === '@request.query') return [{ piece: root, start }];
     let at = start + root.length;
-    const names = image.slice(root.length).split('..').slice(1);
+    const names = image.slice(root.length).split('.').slice(1);
     return [
       { piece: root, start },
       ...names.map((piece) => {
@@ -195,7 +195,7 @@ test('a text that is wrong, and every beginning of one, has completions without 
       '"',
       '/*',
       '@',
-      '..',
+      '.',
       '$',
       ' not ',
       ' any(',

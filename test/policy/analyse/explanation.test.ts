@@ -125,7 +125,7 @@ describe('explain', () => {
         'denied because `@request.auth.roles contains "admin" or @record.owner = @request.auth.id and @record.score > 1` is false',
       clause: undefined,
       residual: 'depends',
-      sql: { text: '("record".."owner_id" = $1::uuid AND "record".."score" > 1::int8)', values: [ME] },
+      sql: { text: '("record"."owner_id" = $1::uuid AND "record"."score" > 1::int8)', values: [ME] },
     });
   });
 

@@ -79,7 +79,7 @@ describe('ancestors', () => {
     ['any(ancestors(@record.folder by a.b) as f, true)', ['ancestors_malformed', 'a.b']],
     ['any(ancestors(@record.folder) as f, true)', ['ancestors_malformed', ')']],
     ['any(ancestors(@record.folder by parent as f, true)', ['ancestors_malformed', 'as']],
-    ['any(ancestors(@record.folder by parent).papers as p, true)', ['character_unknown', '..']],
+    ['any(ancestors(@record.folder by parent).papers as p, true)', ['character_unknown', '.']],
     ['any(ancestors(@record.title by parent) as f, true)', ['ancestors_start', '@record.title']],
     ['any(ancestors(@record.folder.papers by first) as f, true)', ['ancestors_start', '@record.folder.papers']],
     ['any(ancestors(@request.query.f by parent) as f, true)', ['ancestors_start', '@request.query.f']],

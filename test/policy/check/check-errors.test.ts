@@ -134,7 +134,7 @@ const CASES: readonly (readonly [policy: string, ...expected: Expected[]])[] = [
   ['@record.status in ["draft",]', ['list_malformed', ',', '@record.status in ["draft"]']],
   ['@record.status in ["draft"', ['list_unclosed', '', '@record.status in ["draft"]']],
   ['@record.score + 1 = 2', ['no_arithmetic', '+']],
-  ['@record. = 1', ['name_expected', '..']],
+  ['@record. = 1', ['name_expected', '.']],
 ];
 
 describe('the errors of one policy', () => {

@@ -47,41 +47,41 @@ describe('a condition on rows of one tenant', () => {
       'a reference',
       'papers',
       '@record.folder.owner = @request.auth.id',
-      'EXISTS (SELECT 1 FROM "folders" AS "d_1" WHERE "d_1".."id" = "d".."folder_id" AND "d_1".."team_id" = "d".."office_id" AND "d_1".."owner_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "folders" AS "d_1" WHERE "d_1"."id" = "d"."folder_id" AND "d_1"."team_id" = "d"."office_id" AND "d_1"."owner_id" = $1::uuid)',
     ],
     [
       'a to-many',
       'folders',
       'any(@record.papers as p, p.author = @request.auth.id)',
-      'EXISTS (SELECT 1 FROM "papers" AS "d_1" WHERE "d_1".."folder_id" = "d".."id" AND "d_1".."office_id" = "d".."team_id" AND "d_1".."author_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "papers" AS "d_1" WHERE "d_1"."folder_id" = "d"."id" AND "d_1"."office_id" = "d"."team_id" AND "d_1"."author_id" = $1::uuid)',
     ],
     [
       'what a reference of the record holds, without its row',
       'papers',
       'any(@record.folder.papers as p, p.author = @request.auth.id)',
-      'EXISTS (SELECT 1 FROM "papers" AS "d_1" WHERE "d_1".."folder_id" = "d".."folder_id" AND "d_1".."office_id" = ' +
-        '"d".."office_id" AND "d_1".."author_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "papers" AS "d_1" WHERE "d_1"."folder_id" = "d"."folder_id" AND "d_1"."office_id" = ' +
+        '"d"."office_id" AND "d_1"."author_id" = $1::uuid)',
     ],
     [
       'links to rows that every machine has',
       'papers',
       'any(@record.tags as t, t.label = "x")',
-      `EXISTS (SELECT 1 FROM "papers__tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1".."id" = "d_1_link".."member_id" WHERE ` +
-        `"d_1_link".."record_id" = "d".."id" AND "d_1_link".."_tenant" = "d".."office_id" AND "d_1".."label" = 'x'::text)`,
+      `EXISTS (SELECT 1 FROM "papers__tags" AS "d_1_link" JOIN "tags" AS "d_1" ON "d_1"."id" = "d_1_link"."member_id" WHERE ` +
+        `"d_1_link"."record_id" = "d"."id" AND "d_1_link"."_tenant" = "d"."office_id" AND "d_1"."label" = 'x'::text)`,
     ],
     [
       'links to rows of the tenant',
       'papers',
       'any(@record.alike as a, a.author = @request.auth.id)',
-      'EXISTS (SELECT 1 FROM "papers__alike" AS "d_1_link" JOIN "papers" AS "d_1" ON "d_1".."id" = "d_1_link".."member_id" AND ' +
-        '"d_1".."office_id" = "d_1_link".."_tenant" WHERE "d_1_link".."record_id" = "d".."id" AND "d_1_link".."_tenant" = ' +
-        '"d".."office_id" AND "d_1".."author_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "papers__alike" AS "d_1_link" JOIN "papers" AS "d_1" ON "d_1"."id" = "d_1_link"."member_id" AND ' +
+        '"d_1"."office_id" = "d_1_link"."_tenant" WHERE "d_1_link"."record_id" = "d"."id" AND "d_1_link"."_tenant" = ' +
+        '"d"."office_id" AND "d_1"."author_id" = $1::uuid)',
     ],
     [
       'rows that every machine has',
       'papers',
       'any(@record.office.members as m, m.user = @request.auth.id)',
-      'EXISTS (SELECT 1 FROM "members" AS "d_1" WHERE "d_1".."team_id" = "d".."office_id" AND "d_1".."user_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "members" AS "d_1" WHERE "d_1"."team_id" = "d"."office_id" AND "d_1"."user_id" = $1::uuid)',
     ],
   ])('%s', (_, collection, text, wanted) => {
     expect(sqlOf(collection, text)).toBe(wanted);
@@ -91,15 +91,15 @@ describe('a condition on rows of one tenant', () => {
     const text =
       '@record.office = @request.auth.team and (@record.author = @request.auth.id or @record.folder.owner = @request.auth.id)';
     expect(sqlOf('papers', text)).toBe(
-      '("d".."office_id" = $1::uuid AND ("d".."author_id" = $2::uuid OR "d".."folder_id" = ANY(ARRAY(SELECT "d_1".."id" FROM ' +
-        '"folders" AS "d_1" WHERE "d_1".."team_id" = $3::uuid AND "d_1".."owner_id" = $4::uuid))))',
+      '("d"."office_id" = $1::uuid AND ("d"."author_id" = $2::uuid OR "d"."folder_id" = ANY(ARRAY(SELECT "d_1"."id" FROM ' +
+        '"folders" AS "d_1" WHERE "d_1"."team_id" = $3::uuid AND "d_1"."owner_id" = $4::uuid))))',
     );
   });
 
   it('does not look keys up among the rows of all tenants', () => {
     const text = '@record.author = @request.auth.id or @record.folder.owner = @request.auth.id';
     expect(sqlOf('papers', text)).toMatch(
-      /OR EXISTS \(SELECT 1 FROM "folders" AS "d_1" WHERE .* AND "d_1".."team_id" = "d".."office_id"/,
+      /OR EXISTS \(SELECT 1 FROM "folders" AS "d_1" WHERE .* AND "d_1"."team_id" = "d"."office_id"/,
     );
   });
 
@@ -113,7 +113,7 @@ describe('a condition on rows of one tenant', () => {
   it('is as it was where nothing is divided', () => {
     const plain = { ...read!, collections: read!.collections };
     expect(sqlOf('papers', '@record.folder.owner = @request.auth.id', plain)).toBe(
-      'EXISTS (SELECT 1 FROM "folders" AS "d_1" WHERE "d_1".."id" = "d".."folder_id" AND "d_1".."owner_id" = $1::uuid)',
+      'EXISTS (SELECT 1 FROM "folders" AS "d_1" WHERE "d_1"."id" = "d"."folder_id" AND "d_1"."owner_id" = $1::uuid)',
     );
   });
 });

@@ -251,8 +251,8 @@ describe('a rule over two records', () => {
     expect(() => residual.where('d')).toThrow('@next');
     expect(() => residual.written).toThrow('both records');
     expect(residual.where('d', 'n').text).toBe(
-      '("d".."owner_id" = "n".."owner_id" AND EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1".."team_id" = "n".."team_id"' +
-        ' AND "d_1".."user_id" = $1::uuid))',
+      '("d"."owner_id" = "n"."owner_id" AND EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "n"."team_id"' +
+        ' AND "d_1"."user_id" = $1::uuid))',
     );
     expect(() => residual.test(DOCUMENTS[0]!, RELATED)).toThrow('resulting record');
   });
