@@ -105,11 +105,7 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
       ' FROM "users" AS "d_2" WHERE "d_2"."id" = "d_1"."lead_id" AND "d_2"."email" = $1::text))))',
     ['a@example.com'],
   ],
-  [
-    '@record.cover.id is null',
-    'NOT EXISTS (SELECT 1 FROM "covers" AS "d_1" WHERE "d_1"."document_id" = "d"."id")',
-    [],
-  ],
+  ['@record.cover.id is null', 'NOT EXISTS (SELECT 1 FROM "covers" AS "d_1" WHERE "d_1"."document_id" = "d"."id")', []],
   [
     'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])',
     `EXISTS (SELECT 1 FROM "memberships" AS "d_1" WHERE "d_1"."team_id" = "d"."team_id" AND "d_1"."user_id" = $1::uuid` +
