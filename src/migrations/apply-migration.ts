@@ -4,12 +4,12 @@
  * the next start goes on from what it finds.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { layoutOf, ONE_SHARD_AFTER_ANOTHER } from '../database/cluster.ts';
+import { SEQUENTIAL_SHARDS, tenantStorageOf } from '../database/citus.ts';
 import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { makeVersionKey } from '../database/version-key.ts';
 import { invariant, present } from '../invariant.ts';
-import { isDistributed, type Schema } from '../schema/model/model.ts';
+import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { ident, param, raw, sql, text } from '../sql.ts';
 import { fingerprintOf, underWay } from './fingerprint.ts';
 import { noteEnd, noteStart } from './history.ts';
@@ -175,7 +175,7 @@ class MigrationRun {
     // Earlier versions made deferred constraints, and adopted tables may have some: a table cannot be
     // altered while checks of its changed rows are pending.
     await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-    if (isDistributed(this.#schema) && (await layoutOf(tx)) === 'citus') await tx.run(ONE_SHARD_AFTER_ANOTHER);
+    if (hasTenants(this.#schema) && (await tenantStorageOf(tx)) === 'citus') await tx.run(SEQUENTIAL_SHARDS);
     return work(tx);
   }
 

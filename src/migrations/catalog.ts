@@ -1,6 +1,6 @@
 /** What the database holds now, read from its own catalogue. */
 
-import { layoutOf } from '../database/cluster.ts';
+import { tenantStorageOf } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
 import { readStrings } from '../database/text-array.ts';
@@ -141,7 +141,7 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
   for (const [name, entry] of tables) {
     tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
   }
-  for (const [name, column] of await db.rows((await layoutOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
+  for (const [name, column] of await db.rows((await tenantStorageOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
     const entry = tables.get(name!);
     const division: ActualDivision = column == null ? { kind: 'reference' } : { kind: 'by', column };
     if (entry !== undefined) tables.set(name!, { ...entry, division });

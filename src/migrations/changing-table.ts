@@ -1,6 +1,6 @@
 /** A table that exists beside what the schema wants of it, and what its rows allow. */
 
-import type { Layout } from '../database/cluster.ts';
+import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import { ident, raw, sql, text } from '../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
@@ -17,7 +17,7 @@ export interface ChangeOptions {
   readonly canRunApart: boolean;
   /** Bytes from which a table is large; for tests. */
   readonly largeFrom?: number | undefined;
-  readonly layout?: Layout;
+  readonly layout?: TenantStorage;
 }
 
 export interface Change {

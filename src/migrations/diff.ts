@@ -3,7 +3,7 @@
  * may fail on it.
  */
 
-import type { Layout } from '../database/cluster.ts';
+import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import type { ActualTable } from './catalog.ts';
 import { type ChangeOptions, ChangingTable, quotedName } from './changing-table.ts';
@@ -25,7 +25,7 @@ interface PlanInput extends ChangeOptions {
   /** Tables that an earlier schema created. Other tables are never dropped. */
   readonly owned: readonly string[];
   /** How tables are divided. */
-  readonly layout: Layout;
+  readonly layout: TenantStorage;
   /** Whether what the schema does not know is kept where that harms nobody. */
   readonly keepsExtra?: boolean;
 }

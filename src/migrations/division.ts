@@ -3,7 +3,7 @@
  * one machine.
  */
 import { createHash } from 'node:crypto';
-import type { Layout } from '../database/cluster.ts';
+import type { TenantStorage } from '../database/citus.ts';
 import { ident } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
 import type { Step } from './step.ts';
@@ -31,7 +31,7 @@ export interface Divided {
 }
 
 /** `beside`: a table of the same tenants that is divided already. */
-export function divided({ name, division }: Table, layout: Layout, beside: string | undefined): Divided {
+export function divided({ name, division }: Table, layout: TenantStorage, beside: string | undefined): Divided {
   if (division === undefined) return { clause: '', then: [] };
   if (layout === 'citus') return { clause: '', then: [distribute(name, division, beside)] };
   if (division.kind === 'reference') return { clause: '', then: [] };

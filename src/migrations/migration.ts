@@ -1,10 +1,10 @@
 /** What a migration is: its plan, what may keep it from happening, and what callers may ask for. */
 
-import { assertFit, layoutOf } from '../database/cluster.ts';
+import { assertCitusFits, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { readStrings } from '../database/text-array.ts';
 import { VERSION_KEY_TABLE } from '../database/version-key.ts';
-import { isDistributed, type Schema } from '../schema/model/model.ts';
+import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql, sql, text } from '../sql.ts';
 import { readCatalog } from './catalog.ts';
 import { planSteps } from './diff.ts';
@@ -128,8 +128,8 @@ export async function stepsOf(db: Queryable, planning: Planning): Promise<readon
     const extra = extraOf(wanted, renamedTables(wanted, actual).actual, owned);
     for (const name of extra) onNote?.(`kept, though the schema does not have it: ${name}`);
   }
-  const layout = await layoutOf(db);
-  if (layout === 'citus' && isDistributed(schema)) await assertFit(db);
+  const layout = await tenantStorageOf(db);
+  if (layout === 'citus' && hasTenants(schema)) await assertCitusFits(db);
   return planSteps({ ...planning, db, wanted, actual, owned, layout });
 }
 

@@ -93,15 +93,15 @@ function collectionTable(collection: Collection, schema: Schema): Table {
 }
 
 /** What the keys of a distributed collection begin with. */
-const tenantColumnsOf = ({ distribution }: Collection): readonly string[] =>
-  distribution?.kind === 'by' ? [distribution.column] : [];
+const tenantColumnsOf = ({ tenantLayout }: Collection): readonly string[] =>
+  tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
 
 function divisionOf(collection: Collection, schema: Schema): Pick<Table, 'division'> {
-  const { distribution } = collection;
-  if (distribution === null) return {};
-  if (distribution.kind === 'reference') return { division: { kind: 'reference' } };
-  const tenant = present(collection.relations.get(distribution.by), `the relation ${distribution.by}`);
-  return { division: { kind: 'by', column: distribution.column, target: tableNameOf(schema, tenant) } };
+  const { tenantLayout } = collection;
+  if (tenantLayout === null) return {};
+  if (tenantLayout.kind === 'reference') return { division: { kind: 'reference' } };
+  const tenant = present(collection.relations.get(tenantLayout.by), `the relation ${tenantLayout.by}`);
+  return { division: { kind: 'by', column: tenantLayout.column, target: tableNameOf(schema, tenant) } };
 }
 
 function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schema): ForeignKey {

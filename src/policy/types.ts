@@ -45,10 +45,10 @@ export interface CatalogCollection {
   readonly fields: ReadonlyMap<string, CatalogField>;
   readonly relations: ReadonlyMap<string, CatalogRelation>;
   /** Left out, or null: its table is on one machine. */
-  readonly distribution?: CatalogDistribution | null;
+  readonly tenantLayout?: CatalogTenantLayout | null;
 }
 /** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
-type CatalogDistribution = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+type CatalogTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 export interface CatalogField {
   readonly name: string;
   readonly type: ScalarType;

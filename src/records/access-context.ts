@@ -3,13 +3,13 @@
  * permits.
  */
 
-import { type Layout, layoutOf, ONE_SHARD_AFTER_ANOTHER } from '../database/cluster.ts';
+import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
 import { readVersionKey } from '../database/version-key.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, Policy, Row } from '../policy/types.ts';
-import { type Collection, type HasOne, isDistributed, type MemberAction, type Schema } from '../schema/model/model.ts';
+import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Sql, sql } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
@@ -110,7 +110,7 @@ export class Store {
   readonly pages: PagePlanner;
   readonly #shapes = new Map<string, RecordShape>();
   readonly #isDivided: boolean;
-  #layout: Layout | undefined;
+  #tenantStorage: TenantStorage | undefined;
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
@@ -118,7 +118,7 @@ export class Store {
     this.db = db;
     this.schema = schema;
     this.hooks = hooks;
-    this.#isDivided = isDistributed(schema);
+    this.#isDivided = hasTenants(schema);
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
     this.pages = new PagePlanner(schema, hooks.choosesBranches ?? byStatistics((table) => statistics.of(table)));
     for (const collection of schema.collections.values())
@@ -144,8 +144,8 @@ export class Store {
   /** In a transaction, before statements that are about the records of all tenants. */
   async prepareForEveryTenant(tx: Transaction): Promise<void> {
     if (!this.#isDivided) return;
-    this.#layout ??= await layoutOf(tx);
-    if (this.#layout === 'citus') await tx.run(ONE_SHARD_AFTER_ANOTHER);
+    this.#tenantStorage ??= await tenantStorageOf(tx);
+    if (this.#tenantStorage === 'citus') await tx.run(SEQUENTIAL_SHARDS);
   }
 
   /**

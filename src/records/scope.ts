@@ -6,7 +6,7 @@
 import { invariant } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { type Action, own, type Row } from '../policy/types.ts';
-import type { Collection, ManyToMany, TenantDistribution } from '../schema/model/model.ts';
+import type { Collection, ManyToMany, TenantKey } from '../schema/model/model.ts';
 import { empty, ident, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { tableOf } from './record-shape.ts';
@@ -17,8 +17,8 @@ const NOBODY = '00000000-0000-0000-0000-000000000000';
 /** Marks statements about the records of all tenants, after the verb. */
 export const EVERY_TENANT = raw('/* every tenant */ ');
 
-export const tenancyOf = ({ distribution }: Pick<Collection, 'distribution'>): TenantDistribution | undefined =>
-  distribution?.kind === 'by' ? distribution : undefined;
+export const tenancyOf = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): TenantKey | undefined =>
+  tenantLayout?.kind === 'by' ? tenantLayout : undefined;
 
 interface WrittenValue {
   readonly column: string;
@@ -60,7 +60,7 @@ export function inTenantOf<R extends Reading>(reading: R, id: string, action: Ac
 interface TenantQuestion {
   readonly id: string;
   readonly action: Action;
-  readonly tenancy: TenantDistribution;
+  readonly tenancy: TenantKey;
 }
 
 async function inFoundTenant<R extends Reading>(reading: R, { id, action, tenancy }: TenantQuestion): Promise<R> {

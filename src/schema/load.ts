@@ -11,7 +11,6 @@ import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
 import type { Finding, SchemaIssue } from './issue.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
-import { readDistribution } from './model/distribution.ts';
 import type { Schema } from './model/model.ts';
 import {
   readAudit,
@@ -24,6 +23,7 @@ import {
   readSessions,
   readUploads,
 } from './model/settings.ts';
+import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readConditions } from './rules/conditions.ts';
 
 export type { SchemaIssue } from './issue.ts';
@@ -104,7 +104,7 @@ function readDeclarations(source: SchemaSource) {
   const { file: shape, broken } = readShape(raw, report);
   const roles = readRoles(shape, report);
   const declared = declareCollections(shape, { report, broken });
-  const collections = readDistribution(declared, { file: shape, report, broken });
+  const collections = readTenantLayouts(declared, { file: shape, report, broken });
   const conditions = readConditions(shape, { source, catalog: { collections, roles } });
   const catalog: SchemaCatalog = { collections, roles, conditions: conditions.conditions };
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };

@@ -36,7 +36,7 @@ const collection = (name: string, { collections }: Schema = DISTRIBUTED) => coll
 
 describe('distribute', () => {
   it('says where the records of each collection are', () => {
-    const places = [...DISTRIBUTED.collections.values()].map(({ name, distribution }) => [name, distribution]);
+    const places = [...DISTRIBUTED.collections.values()].map(({ name, tenantLayout }) => [name, tenantLayout]);
     expect(Object.fromEntries(places)).toEqual({
       users: { kind: 'reference' },
       files: { kind: 'reference' },
@@ -49,7 +49,7 @@ describe('distribute', () => {
 
   it('leaves every collection on one machine where no collection is distributed', () => {
     const { collections } = loaded('collections: { a: { fields: { n: int } } }');
-    expect([...collections.values()].map(({ distribution }) => distribution)).toEqual([null, null, null]);
+    expect([...collections.values()].map(({ tenantLayout }) => tenantLayout)).toEqual([null, null, null]);
   });
 
   it('begins keys and indexes with the tenant', () => {

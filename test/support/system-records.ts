@@ -24,6 +24,6 @@ export const findRecords = ({ db, schema }: Home, collection: string, where: Sql
   findSystem(new Store(db, schema), db, { collection, where });
 
 function placed({ collections }: Schema, collection: string, values: SystemValues): SystemValues {
-  const distribution = collections.get(collection)?.distribution;
-  return distribution?.kind === 'by' && distribution.by === 'tenant' ? { tenant: TENANT, ...values } : values;
+  const tenantLayout = collections.get(collection)?.tenantLayout;
+  return tenantLayout?.kind === 'by' && tenantLayout.by === 'tenant' ? { tenant: TENANT, ...values } : values;
 }

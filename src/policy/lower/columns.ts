@@ -35,12 +35,12 @@ export function colocation(
   target: CatalogCollection,
   key: ExistsKey['key'],
 ): Pick<Exists, 'colocated'> {
-  const { distribution } = from;
+  const { tenantLayout } = from;
   // A request holds the ids of records that every machine has.
-  if (distribution?.kind !== 'by' || key.kind === 'slot') return {};
-  const { column } = distribution;
+  if (tenantLayout?.kind !== 'by' || key.kind === 'slot') return {};
+  const { column } = tenantLayout;
   const outer = { ...idColumn('', key.source), name: column, column };
-  const own = target.distribution?.kind === 'by' ? { own: target.distribution.column } : {};
+  const own = target.tenantLayout?.kind === 'by' ? { own: target.tenantLayout.column } : {};
   return { colocated: { outer, ...own } };
 }
 

@@ -54,17 +54,17 @@ export class PagePlanner {
     const chosen = this.#choosesBranches({ table: collection.table, branches, filters, links, indexed, most });
     if (chosen === undefined || isOneRange(chosen)) return undefined;
     const first = amongFirstIds(chosen, page);
-    const { distribution } = collection;
-    if (distribution?.kind !== 'by') return first;
+    const { tenantLayout } = collection;
+    if (tenantLayout?.kind !== 'by') return first;
     // No index of it finds a page without the tenant.
-    return tenant === undefined ? undefined : sql`t.${ident(distribution.column)} = ${uuid(tenant)} AND ${first}`;
+    return tenant === undefined ? undefined : sql`t.${ident(tenantLayout.column)} = ${uuid(tenant)} AND ${first}`;
   }
 
   /** Columns that an index begins with. */
   indexedOf(collection: Collection): ReadonlySet<string> {
     const known = this.#indexed.get(collection.name);
     if (known !== undefined) return known;
-    const tenant = collection.distribution?.kind === 'by' ? [collection.distribution.column] : [];
+    const tenant = collection.tenantLayout?.kind === 'by' ? [collection.tenantLayout.column] : [];
     const made = new Set([
       'id',
       ...tenant,

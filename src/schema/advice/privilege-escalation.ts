@@ -48,9 +48,9 @@ export function* placedPolicies({ name, access, memberAccess }: Collection, cont
 }
 
 /** The fields of the caller by which the rule finds the tenant of a distributed collection. */
-function tenantFields(checked: Checked, { distribution }: Collection): ReadonlySet<string> {
-  if (distribution?.kind !== 'by') return new Set();
-  const pins = provenPins(checked, distribution.by);
+function tenantFields(checked: Checked, { tenantLayout }: Collection): ReadonlySet<string> {
+  if (tenantLayout?.kind !== 'by') return new Set();
+  const pins = provenPins(checked, tenantLayout.by);
   return new Set(pins.flatMap((pin) => (pin.kind === 'request' && pin.source === 'auth' ? [pin.name] : [])));
 }
 

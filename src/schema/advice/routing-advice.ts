@@ -6,7 +6,7 @@ import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/anal
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { SchemaSource } from '../file/source.ts';
 import type { Path } from '../issue.ts';
-import type { Collection, TenantDistribution } from '../model/model.ts';
+import type { Collection, TenantKey } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';
 
@@ -17,11 +17,11 @@ interface RoutingContext extends AccessShapes {
 export function checkRouting(collections: ReadonlyMap<string, Collection>, context: RoutingContext): void {
   for (const collection of collections.values()) {
     checkRequested(collection, collections, context);
-    const { distribution } = collection;
-    if (distribution?.kind !== 'by') continue;
-    const check = new RoutingCheck({ collection, distribution, users: collections.get('users')! }, context);
+    const { tenantLayout } = collection;
+    if (tenantLayout?.kind !== 'by') continue;
+    const check = new RoutingCheck({ collection, tenantLayout, users: collections.get('users')! }, context);
     check.checkDefault();
-    if (distribution.lists === 'routed') for (const action of ACTIONS) check.checkAction(action);
+    if (tenantLayout.lists === 'routed') for (const action of ACTIONS) check.checkAction(action);
   }
 }
 
@@ -35,7 +35,7 @@ function checkRequested(
   context: RoutingContext,
 ): void {
   for (const { policy, path } of placedPolicies(collection, context)) {
-    const found = requestedBy(policy.checked).find((name) => collections.get(name)?.distribution?.kind === 'by');
+    const found = requestedBy(policy.checked).find((name) => collections.get(name)?.tenantLayout?.kind === 'by');
     if (found === undefined) continue;
     const message =
       `this rule reads a record of \`${found}\` whose id is in the request, and its tenant is not known; ` +
@@ -48,7 +48,7 @@ function checkRequested(
 /** A distributed collection, and who is asked about its tenants. */
 interface Tenancy {
   readonly collection: Collection;
-  readonly distribution: TenantDistribution;
+  readonly tenantLayout: TenantKey;
   readonly users: Collection;
 }
 interface ProvenRule {
@@ -63,9 +63,9 @@ class RoutingCheck {
   readonly #users: Collection;
   readonly #context: RoutingContext;
 
-  constructor({ collection, distribution, users }: Tenancy, context: RoutingContext) {
+  constructor({ collection, tenantLayout, users }: Tenancy, context: RoutingContext) {
     this.#collection = collection;
-    this.#by = distribution.by;
+    this.#by = tenantLayout.by;
     this.#users = users;
     this.#context = context;
   }

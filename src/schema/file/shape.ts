@@ -158,7 +158,7 @@ const relation = z.discriminatedUnion('kind', [
 export const RULE_KEYS = ['view', ...ACTIONS] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
-const tenancy = z.strictObject({
+const tenantKey = z.strictObject({
   by: z.string().meta({
     description: 'a required belongs_to to a collection with `distribute: reference`: the tenant of each record',
     examples: ['team'],
@@ -169,7 +169,7 @@ const tenancy = z.strictObject({
     { default: 'routed', examples: ['filtered'] },
   ),
 });
-const distributeShape = z.union([z.literal('reference'), tenancy]);
+const distributeShape = z.union([z.literal('reference'), tenantKey]);
 
 const collection = z.strictObject({
   fields: key(z.record(z.string(), field), 'values of its records, by name'),

@@ -11,7 +11,7 @@ import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './nam
 
 /** Before its rules are read. */
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
-export type Undistributed = Omit<Bare, 'distribution'>;
+export type WithoutTenantLayout = Omit<Bare, 'tenantLayout'>;
 
 interface CollectionDraft {
   readonly name: string;
@@ -36,7 +36,7 @@ interface DeclaringDefaults extends Declaring {
 export function declareCollections(
   file: SchemaFile,
   { report, broken }: Reporting,
-): ReadonlyMap<string, Undistributed> {
+): ReadonlyMap<string, WithoutTenantLayout> {
   const drafts = new Map<string, CollectionDraft>();
   const context: Declaring = { report, broken, drafts };
   for (const name of collectionNames(file)) {

@@ -50,7 +50,7 @@ export function uniqueColumns(collection: UniqueMembers): readonly (readonly str
   });
 }
 
-type UniqueMembers = Pick<Collection, 'fields' | 'relations' | 'distribution'>;
+type UniqueMembers = Pick<Collection, 'fields' | 'relations' | 'tenantLayout'>;
 
 /** The tenant, the belongs_to that it is unique within, and the member itself: each once. */
 function uniqueKey(
@@ -64,8 +64,8 @@ function uniqueKey(
 }
 
 /** What every key and index begins with. */
-const tenantColumns = ({ distribution }: Pick<Collection, 'distribution'>): readonly string[] =>
-  distribution?.kind === 'by' ? [distribution.column] : [];
+const tenantColumns = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): readonly string[] =>
+  tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
 
 /** Only lists read many rows; every other action finds its row by id. */
 function wantedBy({ name, access, fields }: Collection, catalog: Catalog): ReadonlySet<string> {

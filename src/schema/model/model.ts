@@ -52,14 +52,14 @@ export interface Collection extends CatalogCollection {
   /** Of fields and belongs_to with rules of their own, by name. */
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
   /** Null: its table is on one machine. */
-  readonly distribution: Distribution | null;
+  readonly tenantLayout: TenantLayout | null;
   /** The former name. */
   readonly was?: string;
 }
 
 /** Where the rows of a collection are: all of them on every machine, or each with those of its tenant. */
-export type Distribution = { readonly kind: 'reference' } | TenantDistribution;
-export interface TenantDistribution {
+export type TenantLayout = { readonly kind: 'reference' } | TenantKey;
+export interface TenantKey {
   readonly kind: 'by';
   /** A required belongs_to to a reference collection: the tenant. It never changes. */
   readonly by: string;
@@ -70,16 +70,16 @@ export interface TenantDistribution {
 }
 
 /** Some records are on several machines, or would be on a cluster. */
-export const isDistributed = ({ collections }: Schema): boolean =>
-  [...collections.values()].some(({ distribution }) => distribution !== null);
+export const hasTenants = ({ collections }: Schema): boolean =>
+  [...collections.values()].some(({ tenantLayout }) => tenantLayout !== null);
 
 /** The member is the tenant of the record, which never changes. */
-export const isTenant = ({ distribution }: Pick<Collection, 'distribution'>, name: string): boolean =>
-  distribution?.kind === 'by' && distribution.by === name;
+export const isTenant = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>, name: string): boolean =>
+  tenantLayout?.kind === 'by' && tenantLayout.by === name;
 
 /** The belongs_to that a filter of a list must require, because the rules do not. */
-export const neededTenant = ({ distribution }: Collection): string | undefined =>
-  distribution?.kind === 'by' && distribution.lists === 'filtered' ? distribution.by : undefined;
+export const neededTenant = ({ tenantLayout }: Collection): string | undefined =>
+  tenantLayout?.kind === 'by' && tenantLayout.lists === 'filtered' ? tenantLayout.by : undefined;
 
 /** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
 export type MemberAction = 'read' | 'create' | 'update';

@@ -31,7 +31,7 @@ const catalog: Catalog = {
   collections: new Map(
     [...read!.collections].map(([name, collection]) => [
       name,
-      { ...collection, distribution: Object.hasOwn(BY, name) ? BY[name as keyof typeof BY] : { kind: 'reference' } },
+      { ...collection, tenantLayout: Object.hasOwn(BY, name) ? BY[name as keyof typeof BY] : { kind: 'reference' } },
     ]),
   ),
 };

@@ -5,44 +5,44 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
 import type { Finding, Path, Report } from '../issue.ts';
-import type { Bare, Undistributed } from './collections.ts';
-import { type BelongsTo, type Distribution, isTenant, type Relation, type TenantDistribution } from './model.ts';
+import type { Bare, WithoutTenantLayout } from './collections.ts';
+import { type BelongsTo, isTenant, type Relation, type TenantKey, type TenantLayout } from './model.ts';
 
-interface DistributionContext {
+interface TenantLayoutContext {
   readonly file: SchemaFile;
   readonly report: Report;
   /** Names whose declaration is wrong, which is reported there. */
   readonly broken: ReadonlySet<string>;
 }
-type TenancyShape = Exclude<CollectionShape['distribute'], 'reference' | undefined>;
+type TenantKeyShape = Exclude<CollectionShape['distribute'], 'reference' | undefined>;
 
-export function readDistribution(
-  declared: ReadonlyMap<string, Undistributed>,
-  context: DistributionContext,
+export function readTenantLayouts(
+  declared: ReadonlyMap<string, WithoutTenantLayout>,
+  context: TenantLayoutContext,
 ): ReadonlyMap<string, Bare> {
-  const reader = new DistributionReader(declared, context);
+  const reader = new TenantLayoutReader(declared, context);
   const collections = new Map(
-    [...declared].map(([name, collection]) => [name, { ...collection, distribution: reader.read(collection) }]),
+    [...declared].map(([name, collection]) => [name, { ...collection, tenantLayout: reader.read(collection) }]),
   );
-  const check = new DistributionCheck(collections, { ...context, unplaced: reader.unplaced });
+  const check = new TenantLayoutCheck(collections, { ...context, unplaced: reader.unplaced });
   for (const collection of collections.values()) check.check(collection);
   return collections;
 }
 
-class DistributionReader {
+class TenantLayoutReader {
   /** Collections whose `distribute` is wrong. */
   readonly unplaced = new Set<string>();
-  readonly #declared: ReadonlyMap<string, Undistributed>;
-  readonly #context: DistributionContext;
+  readonly #declared: ReadonlyMap<string, WithoutTenantLayout>;
+  readonly #context: TenantLayoutContext;
   readonly #isUsed: boolean;
 
-  constructor(declared: ReadonlyMap<string, Undistributed>, context: DistributionContext) {
+  constructor(declared: ReadonlyMap<string, WithoutTenantLayout>, context: TenantLayoutContext) {
     this.#declared = declared;
     this.#context = context;
     this.#isUsed = [...declared.keys()].some((name) => this.#shapeOf(name) !== undefined);
   }
 
-  read(collection: Undistributed): Distribution | null {
+  read(collection: WithoutTenantLayout): TenantLayout | null {
     const { name, kind } = collection;
     const shape = this.#shapeOf(name);
     if (kind !== 'plain' && typeof shape === 'object') {
@@ -50,7 +50,7 @@ class DistributionReader {
       this.#context.report({ code: 'distribute_built_in', message, path: distributePath(name), at: 'key' });
     }
     if (this.#isReference(name)) return { kind: 'reference' };
-    return typeof shape === 'object' ? this.#tenancyOf(collection, shape) : null;
+    return typeof shape === 'object' ? this.#tenantKeyOf(collection, shape) : null;
   }
 
   #shapeOf(name: string): CollectionShape['distribute'] {
@@ -63,7 +63,7 @@ class DistributionReader {
   }
 
   /** Null: its error is reported. */
-  #tenancyOf(collection: Undistributed, { by, lists = 'routed' }: TenancyShape): TenantDistribution | null {
+  #tenantKeyOf(collection: WithoutTenantLayout, { by, lists = 'routed' }: TenantKeyShape): TenantKey | null {
     const relation = this.#tenantOf(collection, by);
     if (relation === undefined) {
       this.unplaced.add(collection.name);
@@ -85,7 +85,7 @@ class DistributionReader {
     return { kind: 'by', by, column: relation.column, lists };
   }
 
-  #tenantOf(collection: Undistributed, by: string): BelongsTo | undefined {
+  #tenantOf(collection: WithoutTenantLayout, by: string): BelongsTo | undefined {
     const { name, fields, relations } = collection;
     const { broken, report } = this.#context;
     const found = relations.get(by);
@@ -104,21 +104,21 @@ class DistributionReader {
 
 const distributePath = (collection: string): Path => ['collections', collection, 'distribute'];
 
-function referencesByName({ relations }: Undistributed): ReadonlyMap<string, BelongsTo> {
+function referencesByName({ relations }: WithoutTenantLayout): ReadonlyMap<string, BelongsTo> {
   const found = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
   return new Map(found.map((relation) => [relation.name, relation]));
 }
 
-interface PlacementContext extends DistributionContext {
+interface TenantLayoutCheckContext extends TenantLayoutContext {
   readonly unplaced: ReadonlySet<string>;
 }
 
 /** What the relations and unique values of a collection need of the places of other records. */
-class DistributionCheck {
+class TenantLayoutCheck {
   readonly #collections: ReadonlyMap<string, Bare>;
-  readonly #context: PlacementContext;
+  readonly #context: TenantLayoutCheckContext;
 
-  constructor(collections: ReadonlyMap<string, Bare>, context: PlacementContext) {
+  constructor(collections: ReadonlyMap<string, Bare>, context: TenantLayoutCheckContext) {
     this.#collections = collections;
     this.#context = context;
   }
@@ -141,7 +141,7 @@ class DistributionCheck {
   #crossing(from: Bare, relation: Relation): Misplaced | undefined {
     const to = this.#collections.get(relation.collection)!;
     if ([from, to].some(({ name }) => this.#context.unplaced.has(name))) return undefined;
-    const [here, there] = [from.distribution?.kind, to.distribution?.kind];
+    const [here, there] = [from.tenantLayout?.kind, to.tenantLayout?.kind];
     if (here !== 'by' && there === 'by') return intoTenants(from, relation);
     // A belongs_to that is seen from its other side is reported where it is declared.
     if (relation.kind === 'has_one' || relation.kind === 'has_many') return undefined;
@@ -151,20 +151,20 @@ class DistributionCheck {
   }
 
   /** The collection of the tenants. */
-  #tenantsOf({ relations, distribution }: Bare): string | undefined {
-    return distribution?.kind === 'by' ? relations.get(distribution.by)?.collection : undefined;
+  #tenantsOf({ relations, tenantLayout }: Bare): string | undefined {
+    return tenantLayout?.kind === 'by' ? relations.get(tenantLayout.by)?.collection : undefined;
   }
 
   #checkUnique(collection: Bare, member: UniqueMember): void {
-    const { name, relations, distribution } = collection;
+    const { name, relations, tenantLayout } = collection;
     const path = ['collections', name, collection.fields.has(member.name) ? 'fields' : 'relations', member.name];
     const at = [...path, 'unique'];
     const within = this.#withinOf(collection, member, at);
-    if (distribution?.kind !== 'by' || (!member.unique && within === undefined)) return;
-    const { by } = distribution;
+    if (tenantLayout?.kind !== 'by' || (!member.unique && within === undefined)) return;
+    const { by } = tenantLayout;
     const leader = within ?? relations.get(member.name);
     // All records that belong to a record of a tenant have the same tenant.
-    const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#isDistributed(leader.collection));
+    const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#hasTenants(leader.collection));
     if (isOfTenant) return;
     const where = within === undefined ? 'in the whole collection' : `within \`${within.name}\``;
     const message =
@@ -173,8 +173,8 @@ class DistributionCheck {
     this.#context.report({ code: 'unique_across', message, path: at, replacement: `within_${by}` });
   }
 
-  #isDistributed(collection: string): boolean {
-    return this.#collections.get(collection)?.distribution?.kind === 'by';
+  #hasTenants(collection: string): boolean {
+    return this.#collections.get(collection)?.tenantLayout?.kind === 'by';
   }
 
   /** The belongs_to of `unique: within_<relation>`. */

@@ -1,6 +1,6 @@
 /** What a start says of a Citus cluster that cannot keep distributed collections: no cluster is here, so its answers are given. */
 import { describe, expect, it } from 'vitest';
-import { assertFit, layoutOf } from '../../src/database/cluster.ts';
+import { assertCitusFits, tenantStorageOf } from '../../src/database/citus.ts';
 import type { Cells } from '../../src/database/contract.ts';
 
 const answering = (...cells: Cells) => ({ rows: async (): Promise<Cells[]> => [cells] });
@@ -17,20 +17,20 @@ describe('a cluster', () => {
     ['a worker without slots: the address comes first', ['3', '0', '0'], /this is a worker/],
     ['that gives no answer', [], /this is a worker/],
   ])('%s is refused with what to do', async (_, cells, message) => {
-    await expect(assertFit(answering(...cells))).rejects.toMatchObject({
-      name: 'ClusterUnfit',
+    await expect(assertCitusFits(answering(...cells))).rejects.toMatchObject({
+      name: 'CitusUnfit',
       message: expect.stringMatching(message),
     });
   });
 
   it('that is fit, is taken', async () => {
-    await expect(assertFit(answering('0', '100', '1'))).resolves.toBeUndefined();
+    await expect(assertCitusFits(answering('0', '100', '1'))).resolves.toBeUndefined();
   });
 
   it.each([
     ['t', 'citus'],
     ['f', 'partitions'],
   ])('is one where the extension is (%s): %s', async (cell, layout) => {
-    expect(await layoutOf(answering(cell))).toBe(layout);
+    expect(await tenantStorageOf(answering(cell))).toBe(layout);
   });
 });

@@ -4,23 +4,23 @@ import { raw } from '../sql.ts';
 import type { Queryable } from './contract.ts';
 
 /** How tables are divided by tenant. */
-export type Layout = 'citus' | 'partitions';
+export type TenantStorage = 'citus' | 'partitions';
 
-export async function layoutOf(db: Pick<Queryable, 'rows'>): Promise<Layout> {
+export async function tenantStorageOf(db: Pick<Queryable, 'rows'>): Promise<TenantStorage> {
   const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')`));
   return row?.[0] === 't' ? 'citus' : 'partitions';
 }
 
 /** The cluster cannot keep distributed collections as it is. */
-class ClusterUnfit extends Error {
+class CitusUnfit extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'ClusterUnfit';
+    this.name = 'CitusUnfit';
   }
 }
 
-/** Throws ClusterUnfit. */
-export async function assertFit(db: Pick<Queryable, 'rows'>): Promise<void> {
+/** Throws CitusUnfit. */
+export async function assertCitusFits(db: Pick<Queryable, 'rows'>): Promise<void> {
   const [row] = await db.rows(
     raw(`
     SELECT (SELECT groupid FROM pg_dist_local_group LIMIT 1), current_setting('max_prepared_transactions'),
@@ -28,19 +28,19 @@ export async function assertFit(db: Pick<Queryable, 'rows'>): Promise<void> {
   );
   const [group, slots, nodes] = row ?? [];
   if (group !== '0') {
-    throw new ClusterUnfit(
+    throw new CitusUnfit(
       'the schema has distributed collections, and this is a worker of a Citus cluster; expected its coordinator: ' +
         'give DATABASE_URL the address of the coordinator (SELECT * FROM citus_get_active_worker_nodes() lists the workers)',
     );
   }
   if (slots === '0') {
-    throw new ClusterUnfit(
+    throw new CitusUnfit(
       'the schema has distributed collections, and `max_prepared_transactions` is 0, so that no transaction can span ' +
         'two nodes; expected at least `max_connections`, on every node: set it and restart PostgreSQL',
     );
   }
   if (nodes === '0') {
-    throw new ClusterUnfit(
+    throw new CitusUnfit(
       'the schema has distributed collections, and the Citus cluster has no node for their rows; add a worker ' +
         `(SELECT citus_add_node('host', 5432)), or let the coordinator have them (SELECT citus_set_node_property('host', 5432, 'shouldhaveshards', true))`,
     );
@@ -51,4 +51,4 @@ export async function assertFit(db: Pick<Queryable, 'rows'>): Promise<void> {
  * In a transaction, before a statement that is about several tenants: without it, Citus writes to the shards over several
  * connections, after which the transaction cannot change a table that every node has, nor define one.
  */
-export const ONE_SHARD_AFTER_ANOTHER = raw(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`);
+export const SEQUENTIAL_SHARDS = raw(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`);
