@@ -1,4 +1,14 @@
 /** JSON Schemas of queries: what a body takes, and the page that answers it. */
+import {
+  AGGREGATE_LIMIT,
+  EXPAND_LIMIT,
+  type IntRange,
+  MOST_GROUPS,
+  MOST_MEASURES,
+  MOST_SORTS,
+  PAGE_LIMIT,
+  PAGE_OFFSET,
+} from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
@@ -20,11 +30,12 @@ const FILTERED: Json = {
   },
   sort: {
     ...NAMES,
-    maxItems: 4,
+    maxItems: MOST_SORTS,
     description: 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.',
   },
-  limit: { type: 'integer', minimum: 1, maximum: 100 },
 };
+
+const rangeOf = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum: min, maximum: max });
 
 export const queryBody: Shape = (scope) => {
   const { relations } = collectionIn(scope);
@@ -33,11 +44,12 @@ export const queryBody: Shape = (scope) => {
     additionalProperties: false,
     properties: {
       ...FILTERED,
+      limit: rangeOf(PAGE_LIMIT),
       cursor: {
         type: ['string', 'null'],
         description: '`next_cursor` of the page before. Not together with `offset`.',
       },
-      offset: { type: 'integer', minimum: 0, maximum: 1_000_000 },
+      offset: rangeOf(PAGE_OFFSET),
       fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
       ...(relations.size === 0 ? {} : { expand: expandOf([...relations.values()], scope) }),
       count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
@@ -66,6 +78,7 @@ const EXPANDED: Json = {
   additionalProperties: false,
   properties: {
     ...FILTERED,
+    limit: rangeOf(EXPAND_LIMIT),
     fields: NAMES,
     expand: { type: 'object', additionalProperties: ref('QueryExpand') },
   },
@@ -101,18 +114,22 @@ export const aggregateBody: Shape = () => ({
     params: FILTERED.params,
     group_by: {
       ...NAMES,
-      maxItems: 3,
+      maxItems: MOST_GROUPS,
       description: 'Fields, belongs_to names, and `year(f)`, `month(f)`, `day(f)` of datetimes, in UTC.',
     },
     measures: {
       type: 'object',
       description: '`count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)` by name. May be left out where there are groups.',
-      maxProperties: 20,
+      maxProperties: MOST_MEASURES,
       propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,47}$' },
       additionalProperties: { type: 'string', pattern: '^(count|(sum|avg|min|max)\\([A-Za-z0-9_]+\\))$' },
     },
-    sort: { ...NAMES, maxItems: 4, description: 'Names of groups and measures, `-` before one that is descending.' },
-    limit: { type: 'integer', minimum: 1, maximum: 1_000 },
+    sort: {
+      ...NAMES,
+      maxItems: MOST_SORTS,
+      description: 'Names of groups and measures, `-` before one that is descending.',
+    },
+    limit: rangeOf(AGGREGATE_LIMIT),
   },
 });
 

@@ -6,6 +6,7 @@
 import type { Cells } from '../database/contract.ts';
 import type { Filter } from '../policy/filter.ts';
 import type { Readable } from '../policy/visibility.ts';
+import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Reading, readable } from './access-context.ts';
@@ -19,12 +20,6 @@ import { relatedBy, relatedOfTenant } from './relations/related-by.ts';
 import { isOfTenant } from './scope.ts';
 import { recordColumns } from './select.ts';
 import { visibilityOf } from './visibility.ts';
-
-/**
- * The number of records that a has_many or many_to_many shows; `expand_more` lists the relations
- * that have more.
- */
-export const MOST_EXPANDED = 100;
 
 /** A relation whose records come along. */
 export interface Expand {
@@ -148,7 +143,7 @@ async function expandToMany(
 ): Promise<Lookup> {
   const link = isLinkReadable(reading, expand.relation);
   if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
-  const { members, expands, limit = MOST_EXPANDED, relation } = expand;
+  const { members, expands, limit = EXPAND_LIMIT.default, relation } = expand;
   const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
   reading.budget?.take(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
@@ -166,7 +161,7 @@ async function expandToMany(
 
 function relatedStatement(
   reading: Expansion,
-  { relation, members, expands, filter, sort = [], limit = MOST_EXPANDED }: ExpandOf<HasMany | ManyToMany>,
+  { relation, members, expands, filter, sort = [], limit = EXPAND_LIMIT.default }: ExpandOf<HasMany | ManyToMany>,
   { collection: owner, records }: Owners,
 ): Sql {
   const { store, access, budget } = reading;

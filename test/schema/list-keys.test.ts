@@ -1,6 +1,10 @@
-/** Rules for lists that need a query key which no plain list takes. */
+/** The words of a list's query string, and rules for lists that need a key which no plain list takes. */
 import { describe, expect, it } from 'vitest';
+import { openapiOf } from '../../src/describe/openapi-document.ts';
+import { routes } from '../../src/routes/index.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { filterKeysOf } from '../../src/schema/model/filter-keys.ts';
+import { LIST_WORDS } from '../../src/schema/model/list-parameters.ts';
 
 const schemaOf = (access: string): string => `conditions:
   'is_public(doc: docs)': 'doc.public'
@@ -61,5 +65,36 @@ describe('a rule for lists', () => {
     ['a rule that is never true at all', `list: 'false and @request.query.code = "x"'`],
   ])('that a plain list can meet is not: %s', (_, access) => {
     expect(warningsOf(access)).toEqual([]);
+  });
+});
+
+interface ListPaths {
+  readonly paths: { readonly '/api/docs': { readonly get: { readonly parameters: readonly Parameter[] } } };
+}
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+}
+
+describe('a word of lists', () => {
+  it.each(LIST_WORDS)('names no field and no relation: %s', (word) => {
+    const { issues } = parseSchema(`collections:
+  docs:
+    fields: { ${word}: string }
+  notes:
+    relations: { ${word}: { kind: belongs_to, collection: docs } }
+`);
+    expect(issues.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual([
+      'reserved_name',
+      'reserved_name',
+    ]);
+  });
+
+  it('appears in the OpenAPI document: the parameters of a list are its words and its filters', () => {
+    const schema = parseSchema(schemaOf(`list: 'true'`)).schema!;
+    const { paths } = openapiOf(schema, routes, '1') as unknown as ListPaths;
+    const keys = paths['/api/docs'].get.parameters.flatMap(({ name, in: where }) => (where === 'query' ? [name] : []));
+    const filters = [...filterKeysOf(schema.collections.get('docs')!).keys()];
+    expect(keys.toSorted()).toEqual([...LIST_WORDS, ...filters].toSorted());
   });
 });

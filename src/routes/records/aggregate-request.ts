@@ -9,14 +9,12 @@ import {
   type Group,
   type Measure,
 } from '../../records/page/aggregate.ts';
+import { AGGREGATE_LIMIT, MOST_GROUPS, MOST_MEASURES, MOST_SORTS } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
-import { MOST_SORTS, QueryBody } from './query-body.ts';
+import { QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 
 const KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
-const LIMIT = { min: 1, max: 1_000, otherwise: 100 };
-const MOST_GROUPS = 3;
-const MOST_MEASURES = 20;
 const PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE = /^(sum|avg|min|max)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
@@ -32,7 +30,7 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   const groups = reader.groups();
   const measures = reader.measures(groups);
   const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
-  const limit = body.integer('limit', LIMIT);
+  const limit = body.integer('limit', AGGREGATE_LIMIT);
   errors.throwAny();
   return { filter, groups, measures, sort, limit };
 }

@@ -4,7 +4,8 @@ import type { QueryPair } from '../../http/query.ts';
 import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
 import type { Filter } from '../../records/page/exact-filters.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import { type FilterKey, filterKeysOf, LIST_WORDS } from '../../schema/model/filter-keys.ts';
+import { type FilterKey, filterKeysOf } from '../../schema/model/filter-keys.ts';
+import { LIST_WORDS } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field } from '../../schema/model/model.ts';
 
 export function readFilters(

@@ -6,6 +6,7 @@ import type { OperationParameter } from '../../describe/operation.ts';
 import type { QueryPair } from '../../http/query.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import type { Filter } from '../../records/page/exact-filters.ts';
+import { type IntRange, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
 import { type Collection, neededTenant, type Relation } from '../../schema/model/model.ts';
 import { readExpand, throwErrors } from './expand.ts';
 import { readFilters } from './filters.ts';
@@ -17,27 +18,12 @@ export interface ListQuery {
   readonly filters: readonly Filter[];
 }
 
-interface IntegerParameter {
+interface IntParameter extends IntRange {
   readonly key: string;
-  readonly min: number;
-  readonly max: number;
-  readonly default: number;
   readonly description: string;
 }
-const LIMIT: IntegerParameter = {
-  key: 'limit',
-  min: 1,
-  max: 100,
-  default: 20,
-  description: 'The most records to return.',
-};
-const OFFSET: IntegerParameter = {
-  key: 'offset',
-  min: 0,
-  max: 1_000_000,
-  default: 0,
-  description: 'How many records to skip.',
-};
+const LIMIT: IntParameter = { key: 'limit', description: 'The most records to return.', ...PAGE_LIMIT };
+const OFFSET: IntParameter = { key: 'offset', description: 'How many records to skip.', ...PAGE_OFFSET };
 
 export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].map((range) => ({
   name: range.key,
@@ -71,7 +57,7 @@ function requireTenant(filters: readonly Filter[], collection: Collection, error
 
 function readInteger(
   pairs: readonly QueryPair[],
-  { key, min, max, default: otherwise }: IntegerParameter,
+  { key, min, max, default: otherwise }: IntParameter,
   errors: ErrorDetail[],
 ): number {
   const given = pairs.filter((pair) => pair.key === key);

@@ -6,6 +6,7 @@ import { echo } from '../../problem.ts';
 import { type Data, isObject } from '../../records/data.ts';
 import type { Sorting } from '../../records/page/sort.ts';
 import type { Members } from '../../records/record-shape.ts';
+import { type IntRange, MOST_SORTS } from '../../schema/model/list-parameters.ts';
 import { type Collection, neededTenant, type Schema } from '../../schema/model/model.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
@@ -13,14 +14,6 @@ export interface Keyed {
   readonly body: Data;
   readonly path: Pointer;
 }
-export interface Range {
-  readonly min: number;
-  readonly max: number;
-  readonly otherwise: number;
-}
-
-export const MOST_SORTS = 4;
-
 /** Reads the keys of one object of the body, about the records of one collection. */
 export class QueryBody {
   readonly #body: Data;
@@ -52,7 +45,7 @@ export class QueryBody {
     return Object.hasOwn(this.#body, key) ? this.#body[key] : undefined;
   }
 
-  integer(key: string, { min, max, otherwise }: Range): number {
+  integer(key: string, { min, max, default: otherwise }: IntRange): number {
     const value = this.value(key);
     if (value === undefined) return otherwise;
     if (typeof value !== 'number') this.#report([key], 'wrong_type', `expected an int from ${min} to ${max}`);

@@ -3,7 +3,8 @@
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import { isObject } from '../../records/data.ts';
-import { type Expand, MOST_EXPANDED } from '../../records/expand.ts';
+import type { Expand } from '../../records/expand.ts';
+import { EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import type { Pointer } from './query-errors.ts';
 
@@ -48,7 +49,7 @@ export class ExpandReader {
     const members = body.members();
     const expands = this.read(body.value('expand'), [...path, 'expand'], inner, level + 1);
     if (!isToMany(relation)) return { relation, members, expands };
-    const limit = body.integer('limit', { min: 1, max: MOST_EXPANDED, otherwise: MOST_EXPANDED });
+    const limit = body.integer('limit', EXPAND_LIMIT);
     return { relation, members, expands, limit, filter: body.filter(), sort: body.sort() };
   }
 }

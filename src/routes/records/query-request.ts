@@ -2,14 +2,13 @@
 
 import { type Data, isObject } from '../../records/data.ts';
 import type { QueryRequest } from '../../records/page/query.ts';
+import { PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { pathKey, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 import { ExpandReader } from './query-expand.ts';
 
 const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count', 'capabilities'];
-const LIMIT = { min: 1, max: 100, otherwise: 20 };
-const OFFSET = { min: 0, max: 1_000_000, otherwise: 0 };
 
 /** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
 export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): QueryRequest {
@@ -25,8 +24,8 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   const request = {
     filter,
     sort,
-    limit: reader.integer('limit', LIMIT),
-    offset: reader.integer('offset', OFFSET),
+    limit: reader.integer('limit', PAGE_LIMIT),
+    offset: reader.integer('offset', PAGE_OFFSET),
     cursor: cursorOf(reader, errors),
     members: reader.members(),
     expands: new ExpandReader().read(reader.value('expand'), ['expand'], place),

@@ -11,9 +11,6 @@ export type FilterKey =
   /** The id of a related record. */
   | { readonly key: string; readonly kind: 'relation'; readonly relation: Relation };
 
-/** Keys of a list's query string that are not filters. */
-export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
-
 type Filtered = Pick<Collection, 'fields' | 'relations'>;
 
 /** Process-wide: a memo of a pure function of the collection. */

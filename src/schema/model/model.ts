@@ -13,6 +13,7 @@ import type {
   Policy,
   ScalarType,
 } from '../../policy/types.ts';
+import { LIST_WORDS } from './list-parameters.ts';
 
 export interface Schema {
   /** The path as given, for messages. */
@@ -165,15 +166,14 @@ export interface Uploads {
   };
 }
 
+/** Names that no field or relation has. */
 export const RESERVED_NAMES: readonly string[] = [
   'id',
   'created_at',
   'updated_at',
-  'expand',
   'expand_more',
-  'limit',
-  'offset',
   'can',
+  ...LIST_WORDS,
 ];
 /** Routes of the service under `/api`. */
 export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'keys'];
