@@ -12,7 +12,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default', './test/support/verdicts.ts'],
-    // Whole processes are started, killed and timed here, on build machines that others use too. What needed it is named at the end.
-    retry: process.env.CI ? 1 : 0,
+    // A test that fails is wrong, or the code is: no test runs again.
+    retry: 0,
   },
 });

@@ -1,13 +1,13 @@
 /** Statements that write at the same time share a transaction, and none of them can tell. */
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, QueueFull, StoreError } from '../../../src/database/contract.ts';
 import { type Outcome, TogetherError } from '../../../src/database/lanes/statements.ts';
 import { GatheredStatements } from '../../../src/database/lanes/write-batcher.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import type { Lease } from '../../../src/database/transaction.ts';
 import { ident, param, raw, type Sql, sql, text } from '../../../src/sql.ts';
+import { answered, useOwnClock } from '../../support/own-clock.ts';
 import { SilentProxy } from '../../support/silent-proxy.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../../support/store-world.ts';
 
@@ -162,12 +162,6 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     await db.run(raw('DELETE FROM notes'));
   });
 
-  /** Milliseconds after which each of them was answered. */
-  async function timesOf(works: readonly Promise<unknown>[]): Promise<readonly number[]> {
-    const since = performance.now();
-    return Promise.all(works.map((work) => work.then(() => performance.now() - since)));
-  }
-
   it('do not wait for a row that another transaction holds', async () => {
     await Promise.all(upTo(10).map((id) => db.write(insert(id))));
     const release = Promise.withResolvers<void>();
@@ -192,10 +186,17 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
   });
 
   it('do not wait for a slow statement', async () => {
-    const slow = sql`INSERT INTO notes (id) SELECT ${int(1)} FROM pg_sleep(1.5) RETURNING id`;
-    const [took, ...others] = await timesOf([slow, ...upTo(8).map((n) => insert(n + 1))].map((each) => db.write(each)));
-    expect(took).toBeGreaterThan(1_500);
-    expect(Math.max(...others)).toBeLessThan(1_400);
+    await db.run(raw('CREATE TABLE ends (at int)'));
+    // No wait for a lock: the statement is at work until it sees a row.
+    await db.run(
+      raw(`CREATE FUNCTION until_ended() RETURNS int LANGUAGE plpgsql
+             AS $$ BEGIN WHILE NOT EXISTS (SELECT FROM ends) LOOP PERFORM pg_sleep(0.005); END LOOP; RETURN 1; END $$`),
+    );
+    const slow = raw('INSERT INTO notes (id) VALUES (until_ended()) RETURNING id');
+    const [last, ...others] = [slow, ...upTo(8).map((n) => insert(n + 1))].map((each) => db.write(each));
+    expect(await Promise.all(others)).toEqual(upTo(8).map((n) => [[String(n + 1)]]));
+    await db.run(raw('INSERT INTO ends VALUES (1)'));
+    expect(await last).toEqual([['1']]);
   });
 
   it('do not fail with one that exhausts what a statement may use', async () => {
@@ -337,6 +338,8 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
 });
 
 describe('gathered writes', () => {
+  useOwnClock();
+
   const ANSWER: Outcome = { rows: [], count: 1, hasWritten: true };
   const LIMITS = raw('limits');
   const ONE = { connections: 1, mostUnanswered: 100 };
@@ -358,7 +361,7 @@ describe('gathered writes', () => {
       async sendTogether(statements) {
         const texts = statements.map((statement) => statement.text);
         sent.push(texts);
-        await sleep(took(texts.length - 1));
+        await new Promise((resolve) => setTimeout(resolve, took(texts.length - 1)));
         const error = fail(texts);
         if (error !== undefined) throw error;
         return statements.map(() => ANSWER);
@@ -370,8 +373,9 @@ describe('gathered writes', () => {
       return { ...ANSWER, hasWritten: statement.text !== 'nothing' };
     };
     const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered, limits: LIMITS });
-    const write = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
-    return { sent, released, gathered, write };
+    const start = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
+    const write = (...texts: readonly string[]) => answered(start(...texts));
+    return { sent, released, gathered, start, write };
   }
   const at = (completed: number, isUndone = true): Error =>
     new TogetherError(new Error('Connection terminated'), { completed, isUndone });
@@ -385,15 +389,16 @@ describe('gathered writes', () => {
 
   it('orders them by the rows that they lock', async () => {
     const { sent, gathered } = recorded();
-    await Promise.all(['c', 'a', 'b'].map((row) => gathered.rows(raw(row), { row })));
+    await answered(Promise.all(['c', 'a', 'b'].map((row) => gathered.rows(raw(row), { row }))));
     expect(sent).toEqual([['limits', 'a', 'b', 'c']]);
   });
 
   it('gathers what comes while others are under way', async () => {
-    const { sent, write } = recorded();
-    const first = write('a', 'b');
-    await sleep(0);
-    await Promise.all([first, write('c'), write('d'), write('e')]);
+    const { sent, start } = recorded();
+    const first = start('a', 'b');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toHaveLength(1);
+    await answered(Promise.all([first, start('c'), start('d'), start('e')]));
     expect(sent).toEqual([
       ['limits', 'a', 'b'],
       ['limits', 'c', 'd', 'e'],
@@ -413,11 +418,11 @@ describe('gathered writes', () => {
     expect(released).toEqual([false]);
     await write('a', 'bad', 'c');
     expect(sent.splice(0)).toEqual([['bad'], ['limits', 'a', 'c']]);
-    await sleep(60);
+    await vi.advanceTimersByTimeAsync(60);
     await write('a', 'bad', 'c');
     expect(sent.splice(0)[0]).toEqual(['limits', 'a', 'bad', 'c']);
     // Twice as long.
-    await sleep(60);
+    await vi.advanceTimersByTimeAsync(60);
     await write('a', 'bad');
     expect(sent).toEqual([['bad'], ['a']]);
   });
@@ -455,8 +460,8 @@ describe('gathered writes', () => {
       ...ONE,
     });
     const held = gathered.rows(raw('held'));
-    await sleep(1);
-    await gathered.rows(raw('later'));
+    await vi.advanceTimersByTimeAsync(1);
+    await answered(gathered.rows(raw('later')));
     expect(sent).toEqual(['held', 'later']);
     resolve(ANSWER);
     await held;
@@ -509,7 +514,7 @@ describe('gathered writes', () => {
   it('refuses what would wait too long', async () => {
     const { sent, gathered } = recorded(() => undefined, { mostUnanswered: 3 });
     const works = upTo(5).map((n) => gathered.rows(raw(`${n}`)).catch((error: unknown) => error));
-    expect((await Promise.all(works)).map((each) => each instanceof QueueFull)).toEqual([
+    expect((await answered(Promise.all(works))).map((each) => each instanceof QueueFull)).toEqual([
       false,
       false,
       false,
@@ -517,16 +522,16 @@ describe('gathered writes', () => {
       true,
     ]);
     expect(sent).toEqual([['limits', '1', '2', '3']]);
-    await expect(gathered.rows(raw('later'))).resolves.toEqual([]);
+    await expect(answered(gathered.rows(raw('later')))).resolves.toEqual([]);
   });
 
   it('answers what was asked before it is closed, and nothing else', async () => {
-    const { sent, gathered, write } = recorded();
+    const { sent, gathered, start } = recorded();
     let isAnswered = false;
-    const before = write('a', 'b').then(() => {
+    const before = start('a', 'b').then(() => {
       isAnswered = true;
     });
-    await Promise.all([gathered.close(), gathered.close()]);
+    await answered(Promise.all([gathered.close(), gathered.close()]));
     expect(sent).toEqual([['limits', 'a', 'b']]);
     await before;
     expect(isAnswered).toBe(true);
@@ -541,6 +546,6 @@ describe('gathered writes', () => {
       ...ONE,
     });
     const works = ['a', 'b'].map((each) => outcomeOf(gathered.rows(raw(each))));
-    expect(await Promise.all(works)).toEqual(['unavailable', 'unavailable']);
+    expect(await answered(Promise.all(works))).toEqual(['unavailable', 'unavailable']);
   });
 });
