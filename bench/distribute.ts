@@ -1,6 +1,6 @@
 /** What it costs that a collection is divided by tenant: a list and a write of one tenant, beside the same collection in one table. */
 
-import type { Database, WriteTarget } from '../src/database/contract.ts';
+import type { Database, ReadOptions, WriteTarget } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
 import { type AccessContext, createRecords, type Records } from '../src/records/records.ts';
@@ -57,16 +57,14 @@ class Contender {
     const watched: Database = Object.create(db, {
       replicaFor: {
         value: () => ({
-          rows: (statement: Sql) => db.rows(noted(statement)),
-          rowsOfTenant: (statement: Sql) => db.rowsOfTenant(noted(statement)),
-          slowRows: db.slowRows,
+          rows: (statement: Sql, options?: ReadOptions) =>
+            db.rows(options?.lane === 'slow' ? statement : noted(statement), options),
           run: db.run,
         }),
       },
       write: { value: (statement: Sql, target?: WriteTarget) => db.write(noted(statement), target) },
-      rows: { value: (statement: Sql) => db.rows(statement) },
+      rows: { value: (...request: Parameters<Database['rows']>) => db.rows(...request) },
       run: { value: (statement: Sql) => db.run(statement) },
-      slowRows: { value: (statement: Sql) => db.slowRows(statement) },
       noteWrite: { value: async () => undefined },
       transaction: { value: (...args: Parameters<Database['transaction']>) => db.transaction(...args) },
     });
@@ -119,7 +117,7 @@ class Contender {
 
   /** That the latest statement reads or writes, of those of the documents. */
   async partitions(): Promise<number> {
-    const [row] = await this.#db.slowRows(sql`${raw('EXPLAIN (FORMAT JSON) ')}${this.#sent!}`);
+    const [row] = await this.#db.rows(sql`${raw('EXPLAIN (FORMAT JSON) ')}${this.#sent!}`, { lane: 'slow' });
     return new Set(row![0]!.match(/"_documents_\d"/g)).size;
   }
 

@@ -140,11 +140,11 @@ export async function measureFirstPages(rows: number, seconds: number): Promise<
 /** What the service sends when it knows the tables. */
 async function sentBy(db: Database, schema: Schema): Promise<readonly Statement[]> {
   const sent: Sql[] = [];
-  const rows: Database['rows'] = (statement) => {
+  const rows: Database['rows'] = (statement, options) => {
     sent.push(statement);
-    return db.rows(statement);
+    return db.rows(statement, options);
   };
-  const reader = { ...db, rows, slowRows: rows };
+  const reader = { ...db, rows };
   const records = createRecords({ ...db, replicaFor: () => reader } as Database, schema);
   await ask(records, schema, QUESTIONS[0]!);
   // The statistics come meanwhile.

@@ -29,7 +29,7 @@ export class IssuerNews {
 
   /** Never rejects: a node that cannot be heard serves all the same. */
   static async open(parts: IssuerNewsParts): Promise<IssuerNews> {
-    const place = await parts.db.urgent.rows(raw('SELECT current_schema()')).then(
+    const place = await parts.db.rows(raw('SELECT current_schema()'), { lane: 'urgent' }).then(
       ([row]) => row?.[0] ?? '',
       () => '',
     );

@@ -14,20 +14,41 @@ export interface Queryable {
   run(statement: Sql): Promise<number>;
 }
 
-/** What reads, outside transactions. */
-export interface Reader extends Queryable {
+/**
+ * The queue that a SELECT waits in. No lane holds up another:
+ * - `quick` (the default) serves the pages and records of requests. A statement that turns out slow
+ *   moves to `slow` by itself.
+ * - `slow` serves counts, deep offsets, queries and statistics: a few statements at a time.
+ * - `urgent` serves statements that every request depends on, such as the states of sessions.
+ */
+export type Lane = 'quick' | 'slow' | 'urgent';
+
+export interface ReadOptions {
+  readonly lane?: Lane;
   /**
-   * For a SELECT of one tenant's records that needs no other plan for other values: PostgreSQL would
-   * plan it anew each time, where they are divided by tenant.
+   * The time limit of a statement of the lane `slow`, waiting included; beyond it PostgreSQL cancels
+   * the statement, which fails as `time_limit`. The embedded database decides by the planner's estimate.
    */
-  rowsOfTenant(statement: Sql): Promise<readonly Cells[]>;
+  readonly limitMs?: number | undefined;
   /**
-   * For a SELECT that is expected to take long: a few run at once, and none holds up `rows`. With
-   * `limitMs`, a statement that takes longer is cancelled and fails as `time_limit`; the embedded
-   * database cannot cancel.
+   * `generic`: one plan serves all values. For a SELECT of one tenant's records, because PostgreSQL
+   * plans statements over partitions for every execution otherwise. A statement whose parameters ask
+   * for a custom plan (`plannedParam`) gets one nevertheless.
    */
-  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]>;
+  readonly plan?: 'generic' | undefined;
 }
+
+/** Reads outside transactions. */
+export interface Reader extends Queryable {
+  /** As in `Queryable`; a SELECT may be sent twice. */
+  rows(statement: Sql, options?: ReadOptions): Promise<readonly Cells[]>;
+}
+
+/** The same reader, whose `rows` wait in another lane. */
+export const inLane = (reader: Reader, lane: Lane): Queryable => ({
+  rows: (statement) => reader.rows(statement, { lane }),
+  run: (statement) => reader.run(statement),
+});
 
 export interface TransactionOptions {
   /** For what may take hours: no statement has a time limit. */
@@ -76,11 +97,6 @@ export interface Database extends Reader {
    * told.
    */
   noteWrite(callerId: string): Promise<void>;
-  /**
-   * For SELECTs that every request depends on, such as sessions: connections that nothing else is
-   * sent on.
-   */
-  readonly urgent: Queryable;
   /**
    * The rows of one statement that writes; `rows` takes SELECTs only, which it may send twice. It is
    * a transaction by itself, or shares one with other such statements: it may see what they wrote,

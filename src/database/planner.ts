@@ -8,8 +8,8 @@ interface ExpectedPlan {
   readonly 'Plan Rows': number;
 }
 
-export async function planOf(reader: Pick<Reader, 'slowRows'>, statement: Sql): Promise<ExpectedPlan> {
-  const cells = await reader.slowRows(sql`EXPLAIN (FORMAT JSON) ${statement}`);
+export async function planOf(reader: Pick<Reader, 'rows'>, statement: Sql): Promise<ExpectedPlan> {
+  const cells = await reader.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`, { lane: 'slow' });
   const [{ Plan }] = JSON.parse(cells.map(([line]) => line).join('\n')) as [{ readonly Plan: ExpectedPlan }];
   return Plan;
 }

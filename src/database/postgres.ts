@@ -59,16 +59,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       const position = await news?.tell(callerId);
       if (position !== undefined) end?.(position);
     },
-    urgent: {
-      async rows(statement) {
-        mustNotHoldConnection();
-        return urgent.rows(statement);
-      },
-      run: (statement) => writes.run(statement),
+    async rows(statement, options = {}) {
+      if (options.lane !== 'urgent') return primary.reads.rows(statement, options);
+      mustNotHoldConnection();
+      return urgent.rows(statement);
     },
-    rows: (statement) => primary.reads.rows(statement),
-    rowsOfTenant: (statement) => primary.reads.rowsOfTenant(statement),
-    slowRows: (statement, limitMs) => primary.reads.slowRows(statement, limitMs),
     run: (statement) => writes.run(statement),
     write: (statement, target) => writes.write(statement, target),
     transaction: (work, more) => transact(() => writes.lease(more?.unlimited), work, more),

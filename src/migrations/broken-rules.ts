@@ -48,7 +48,8 @@ interface Counted {
 
 async function countIn(db: Database, { collection, table, rules }: Counted): Promise<readonly BrokenRule[]> {
   const counts = rules.map(({ isBroken }) => sql`count(*) FILTER (WHERE ${isBroken})`);
-  const cells = await db.slowRows(sql`SELECT ${join(counts, ', ')} FROM ${ident(table)}`, TIME_LIMIT_MS).then(
+  const statement = sql`SELECT ${join(counts, ', ')} FROM ${ident(table)}`;
+  const cells = await db.rows(statement, { lane: 'slow', limitMs: TIME_LIMIT_MS }).then(
     ([row]) => row?.map(Number),
     (error: unknown) => {
       if (error instanceof StoreError && error.kind === 'time_limit') return undefined;

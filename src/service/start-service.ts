@@ -8,7 +8,7 @@ import { createPasswordPool } from '../auth/accounts/passwords.ts';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
 import { IssuerNews } from '../auth/issuer-announcements.ts';
 import type { Config } from '../config.ts';
-import type { Database } from '../database/contract.ts';
+import { type Database, inLane } from '../database/contract.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
 import { createFiles } from '../files/files.ts';
 import { openStorage } from '../files/storage/open-storage.ts';
@@ -177,7 +177,7 @@ class Apps {
       }),
       log: log.logger,
       inFlight: this.#inFlight,
-      isReady: () => hasAllOf(db.urgent, schema),
+      isReady: () => hasAllOf(inLane(db, 'urgent'), schema),
       isStopping: () => this.isStopping,
       addressOf: addressReader(schema.proxies),
       document: memoized(() => openapiOf(schema, routes, packageVersion())),

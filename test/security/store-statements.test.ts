@@ -150,16 +150,14 @@ function watching(db: Database, see: (statement: Sql) => void): Database {
     run: (statement) => q.run(seen(statement)),
   });
   const reading = (reader: Reader): Reader => ({
-    ...over(reader),
-    rowsOfTenant: (statement) => reader.rowsOfTenant(seen(statement)),
-    slowRows: (statement, limitMs) => reader.slowRows(seen(statement), limitMs),
+    rows: (statement, options) => reader.rows(seen(statement), options),
+    run: (statement) => reader.run(seen(statement)),
   });
   return {
     ...reading(db),
     kind: db.kind,
     replicaFor: (callerId) => reading(db.replicaFor(callerId)),
     noteWrite: (callerId) => db.noteWrite(callerId),
-    urgent: over(db.urgent),
     write: (statement, target) => db.write(seen(statement), target),
     transaction: (work, options) => db.transaction((tx) => work({ ...over(tx), inTransaction: true }), options),
     listen: db.listen,

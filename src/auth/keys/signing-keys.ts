@@ -1,6 +1,6 @@
 /** Signing keys as rows, so that every node signs and verifies with the same ones. */
 
-import type { Database, Queryable } from '../../database/contract.ts';
+import { type Database, inLane, type Queryable } from '../../database/contract.ts';
 import { namedCells } from '../../database/named-cells.ts';
 import { seconds, sql, text } from '../../sql.ts';
 import { isWrapped, unwrapKey, wrapKey } from './key-wrapping.ts';
@@ -42,7 +42,7 @@ export class SigningKeys {
 
   /** Those that verify, oldest first. */
   async read(): Promise<readonly KeyRow[]> {
-    const rows = await this.#db.urgent.rows(sql`
+    const rows = await inLane(this.#db, 'urgent').rows(sql`
       SELECT kid, private_jwk, (extract(epoch FROM active_at) * 1000)::int8
         FROM "_auth_keys"
        WHERE retired_at IS NULL

@@ -86,7 +86,9 @@ function limiterClient(db: Database) {
       const statement = toSql(statementText, values);
       if (statementText.trimStart().startsWith('DELETE')) return { rowCount: await db.run(statement), rows: [] };
       const isRead = statementText.trimStart().startsWith('SELECT');
-      const cells = await (isRead ? db.urgent.rows(statement) : db.write(statement, { row: String(values[0]) }));
+      const cells = await (isRead
+        ? db.rows(statement, { lane: 'urgent' })
+        : db.write(statement, { row: String(values[0]) }));
       const rows = cells.map(([points, expire]) => ({ points: Number(points), expire: Number(expire) }));
       return { rowCount: rows.length, rows };
     },

@@ -5,7 +5,7 @@
  */
 
 import { BoundedMap } from '../../bounded-map.ts';
-import type { Database } from '../../database/contract.ts';
+import { type Database, inLane } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -192,7 +192,7 @@ export class Authenticator {
   async #read(session: SessionKey): Promise<KnownSession | undefined> {
     const at = performance.now();
     const changes = this.#changes;
-    const state = await this.#parts.sessions.stateOf(this.#parts.db.urgent, session);
+    const state = await this.#parts.sessions.stateOf(inLane(this.#parts.db, 'urgent'), session);
     if (state === undefined) return undefined;
     const entry = this.#toKnown(state, at);
     if (changes === this.#changes) this.#known.set(state.sessionId, entry);

@@ -211,7 +211,7 @@ async function statementTrace(
   const { store, action } = question;
   if (permit.verdict !== 'depends' || action === 'create') return undefined;
   const statement = action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
-  const plan = await store.db.slowRows(sql`EXPLAIN ${statement}`);
+  const plan = await store.db.rows(sql`EXPLAIN ${statement}`, { lane: 'slow' });
   return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
 }
 

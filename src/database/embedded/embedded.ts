@@ -33,7 +33,7 @@ const MS_OF_COST = 0.002;
  * `time_limit`.
  */
 async function mustBeCheap(rows: Queryable['rows'], statement: Sql, limitMs: number): Promise<void> {
-  const cost = (await planOf({ slowRows: rows }, statement))['Total Cost'];
+  const cost = (await planOf({ rows }, statement))['Total Cost'];
   if (cost * MS_OF_COST <= limitMs) return;
   throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
 }
@@ -43,6 +43,10 @@ const inTime = (ms: number): Sql =>
   raw(
     `(clock_timestamp() < statement_timestamp() + interval '${Math.ceil(ms)} ms' OR 1 / (extract(epoch FROM clock_timestamp()) * 0)::int = 1)`,
   );
+
+function timeLimitError(error: unknown): never {
+  throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
+}
 
 /** First come, first served. */
 class Turns {
@@ -155,24 +159,17 @@ function databaseOn(engine: EmbeddedEngine, statements: Statements): Database {
   const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
   const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered: MAX_QUEUED });
   const rows = (statement: Sql) => gathered.rows(statement);
+  const slowly = async (statement: Sql, limitMs: number | undefined) => {
+    if (limitMs !== undefined) await mustBeCheap(rows, statement, limitMs);
+    return (await connection.slowly(statement)).rows;
+  };
   const database: Database = {
     kind: 'embedded',
-    rows,
-    rowsOfTenant: rows,
-    async slowRows(statement, limitMs) {
-      const slow = async (each: Sql) => (await connection.slowly(each)).rows;
-      if (limitMs === undefined) return slow(statement);
-      await mustBeCheap(rows, statement, limitMs);
-      return slow(statement).catch((error: unknown) => {
-        throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
-      });
-    },
+    rows: (statement, { lane, limitMs } = {}) =>
+      lane === 'slow' ? slowly(statement, limitMs).catch(timeLimitError) : rows(statement),
     statementInTime: inTime,
     replicaFor: () => database,
     noteWrite: async () => undefined,
-    get urgent() {
-      return database;
-    },
     run: async (statement) => (await alone(statement)).count,
     write: (statement, target) => gathered.rows(statement, target),
     transaction: (work, options) => transact(lease, work, options),

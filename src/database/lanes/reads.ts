@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
-import { type Cells, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { type Cells, QueueFull, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from '../to-store-error.ts';
 import { mustNotHoldConnection } from '../transaction.ts';
 import type { LeasePool } from './lease-pool.ts';
@@ -41,7 +41,7 @@ export interface ReadsOptions {
   readonly timeLimit: number;
 }
 
-export class Reads implements Omit<Reader, 'run'> {
+export class Reads implements Pick<Reader, 'rows'> {
   readonly #options: ReadsOptions;
   readonly #shapes = new SlowShapes();
   readonly #pipeline: Pipeline;
@@ -57,12 +57,10 @@ export class Reads implements Omit<Reader, 'run'> {
     this.#ofTenants = new Pipeline({ ...common, connect: connectGeneric, ...OF_TENANTS, overflow });
   }
 
-  async rows(statement: Sql): Promise<readonly Cells[]> {
-    return this.#fast(this.#pipeline, statement);
-  }
-
-  async rowsOfTenant(statement: Sql): Promise<readonly Cells[]> {
-    return this.#fast(statement.isPlannedAnew ? this.#pipeline : this.#ofTenants, statement);
+  async rows(statement: Sql, { lane, limitMs, plan }: ReadOptions = {}): Promise<readonly Cells[]> {
+    if (lane === 'slow') return this.slowRows(statement, limitMs);
+    const isGeneric = plan === 'generic' && !statement.isPlannedAnew;
+    return this.#fast(isGeneric ? this.#ofTenants : this.#pipeline, statement);
   }
 
   async slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {

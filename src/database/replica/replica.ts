@@ -9,7 +9,7 @@
 
 import type { Sql } from '../../sql.ts';
 import { raw } from '../../sql.ts';
-import { type Cells, type Queryable, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { type Cells, type Queryable, QueueFull, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
 import { RecentWriters } from './recent-writers.ts';
 import type { WritersNote } from './write-announcements.ts';
@@ -25,7 +25,7 @@ SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_
        pg_postmaster_start_time()::text`);
 
 export interface ReplicaOptions {
-  readonly standby: Omit<Reader, 'run'>;
+  readonly standby: Pick<Reader, 'rows'>;
   readonly primary: Reader;
   /** Connections of the two for the look at their positions. */
   readonly standbyProbe: Pick<Queryable, 'rows'>;
@@ -161,7 +161,7 @@ export class Replica {
   }
 }
 
-type Ask = (reader: Omit<Reader, 'run'>) => Promise<readonly Cells[]>;
+type Ask = (reader: Pick<Reader, 'rows'>) => Promise<readonly Cells[]>;
 
 /** Reads for one caller. The first of them waits, once, for the notes of earlier writes. */
 class CallersReader implements Reader {
@@ -174,16 +174,8 @@ class CallersReader implements Reader {
     this.#callerId = callerId;
   }
 
-  rows(statement: Sql): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.rows(statement));
-  }
-
-  rowsOfTenant(statement: Sql): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.rowsOfTenant(statement));
-  }
-
-  slowRows(statement: Sql, limitMs?: number): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.slowRows(statement, limitMs));
+  rows(statement: Sql, options?: ReadOptions): Promise<readonly Cells[]> {
+    return this.#read((reader) => reader.rows(statement, options));
   }
 
   run(statement: Sql): Promise<number> {

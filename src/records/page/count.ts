@@ -20,7 +20,7 @@ interface Counting {
   /** Nothing that the caller may not read takes part. */
   readonly isOpen: boolean;
   /** Is asked what the planner expects, which takes no time. */
-  readonly planner: Pick<Reader, 'slowRows'>;
+  readonly planner: Pick<Reader, 'rows'>;
 }
 
 /** Counts are exact up to here. */

@@ -17,7 +17,7 @@ function withDeadline(reader: Reader, ms: number): Pick<Queryable, 'rows'> {
       const left = end - performance.now();
       if (left < 1) throw tooExpensive();
       try {
-        return await reader.slowRows(statement, left);
+        return await reader.rows(statement, { lane: 'slow', limitMs: left });
       } catch (error) {
         throw error instanceof StoreError && error.kind === 'time_limit' ? tooExpensive() : error;
       }

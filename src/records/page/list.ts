@@ -38,7 +38,7 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   const statements = new ListStatements(reading, request, permit);
   const [rows, total] = await Promise.all([
     pageOf(reading, statements.page, request.offset),
-    request.count ? q.slowRows(statements.count) : undefined,
+    request.count ? q.rows(statements.count, { lane: 'slow' }) : undefined,
   ]);
   const hasMore = rows.length > request.limit;
   const shown = hasMore ? rows.slice(0, request.limit) : rows;
@@ -50,9 +50,9 @@ export async function list(store: Store, access: AccessContext, request: ListReq
 
 /** Whose only value is the tenant, is led to its page by the index on the tenant and the id, whichever it is. */
 function pageOf({ q, tenant }: Reading & { readonly q: Reader }, page: Sql, offset: number): Promise<readonly Cells[]> {
-  if (offset >= DEEP_OFFSET) return q.slowRows(page);
+  if (offset >= DEEP_OFFSET) return q.rows(page, { lane: 'slow' });
   const isOfTenantAlone = tenant !== undefined && page.params.every(({ value }) => value === tenant);
-  return isOfTenantAlone ? q.rowsOfTenant(page) : q.rows(page);
+  return q.rows(page, isOfTenantAlone ? { plan: 'generic' } : {});
 }
 
 /** Not by `join`, which would copy every text: the answer is copied once, when it is sent. */

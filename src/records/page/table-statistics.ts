@@ -3,7 +3,7 @@
  * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
  */
 
-import type { Cells, Database } from '../../database/contract.ts';
+import { type Cells, type Database, inLane } from '../../database/contract.ts';
 import { readTextArray } from '../../database/text-array.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 
@@ -32,7 +32,7 @@ const FEW_PAGES = 8;
 const FEW_ROWS = 100;
 const PAGE_BYTES = 8_192;
 
-type Analysed = Pick<Database, 'kind' | 'rows' | 'slowRows' | 'run' | 'transaction'>;
+type Analysed = Pick<Database, 'kind' | 'rows' | 'run' | 'transaction'>;
 
 export class BackgroundStatistics {
   readonly #db: Analysed;
@@ -67,7 +67,7 @@ export class BackgroundStatistics {
 
   async #read(): Promise<void> {
     await this.#analyse();
-    const rows = await this.#db.slowRows(sql`
+    const rows = await inLane(this.#db, 'slow').rows(sql`
       SELECT c.relname, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
              s.correlation
         FROM pg_class AS c
@@ -85,7 +85,7 @@ export class BackgroundStatistics {
   async #analyse(): Promise<void> {
     const isEmbedded = this.#db.kind === 'embedded';
     const hasGrown = isEmbedded ? HAS_MORE_PAGES : HAS_MORE_ROWS;
-    const grown = await this.#db.slowRows(sql`
+    const grown = await inLane(this.#db, 'slow').rows(sql`
       SELECT c.relname, size.bytes
         FROM pg_class AS c
        CROSS JOIN LATERAL (SELECT sum(pg_relation_size(p.oid)) AS bytes,

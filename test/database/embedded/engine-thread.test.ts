@@ -22,6 +22,8 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
   );
 const SOURCE = pathToFileURL(join(import.meta.dirname, '../../../src/database/open-database.ts')).href;
 
+const SLOW = { lane: 'slow' } as const;
+
 describe('the event loop', () => {
   let db: Database;
   beforeAll(async () => {
@@ -41,7 +43,9 @@ describe('the event loop', () => {
   it('lets what is fast wait for one slow statement, not for all of them', async () => {
     const answered: string[] = [];
     const note = (name: string) => () => void answered.push(name);
-    const slow = ['first', 'second', 'third'].map((name) => db.slowRows(raw('SELECT pg_sleep(0.2)')).then(note(name)));
+    const slow = ['first', 'second', 'third'].map((name) =>
+      db.rows(raw('SELECT pg_sleep(0.2)'), SLOW).then(note(name)),
+    );
     await Promise.all([...slow, db.rows(raw('SELECT 1')).then(note('fast'))]);
     expect(answered).toEqual(['first', 'fast', 'second', 'third']);
   });
@@ -49,7 +53,7 @@ describe('the event loop', () => {
   it('is answered in the right order by whatever is asked at once', async () => {
     const asked = Array.from({ length: 200 }, (_, i) => {
       const statement = raw(`SELECT ${i}, repeat('é', ${i * 50})`);
-      return i % 3 === 0 ? db.slowRows(statement) : db.rows(statement);
+      return db.rows(statement, i % 3 === 0 ? SLOW : {});
     });
     const answers = await Promise.all(asked);
     expect(answers).toEqual(answers.map((_, i) => [[String(i), 'é'.repeat(i * 50)]]));
@@ -170,7 +174,7 @@ describe('a thread that ends', () => {
     thread.once('exit', () => {
       hasEnded = true;
     });
-    await Promise.all([db.rows(raw('SELECT 1')), db.slowRows(raw('SELECT 2')), db.slowRows(raw('SELECT 3'))]);
+    await Promise.all([db.rows(raw('SELECT 1')), db.rows(raw('SELECT 2'), SLOW), db.rows(raw('SELECT 3'), SLOW)]);
     await db.close();
     expect(hasEnded).toBe(true);
   });

@@ -79,32 +79,42 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   });
 
   it('ends a slow read at the time that its caller allows, and keeps the connection', async () => {
-    const late = await timeOf(expect(db.slowRows(sleepFor(10, 'late'), 200).catch(kindOf)).resolves.toBe('time_limit'));
+    const late = await timeOf(
+      expect(db.rows(sleepFor(10, 'late'), { lane: 'slow', limitMs: 200 }).catch(kindOf)).resolves.toBe('time_limit'),
+    );
     expect(late).toBeLessThan(2_000);
-    expect(await db.slowRows(sleepFor(0.01, 'in time'), 1_000)).toEqual([['', 'in time']]);
-    const [before] = await db.slowRows(raw("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"));
+    expect(await db.rows(sleepFor(0.01, 'in time'), { lane: 'slow', limitMs: 1_000 })).toEqual([['', 'in time']]);
+    const [before] = await db.rows(raw("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"), {
+      lane: 'slow',
+    });
     expect(before).toEqual(['15000']);
   });
 
   it('counts the wait for a connection as time of the read, and blames the wait', async () => {
-    const holders = () => [1, 2].map((n) => db.slowRows(sleepFor(0.7, `holder ${n}`), 3_000));
+    const holders = () => [1, 2].map((n) => db.rows(sleepFor(0.7, `holder ${n}`), { lane: 'slow', limitMs: 3_000 }));
     const first = holders();
     await pause(50);
-    const late = await timeOf(expect(db.slowRows(raw('SELECT 1'), 200).catch(kindOf)).resolves.toBe('unavailable'));
+    const late = await timeOf(
+      expect(db.rows(raw('SELECT 1'), { lane: 'slow', limitMs: 200 }).catch(kindOf)).resolves.toBe('unavailable'),
+    );
     expect(late).toBeLessThan(600);
     await Promise.all(first);
     const second = holders();
     await pause(50);
     // Alone it would be in time.
-    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000).catch(kindOf)).toBe('unavailable');
+    expect(await db.rows(sleepFor(0.5, 'short of time'), { lane: 'slow', limitMs: 1_000 }).catch(kindOf)).toBe(
+      'unavailable',
+    );
     await Promise.all(second);
-    expect(await db.slowRows(sleepFor(0.5, 'short of time'), 1_000)).toEqual([['', 'short of time']]);
+    expect(await db.rows(sleepFor(0.5, 'short of time'), { lane: 'slow', limitMs: 1_000 })).toEqual([
+      ['', 'short of time'],
+    ]);
   });
 
   it('holds each of two limits that take turns on one connection', async () => {
     const took = [];
     for (const limit of [150, 3_000, 150, undefined, 150])
-      took.push(await db.slowRows(sleepFor(0.3, 'in turn'), limit).catch(kindOf));
+      took.push(await db.rows(sleepFor(0.3, 'in turn'), { lane: 'slow', limitMs: limit }).catch(kindOf));
     const done = [['', 'in turn']];
     expect(took).toEqual(['time_limit', done, 'time_limit', done, 'time_limit']);
   });

@@ -12,8 +12,6 @@ import { raw } from '../../../src/sql.ts';
 const QUESTION = raw('SELECT 1');
 const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({
   rows,
-  rowsOfTenant: rows,
-  slowRows: rows,
   run: async () => 0,
 });
 
@@ -133,7 +131,7 @@ describe('a replica', () => {
     pair.hearing = () => heard.promise;
     pair.rounds = 0;
     const reader = pair.replica.for('ann');
-    const places = Promise.all([reader.rows(QUESTION), reader.slowRows(QUESTION)]);
+    const places = Promise.all([reader.rows(QUESTION), reader.rows(QUESTION, { lane: 'slow' })]);
     await Promise.resolve();
     pair.replica.noteWriters({ position: 1_000n, callerIds: ['bob', 'ann'] });
     heard.resolve();

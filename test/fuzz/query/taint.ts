@@ -100,9 +100,9 @@ export class TaintCheck {
     const { db } = this.#world.stocked;
     const statements: string[] = [];
     const watch =
-      (send: Reader['slowRows']): Reader['slowRows'] =>
-      async (statement, limitMs) => {
-        const rows = await send(statement, limitMs);
+      (send: Reader['rows']): Reader['rows'] =>
+      async (statement, options) => {
+        const rows = await send(statement, options);
         // How a plan is printed depends on the statistics.
         const found = statement.text.startsWith('EXPLAIN') ? 'a plan' : rows.length;
         // The lists of ids come in the order in which rows lie on disk, and what is left of a budget in that of answers.
@@ -112,8 +112,6 @@ export class TaintCheck {
       };
     const reader: Reader = {
       rows: watch(db.rows),
-      rowsOfTenant: watch(db.rowsOfTenant),
-      slowRows: watch(db.slowRows),
       run: db.run,
     };
     const answer = await ask({ ...db, replicaFor: () => reader }).catch((error: unknown) => {

@@ -288,7 +288,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       sent.push(statement.text);
       return db.rows(statement);
     };
-    const watched = { ...db, replicaFor: () => ({ rows, slowRows: rows, run: db.run }) } as unknown as Database;
+    const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
     return createRecords(watched, world.schema, {
       choosesBranches: (question) => (branches ? question.branches : undefined),
     });
@@ -417,7 +417,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   });
 
   it('is found without them where they cannot be read', async () => {
-    const broken = { ...db, slowRows: () => Promise.reject(new Error('away')) } as unknown as Database;
+    const broken = { ...db, rows: () => Promise.reject(new Error('away')) } as unknown as Database;
     const statistics = new BackgroundStatistics(broken, TABLES);
     await statistics.refresh();
     expect(statistics.of('notes')).toBeUndefined();

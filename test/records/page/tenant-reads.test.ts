@@ -1,6 +1,6 @@
 /** Pages of one tenant's records are read under one plan; others are planned for their values. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database, Reader } from '../../../src/database/contract.ts';
+import type { Database, Reader, ReadOptions } from '../../../src/database/contract.ts';
 import { plannedParam, raw, sql } from '../../../src/sql.ts';
 import { type Caller, hasPostgres, KINDS, openKind, World } from '../../support/store-world.ts';
 
@@ -21,10 +21,10 @@ const MODE = raw(`SELECT current_setting('plan_cache_mode')`);
 test.skipIf(!hasPostgres)('have one plan, but for a value that needs its own', async () => {
   const db = await openKind('postgres');
   try {
-    expect(await db.rowsOfTenant(MODE)).toEqual([['force_generic_plan']]);
+    expect(await db.rows(MODE, { plan: 'generic' })).toEqual([['force_generic_plan']]);
     expect(await db.rows(MODE)).toEqual([['auto']]);
     const planned = sql`SELECT current_setting('plan_cache_mode'), ${plannedParam('text', 'x')}`;
-    expect(await db.rowsOfTenant(planned)).toEqual([['auto', 'x']]);
+    expect(await db.rows(planned, { plan: 'generic' })).toEqual([['auto', 'x']]);
   } finally {
     await db.close();
   }
@@ -34,17 +34,15 @@ for (const kind of KINDS) {
   let db: Database;
   let world: World;
   let ann: Caller;
-  let asked: string[] = [];
+  let asked: ReadOptions['plan'][] = [];
 
   beforeAll(async () => {
     db = await openKind(kind);
-    const noted =
-      (name: 'rows' | 'rowsOfTenant'): Reader['rows'] =>
-      (statement) => {
-        asked.push(name);
-        return db[name](statement);
-      };
-    const reader: Reader = { ...db, rows: noted('rows'), rowsOfTenant: noted('rowsOfTenant') };
+    const rows: Reader['rows'] = (statement, options) => {
+      asked.push(options?.plan);
+      return db.rows(statement, options);
+    };
+    const reader: Reader = { ...db, rows };
     world = await World.open({ ...db, replicaFor: () => reader }, SCHEMA);
     const creator = await world.user('creator@example.org');
     const team = await creator.create('teams', {});
@@ -55,13 +53,13 @@ for (const kind of KINDS) {
 
   test(`pages without a filter are read so on ${kind}, others not`, async () => {
     const field = world.schema.collections.get('documents')!.fields.get('status')!;
-    for (const [filters, way] of [
-      [[], 'rowsOfTenant'],
-      [[{ kind: 'field', field, value: 'draft' }], 'rows'],
+    for (const [filters, plan] of [
+      [[], 'generic'],
+      [[{ kind: 'field', field, value: 'draft' }], undefined],
     ] as const) {
       asked = [];
       expect((await ann.list('documents', { filters })).data).toHaveLength(1);
-      expect(asked).toEqual([way]);
+      expect(asked).toEqual([plan]);
     }
   });
 }

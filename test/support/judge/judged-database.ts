@@ -1,6 +1,14 @@
 /** A database of which every statement is judged before it is sent. */
 
-import type { Database, Queryable, Reader, Session, Transaction, WriteTarget } from '../../../src/database/contract.ts';
+import type {
+  Database,
+  Queryable,
+  Reader,
+  ReadOptions,
+  Session,
+  Transaction,
+  WriteTarget,
+} from '../../../src/database/contract.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw, type Sql } from '../../../src/sql.ts';
 import { Judge, type Offence } from './judge.ts';
@@ -40,14 +48,12 @@ function queryable<Q extends Queryable>(q: Q, assert: Assert): Q {
 }
 
 const reader = (q: Reader, assert: Assert): Reader => ({
-  ...queryable<Queryable>(q, assert),
-  rowsOfTenant: async (statement) => q.rowsOfTenant(assert(statement)),
-  slowRows: async (statement, limitMs) => q.slowRows(assert(statement), limitMs),
+  rows: async (statement, options) => q.rows(assert(statement), options),
+  run: async (statement) => q.run(assert(statement)),
 });
 
 class JudgedDatabase implements Database {
   readonly kind: Database['kind'];
-  readonly urgent: Queryable;
   readonly openSession?: Database['openSession'];
   readonly copyFolder?: NonNullable<Database['copyFolder']>;
   readonly statementInTime?: NonNullable<Database['statementInTime']>;
@@ -60,24 +66,17 @@ class JudgedDatabase implements Database {
     this.#assertDefinition = assertDefinition;
     this.#assert = assert;
     this.kind = db.kind;
-    this.urgent = queryable(db.urgent, assert);
     const { openSession, copyFolder, statementInTime } = db;
     if (openSession !== undefined) this.openSession = async () => session(await openSession(), assert);
     if (copyFolder !== undefined) this.copyFolder = (copy) => copyFolder.call(db, copy);
     if (statementInTime !== undefined) this.statementInTime = (ms) => statementInTime.call(db, ms);
   }
 
-  async rows(statement: Sql) {
-    return this.#db.rows(this.#assert(statement));
+  async rows(statement: Sql, options?: ReadOptions) {
+    return this.#db.rows(this.#assert(statement), options);
   }
   async run(statement: Sql) {
     return this.#db.run(this.#assert(statement));
-  }
-  async rowsOfTenant(statement: Sql) {
-    return this.#db.rowsOfTenant(this.#assert(statement));
-  }
-  async slowRows(statement: Sql, limitMs?: number) {
-    return this.#db.slowRows(this.#assert(statement), limitMs);
   }
   async write(statement: Sql, target?: WriteTarget) {
     return this.#db.write(this.#assert(statement), target);
