@@ -1,32 +1,24 @@
 /**
- * `npm run figures [-- FOLDER]`: the size and shape of the code, as a table, beside the figures of the review that the
- * renovation began with. The same script measures another checkout, so that two states can be compared. Source is src/ and
- * grammar/; a function is counted when it has a body and more than one line, or a name.
+ * `npm run figures [-- FOLDER]`: the size and shape of the code, as a table, beside the figures of
+ * the reviews. The same script measures another checkout, so that two states can be compared. Source
+ * is src/ and grammar/; a function is counted when it has a body and more than one line, or a name.
+ * `-- --walks` lists the functions that run in a warm request; `-- --prose [ROOM]` lists the places
+ * whose English breaks the rules, such as `-- --prose src/auth`.
  */
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { type Node, type Program, parseSync, Visitor } from 'oxc-parser';
+import { parseArgs } from 'node:util';
+import { type Node, type Program, Visitor } from 'oxc-parser';
+import { listOfPlaces, type Place, readProse } from './figures/prose.ts';
+import { readSource, type SourceFile } from './figures/source.ts';
+import { countOf, listOf, measureWalks, type Walk } from './figures/walks.ts';
 
-const ROOT = resolve(process.argv[2] ?? join(import.meta.dirname, '..'));
-
-interface SourceFile {
-  readonly path: string;
-  readonly text: string;
-  readonly lines: readonly string[];
-  readonly program: Program;
-  readonly comments: readonly { readonly start: number; readonly end: number }[];
-}
-
-function read(...patterns: readonly string[]): readonly SourceFile[] {
-  return globSync([...patterns], { cwd: ROOT })
-    .sort()
-    .map((path) => {
-      const text = readFileSync(join(ROOT, path), 'utf8');
-      const { program, comments } = parseSync(path, text);
-      return { path, text, lines: text.replace(/\n$/, '').split('\n'), program, comments };
-    });
-}
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { walks: { type: 'boolean' }, prose: { type: 'boolean' } },
+});
+const ROOT = resolve(flags.prose ? '.' : (positionals[0] ?? join(import.meta.dirname, '..')));
 
 interface Shape {
   readonly functionLines: number[];
@@ -251,45 +243,120 @@ function testShare(source: readonly SourceFile[], tests: readonly SourceFile[]):
   return `${share(() => true)}; without comments ${share(isCode)}`;
 }
 
-type Row = readonly [name: string, now: string | number, review: string];
+/** The three folders with most files of their own. */
+function fullestFolders(paths: readonly string[]): string {
+  const folders = [...countBy(paths.map((path) => dirname(path)))].sort(([, a], [, b]) => b - a);
+  return folders
+    .slice(0, 3)
+    .map(([folder, count]) => `${count} ${folder}`)
+    .join(', ');
+}
 
-function figures(): readonly Row[] {
+const fullestOfAll = (): string =>
+  fullestFolders(globSync(['{src,grammar,test,bench}/**/*.*'], { cwd: ROOT }).filter((path) => !/\/data\//.test(path)));
+
+const inDatabase = ({ path }: SourceFile): boolean => /^src\/(?:store\/)?database\//.test(path);
+
+/** Numbers that are declared by a name in capitals, and those of them that are durations. */
+function constants(files: readonly SourceFile[]): string {
+  const declared = files.flatMap(({ lines }) =>
+    lines.filter((line) => /^(?:export )?const [A-Z][A-Z\d_]* =.*\d/.test(line)),
+  );
+  const numeric = declared.filter((line) => /= *[-\d_.*+/ ()A-Z]+;/.test(line));
+  return `${numeric.length}; ${numeric.filter((line) => /_(?:MS|SECONDS|MINUTES|DAYS) =/.test(line)).length}`;
+}
+
+/** Returns none for a checkout whose service this script cannot start. */
+async function walksOrNone(): Promise<readonly Walk[]> {
+  return existsSync(join(ROOT, 'src/exports/service.ts')) ? measureWalks(ROOT) : [];
+}
+
+type Row = readonly [name: string, now: string | number, first: string, second: string, limit?: string];
+
+const read = (...patterns: readonly string[]): readonly SourceFile[] => readSource(ROOT, ...patterns);
+
+async function figures(): Promise<readonly Row[]> {
   const source = read('src/**/*.ts', 'grammar/**/*.ts');
   const tests = read('test/**/*.ts');
   const benches = read('bench/**/*.ts', 'scripts/**/*.ts');
+  const prose = readProse(source, tests);
+  const [list, patch] = await walksOrNone();
+  const walk = (found: Walk | undefined): string => (found === undefined ? 'not measured' : countOf(found));
   const policy = source.filter(({ path }) => /^src\/policy\/(?!visit\.ts)/.test(path));
   const shape = shapeOf(source);
   const lines = source.flatMap(({ lines: own }) => own);
   const commentLines = lines.filter((line) => /^\s*(?:\/\*\*|\*|\/\/)/.test(line));
   const longerThan = (limit: number): number => lines.filter(({ length }) => length > limit).length;
   const longest = Math.max(...lines.map(({ length }) => length));
-  const flat = [...countBy(source.map(({ path }) => dirname(path)))].sort(([, a], [, b]) => b - a)[0]!;
   const fileNames = [...countBy(source.map(({ path }) => basename(path))).entries()];
   const repeated = fileNames.filter(([name, count]) => count > 1 && name !== 'index.ts').length;
   const { any, as, asUnknownAs, nonNull, nestedConditionals } = shape;
   return [
-    ['files; median / p90 / max lines', quantiles(source.map(({ lines: own }) => own.length)), '233; 76 / 255 / 400'],
-    ['functions; median / p90 / max lines', quantiles(shape.functionLines), '1873; 6 / 18 / 160'],
-    ['functions of 60 lines or more', shape.functionLines.filter((count) => count >= 60).length, ''],
-    ['functions with 3 parameters; with 4 or more', countParameters(shape.parameters), '164; 6'],
-    ['anonymous parameter types', shape.anonymousParameterTypes, '67'],
-    ['comment share', commentShare(source), '7.4 %'],
-    ['comment lines over 120 columns', commentLines.filter(({ length }) => length > 120).length, '227'],
-    ['lines over 160; over 200; longest', `${longerThan(160)}; ${longerThan(200)}; ${longest}`, '; 26; 460'],
-    ['import cycles, with tests, benches, scripts', cycles([...source, ...tests, ...benches]), '0 and 1 of types'],
-    ['any / as / ! / nested conditionals', `${any} / ${as} / ${nonNull} / ${nestedConditionals}`, '0 / 202 / 260 / 29'],
-    ['as / ! / nested, in 1,000 lines', perThousand([as, nonNull, nestedConditionals], source), '8.6 / 11.1 / 1.2'],
-    ['as unknown as', asUnknownAs, '6'],
-    ['exported values imported nowhere; by tests', idleExports(source, [...tests, ...benches]), '37; 23'],
-    ['tests : source', testShare(source, tests), '0.79'],
-    ['most files in one folder', `${flat[1]} (${flat[0]})`, '38'],
-    ['top-level names declared in 2 or more files', namesDeclaredTwice(source), '183'],
-    ['file names used twice', repeated, '26'],
-    ['exact duplicates of 6 lines', exactDuplicates(source), '0'],
-    ['switches over Checked, outside visit.ts', switches(policy, 'quantified'), '16 in 15 files'],
-    ['switches over Condition, outside visit.ts', switches(policy, 'exists'), '8 in 4 files'],
-    ['operators by name outside the table', operatorsByName(source), '115 in 14 files'],
-    ['commits since: with a body / subject > 72 / twice', commits(), '0 of 170 / 31 / 3'],
+    [
+      'files; median / p90 / max lines',
+      quantiles(source.map(({ lines: own }) => own.length)),
+      '233; 76 / 255 / 400',
+      '499; 74 / 233 / 399',
+    ],
+    ['lines of src + grammar', totalLines(source), '23409', '51170', '49670'],
+    ['functions; median / p90 / max lines', quantiles(shape.functionLines), '1873; 6 / 18 / 160', '3793; 6 / 16 / 55'],
+    ['functions of 60 lines or more', shape.functionLines.filter((count) => count >= 60).length, '', '0', '0'],
+    ['functions with 3 parameters; with 4 or more', countParameters(shape.parameters), '164; 6', ''],
+    ['anonymous parameter types', shape.anonymousParameterTypes, '67', ''],
+    ['comment share', commentShare(source), '7.4 %', '11.0 %'],
+    ['comment lines over 120 columns', commentLines.filter(({ length }) => length > 120).length, '227', ''],
+    [
+      'lines over 160; over 200; longest',
+      `${longerThan(160)}; ${longerThan(200)}; ${longest}`,
+      '; 26; 460',
+      '',
+      '0; 0',
+    ],
+    [
+      'import cycles, with tests, benches, scripts',
+      cycles([...source, ...tests, ...benches]),
+      '0 and 1 of types',
+      '',
+      '0',
+    ],
+    [
+      'any / as / ! / nested conditionals',
+      `${any} / ${as} / ${nonNull} / ${nestedConditionals}`,
+      '0 / 202 / 260 / 29',
+      '',
+    ],
+    ['as / ! / nested, in 1,000 lines', perThousand([as, nonNull, nestedConditionals], source), '8.6 / 11.1 / 1.2', ''],
+    ['as unknown as', asUnknownAs, '6', ''],
+    ['exported values imported nowhere; by tests', idleExports(source, [...tests, ...benches]), '37; 23', ''],
+    ['tests : source', testShare(source, tests), '0.79', '1.06'],
+    [
+      'fullest folders of the source',
+      fullestFolders(source.map(({ path }) => path)),
+      '38 store',
+      '40 store/database',
+      '22',
+    ],
+    ['fullest folders with tests and benches, all files', fullestOfAll(), '', '', '22'],
+    ['top-level names declared in 2 or more files', namesDeclaredTwice(source), '183', '198', '90'],
+    ['file names used twice', repeated, '26', '18', '16'],
+    ['exact duplicates of 6 lines', exactDuplicates(source), '0', '0', '0'],
+    ['switches over Checked, outside visit.ts', switches(policy, 'quantified'), '16 in 15 files', ''],
+    ['switches over Condition, outside visit.ts', switches(policy, 'exists'), '8 in 4 files', ''],
+    ['operators by name outside the table', operatorsByName(source), '115 in 14 files', '', '0'],
+    ['warm GET list: files / functions', walk(list), '', '73 / 268', '50 / 190'],
+    ['warm PATCH of an int: files / functions', walk(patch), '', '90 / 350', '62 / 240'],
+    ['lines of src/database', totalLines(source.filter(inDatabase)), '', '4404', '3000'],
+    ['numeric constants in it; durations', constants(source.filter(inDatabase)), '', '69'],
+    [
+      'lines with told, stands, whoever…; with "is no"',
+      `${prose.oddWords.length}; ${prose.isNo.length}`,
+      '104+; 73',
+      '139; 53',
+      '45; 12',
+    ],
+    ['comment sentences that begin with Is, Of, What…', prose.commentSentences.length, '', ''],
+    ['test titles that begin with Is, Of, What…', prose.titles.length, '', '298', '15'],
+    ['commits since: with a body / subject > 72 / twice', commits(), '0 of 170 / 31 / 3', ''],
   ];
 }
 
@@ -299,7 +366,28 @@ const perThousand = (counts: readonly number[], files: readonly SourceFile[]): s
 const countParameters = (parameters: readonly number[]): string =>
   `${parameters.filter((count) => count === 3).length}; ${parameters.filter((count) => count > 3).length}`;
 
-const rows: readonly Row[] = [['', 'now', 'review'], ...figures()];
-const width = (column: 0 | 1): number => Math.max(...rows.map((row) => String(row[column]).length));
-for (const [name, now, review] of rows)
-  process.stdout.write(`${name.padEnd(width(0))}  ${String(now).padEnd(width(1))}  ${review}\n`);
+/** Lists the places of tests, benches and scripts too, whose comments no figure counts. */
+function reportProse(room = ''): void {
+  const prose = readProse(read('{src,grammar,test,bench,scripts}/**/*.ts'), read('test/**/*.ts'));
+  const inRoom = (places: readonly Place[]): readonly Place[] => places.filter(({ path }) => path.startsWith(room));
+  process.stdout.write(listOfPlaces('odd words', inRoom(prose.oddWords)));
+  process.stdout.write(listOfPlaces('"is no", "are no"', inRoom(prose.isNo)));
+  process.stdout.write(listOfPlaces('comment sentences without a subject', inRoom(prose.commentSentences)));
+  process.stdout.write(listOfPlaces('test titles without a subject', inRoom(prose.titles)));
+}
+
+async function reportFigures(): Promise<void> {
+  const rows: readonly Row[] = [['', 'now', 'first review', 'second review', 'limit'], ...(await figures())];
+  const width = (column: number): number => Math.max(...rows.map((row) => String(row[column] ?? '').length));
+  for (const row of rows)
+    process.stdout.write(
+      `${row
+        .map((cell, column) => String(cell).padEnd(width(column)))
+        .join('  ')
+        .trimEnd()}\n`,
+    );
+}
+
+if (flags.prose) reportProse(positionals[0]);
+else if (flags.walks) process.stdout.write((await walksOrNone()).map(listOf).join(''));
+else await reportFigures();
