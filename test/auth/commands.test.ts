@@ -7,8 +7,9 @@ import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, type Server, serve } from '../support/process.ts';
+import { until } from '../support/until.ts';
 import { partsOf } from './forge.ts';
-import { codeOf, login, newEmail, PASSWORD, register, until } from './people.ts';
+import { codeOf, login, newEmail, PASSWORD, register } from './people.ts';
 
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
 
@@ -50,7 +51,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
     expect(JSON.parse(changed.stdout).roles).toEqual(['member', 'admin']);
     expect((await person.client.get('/api/auth/me')).body.user.roles).toEqual(['member', 'admin']);
     expect((await bylaw(['user', 'disable', email])).code).toBe(0);
-    await until('the user is out', async () => (await person.client.get('/api/auth/me')).status === 401, 1_000);
+    await until('the user is out', async () => (await person.client.get('/api/auth/me')).status === 401);
     expect((await bylaw(['user', 'enable', email])).code).toBe(0);
     await login(client, email);
   });
@@ -90,14 +91,10 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
       expect([code, kid]).toEqual([0, expect.any(String)]);
       expect(stdout).toMatch(/; it signs in 2 seconds, when every server has it\n$/);
       let fresh = old;
-      await until(
-        'the new key signs',
-        async () => {
-          fresh = await login(client, email);
-          return partsOf(fresh.access).header.kid === kid;
-        },
-        5_000,
-      );
+      await until('the new key signs', async () => {
+        fresh = await login(client, email);
+        return partsOf(fresh.access).header.kid === kid;
+      });
       for (const each of [old, fresh]) expect((await each.client.get('/api/auth/me')).status).toBe(200);
     },
   );

@@ -7,7 +7,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Mailer } from '../../src/auth/mail/mail.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, TestService } from '../support/service.ts';
-import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA, until } from './people.ts';
+import { until } from '../support/until.ts';
+import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA } from './people.ts';
 
 const data = await mkdtemp(join(tmpdir(), 'bylaw-mail-'));
 const folder = join(data, 'mail');
@@ -19,7 +20,7 @@ const mails = async (to: string): Promise<readonly string[]> => {
   return texts.filter((text) => text.includes(`To: ${to}`));
 };
 async function tokenFor(to: string, nth = 1): Promise<string> {
-  await until(`mail ${nth} to ${to}`, async () => (await mails(to)).length >= nth, 3_000);
+  await until(`mail ${nth} to ${to}`, async () => (await mails(to)).length >= nth);
   const text = (await mails(to))[nth - 1]!.replace(/=\n/g, '').replace(/=3D/g, '=');
   return /^([\w-]{43})$/m.exec(text)![1]!;
 }

@@ -3,45 +3,40 @@ import { expect, it } from 'vitest';
 import { IssuerNews } from '../../src/auth/issuer-announcements.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { hasPostgres, postgresUrl } from '../support/store-world.ts';
-import { until } from './people.ts';
+import { until } from '../support/until.ts';
 
-it.runIf(hasPostgres)(
-  'nodes of one database with different base URLs warn of each other',
-  async () => {
-    const [url, elsewhere] = [await postgresUrl(), await postgresUrl()];
-    const said: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
-    const start = async (name: string, databaseUrl: string, issuer: string) => {
-      const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
-      const news = await IssuerNews.open({ db, issuer, warn: (message) => said[name]!.push(message) });
-      return async () => {
-        await news.close();
-        await db.close();
-      };
+it.runIf(hasPostgres)('nodes of one database with different base URLs warn of each other', async () => {
+  const [url, elsewhere] = [await postgresUrl(), await postgresUrl()];
+  const said: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
+  const start = async (name: string, databaseUrl: string, issuer: string) => {
+    const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
+    const news = await IssuerNews.open({ db, issuer, warn: (message) => said[name]!.push(message) });
+    return async () => {
+      await news.close();
+      await db.close();
     };
-    const ends = [
-      await start('a', url, 'https://a.example'),
-      await start('same', url, 'https://a.example'),
-      await start('apart', elsewhere, 'https://c.example'),
-      await start('b', url, 'https://b.example'),
+  };
+  const ends = [
+    await start('a', url, 'https://a.example'),
+    await start('same', url, 'https://a.example'),
+    await start('apart', elsewhere, 'https://c.example'),
+    await start('b', url, 'https://b.example'),
+  ];
+  try {
+    const haveWarned = async (): Promise<boolean> => said.a!.length > 0 && said.b!.length > 0 && said.same!.length > 0;
+    await until('three warnings', haveWarned);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const warning = (other: string, own: string) => [
+      `another node of this database has the base URL ${other}, and this one ${own}: each rejects the access tokens of the other; ` +
+        'give all of them the same BASE_URL',
     ];
-    try {
-      const haveWarned = async (): Promise<boolean> =>
-        said.a!.length > 0 && said.b!.length > 0 && said.same!.length > 0;
-      await until('three warnings', haveWarned, 5_000);
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      const warning = (other: string, own: string) => [
-        `another node of this database has the base URL ${other}, and this one ${own}: each rejects the access tokens of the other; ` +
-          'give all of them the same BASE_URL',
-      ];
-      expect(said).toEqual({
-        a: warning('https://b.example', 'https://a.example'),
-        same: warning('https://b.example', 'https://a.example'),
-        b: warning('https://a.example', 'https://b.example'),
-        apart: [],
-      });
-    } finally {
-      for (const end of ends) await end();
-    }
-  },
-  30_000,
-);
+    expect(said).toEqual({
+      a: warning('https://b.example', 'https://a.example'),
+      same: warning('https://b.example', 'https://a.example'),
+      b: warning('https://a.example', 'https://b.example'),
+      apart: [],
+    });
+  } finally {
+    for (const end of ends) await end();
+  }
+});

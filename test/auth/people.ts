@@ -91,12 +91,3 @@ export const cookieOf = (answer: Answer, name: string): string | undefined =>
     .find((pair) => pair.startsWith(`${name}=`));
 
 export const codeOf = ({ status, body }: Answer): string => `${status} ${body?.code}`;
-
-export async function until(what: string, holds: () => Promise<boolean>, milliseconds: number): Promise<number> {
-  const start = performance.now();
-  while (!(await holds())) {
-    if (performance.now() - start > milliseconds) throw new Error(`not within ${milliseconds} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return performance.now() - start;
-}

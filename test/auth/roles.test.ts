@@ -1,7 +1,8 @@
 /** Roles: inclusion, assignment, how soon a change takes effect; and that users cannot write what policies trust. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';
-import { codeOf, newPerson, SCHEMA, until } from './people.ts';
+import { until } from '../support/until.ts';
+import { codeOf, newPerson, SCHEMA } from './people.ts';
 
 describeOnBoth(
   'roles',
@@ -47,11 +48,11 @@ describeOnBoth(
         expect(
           (await admin.client.patch(`/api/users/${person.id}`, { data: { roles: { add: ['lead'] } } })).status,
         ).toBe(200);
-        await until('the role is given', may, 1_000);
+        await until('the role is given', may);
         expect(
           (await admin.client.patch(`/api/users/${person.id}`, { data: { roles: { remove: ['lead'] } } })).status,
         ).toBe(200);
-        await until('the role is taken', async () => !(await may()), 1_000);
+        await until('the role is taken', async () => !(await may()));
       }
     });
 
@@ -112,7 +113,7 @@ describeOnBoth(
       const person = await newPerson(service.anonymous);
       expect(codeOf(await person.client.get('/api/ranked'))).toBe('403 forbidden');
       expect((await person.client.patch(`/api/users/${person.id}`, { data: { level: 7 } })).status).toBe(200);
-      await until('the level counts', async () => (await person.client.get('/api/ranked')).status === 200, 1_000);
+      await until('the level counts', async () => (await person.client.get('/api/ranked')).status === 200);
     });
   },
   { schema: SCHEMA },

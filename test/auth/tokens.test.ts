@@ -5,8 +5,9 @@ import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
 import { raw } from '../../src/sql.ts';
 import { longTest } from '../support/long-test.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { es256, hs256, type Parts, partsOf, servicesKey, strangersKey, unsigned } from './forge.ts';
-import { codeOf, login, newPerson, SCHEMA, until } from './people.ts';
+import { codeOf, login, newPerson, SCHEMA } from './people.ts';
 
 const me = (service: TestService, token: string) =>
   service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${token}` });
@@ -177,7 +178,7 @@ describeOnBoth(
         const kid = await rotateKeys(service.app.db, { keySecret: undefined, tokenLifetime: 900, now: false });
         expect(kid).not.toBe(before);
         const keys = async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys;
-        await until('both are published', async () => (await keys()).length === 2, 2_000);
+        await until('both are published', async () => (await keys()).length === 2);
         const published = await keys();
         expect(published.map((key: { kid: string }) => key.kid)).toEqual([before, kid]);
         for (const key of published) {
@@ -185,14 +186,10 @@ describeOnBoth(
           expect([key.kty, key.crv, key.alg, key.use]).toEqual(['EC', 'P-256', 'ES256', 'sig']);
         }
         let fresh = await login(service.anonymous, old.email);
-        await until(
-          'the new key signs',
-          async () => {
-            fresh = await login(service.anonymous, old.email);
-            return partsOf(fresh.access).header.kid === kid;
-          },
-          4_000,
-        );
+        await until('the new key signs', async () => {
+          fresh = await login(service.anonymous, old.email);
+          return partsOf(fresh.access).header.kid === kid;
+        });
         expect((await me(service, fresh.access)).status).toBe(200);
         expect((await me(service, old.access)).status).toBe(200);
         await service.app.db.run(
@@ -201,7 +198,6 @@ describeOnBoth(
         await until(
           'the old key is gone',
           async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys.length === 1,
-          3_000,
         );
         // What was verified with it before may be remembered; what was not is refused.
         const unseen = es256(

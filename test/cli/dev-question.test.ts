@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
 import { run } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-question-'));
@@ -40,7 +40,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   const count = (text: string): number => shown.split(text).length - 1;
   /** What the screen shows from here on, until the text is there as often as `times` says. */
   const shows = (text: string, times: number): Promise<unknown> =>
-    until(`${text} is shown ${times} times`, async () => count(text) >= times, 15_000);
+    until(`${text} is shown ${times} times`, async () => count(text) >= times);
   const titles = async (): Promise<readonly unknown[]> =>
     (await client.get('/api/posts')).body.data.map((post: object) => Object.keys(post).includes('title'));
 
@@ -121,7 +121,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
 
   test('what was typed before a question is no answer to it', async () => {
     terminal.stdin!.write('y\ny');
-    await until('it is typed', async () => shown.endsWith('y'), 5_000);
+    await until('it is typed', async () => shown.endsWith('y'));
     save('title: string');
     await shows(QUESTION, 5);
     await new Promise((done) => setTimeout(done, 300));

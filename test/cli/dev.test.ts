@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { dev, run, type Server } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-dev-'));
 const FILE = join(folder, 'bylaw.yaml');
@@ -50,7 +50,7 @@ async function save(
 ): Promise<Entry> {
   const before = reloads().length;
   write(text);
-  await until('the change is noticed', async () => reloads().length > before, 10_000);
+  await until('the change is noticed', async () => reloads().length > before);
   return reloads().at(-1)!;
 }
 function saveByRename(text: string): void {
@@ -146,13 +146,13 @@ test('a new collection is seeded, and errors name the file and the line', async 
   const more = '  tags: { fields: { name: string }, access: { list: true } }\n';
   await save(schema({ fields: 'headline: { type: string, was: title }', more }));
   const isToldOf = ({ text = '' }: Entry): boolean => /tags\.csv:\d+: .*colour/.test(text);
-  await until('the error of the seed is shown', async () => entries().some(isToldOf), 5_000);
+  await until('the error of the seed is shown', async () => entries().some(isToldOf));
   expect((await client.get('/api/tags')).body.data).toEqual([]);
 });
 
 test('shows mails', async () => {
   await client.post('/api/auth/password/reset/request', { email: ADMIN.email });
-  await until('the mail is shown', async () => entries().some(({ msg }) => msg === 'mail'), 5_000);
+  await until('the mail is shown', async () => entries().some(({ msg }) => msg === 'mail'));
   expect(entries().find(({ msg }) => msg === 'mail')).toMatchObject({ to: ADMIN.email, text: expect.any(String) });
 });
 

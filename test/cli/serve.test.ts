@@ -8,10 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
-import { until } from '../auth/people.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { childrenOf, run, type Server, serve } from '../support/process.ts';
+import { until } from '../support/until.ts';
 
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
 const ADMIN = { BYLAW_ADMIN_EMAIL: 'admin@example.org', BYLAW_ADMIN_PASSWORD: 'a password of tests' };
@@ -120,9 +120,9 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     const client = new Client(server.url, { Authorization: `Bearer ${body.access_token}` });
     expect((await client.get('/api/vault')).status).toBe(403);
     await succeed('user', 'roles', 'cli@example.org', '--add', 'admin');
-    await until('the role is given', async () => (await client.get('/api/vault')).status === 200, 1_000);
+    await until('the role is given', async () => (await client.get('/api/vault')).status === 200);
     await succeed('user', 'disable', 'cli@example.org');
-    await until('the user is out', async () => (await client.get('/api/vault')).status === 401, 1_000);
+    await until('the user is out', async () => (await client.get('/api/vault')).status === 401);
     const wrong = await run({
       args: ['user', 'add', 'cli@example.org', '--password-stdin', '--schema', SCHEMA, ...where],
       stdin: 'another long password',
@@ -233,33 +233,28 @@ test.skipIf(inject('postgresUrl') === '')(
     other.close();
     expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining(`port ${port} of 127.0.0.1 is in use`)]);
   },
-  60_000,
 );
 
 const serveByTwo = async () =>
   serve(['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))], ADMIN);
 
-test.skipIf(inject('postgresUrl') === '')(
-  'several workers behind one port',
-  async () => {
-    const server = await serveByTwo();
-    try {
-      expect(server.line).toContain('2 workers');
-      const clients = await Promise.all(Array.from({ length: 4 }, () => clientAt(server.url)));
-      const made = await Promise.all(
-        Array.from({ length: 40 }, (_, i) =>
-          clients[i % 4]!.post('/api/counters', { data: { name: `${i}` } }, { Connection: 'close' }),
-        ),
-      );
-      expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
-      const { text } = await clients[0]!.get('/metrics');
-      expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
-    } finally {
-      expect(await server.end('SIGTERM')).toBe(0);
-    }
-  },
-  60_000,
-);
+test.skipIf(inject('postgresUrl') === '')('several workers behind one port', async () => {
+  const server = await serveByTwo();
+  try {
+    expect(server.line).toContain('2 workers');
+    const clients = await Promise.all(Array.from({ length: 4 }, () => clientAt(server.url)));
+    const made = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        clients[i % 4]!.post('/api/counters', { data: { name: `${i}` } }, { Connection: 'close' }),
+      ),
+    );
+    expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
+    const { text } = await clients[0]!.get('/metrics');
+    expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
+  } finally {
+    expect(await server.end('SIGTERM')).toBe(0);
+  }
+});
 
 test.skipIf(inject('postgresUrl') === '')(
   'a connection that a worker had not taken when it was killed is served by another, and so are those that follow',
@@ -274,7 +269,7 @@ test.skipIf(inject('postgresUrl') === '')(
         answered++;
         return status;
       });
-      await until('all but one are answered', async () => answered === 7, 10_000);
+      await until('all but one are answered', async () => answered === 7);
       // The primary has handed it to the one that stands still.
       await sleep(100);
       expect(answered).toBe(7);
@@ -285,5 +280,4 @@ test.skipIf(inject('postgresUrl') === '')(
       expect(await server.end('SIGTERM')).toBe(0);
     }
   },
-  60_000,
 );

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { serveWithWorkers } from '../../src/cli/server/workers/workers.ts';
 import { type Config, readConfig } from '../../src/config.ts';
-import { until } from '../auth/people.ts';
+import { until } from '../support/until.ts';
 
 /** Is ready at once, and ends when it is asked to. */
 const WORKER = `
@@ -61,11 +61,11 @@ test('the first ends the primary, which says why', async () => {
 test('a later one is tried again', async () => {
   startIn(folder);
   const ended = serve();
-  await until('it is ready', async () => out.includes('listening'), 10_000);
+  await until('it is ready', async () => out.includes('listening'));
   startIn(join(folder, 'missing'));
   const [worker] = Object.values(cluster.workers ?? {});
   worker!.process.kill('SIGKILL');
-  await until('the next cannot be started', async () => errors.includes('ENOENT'), 5_000);
+  await until('the next cannot be started', async () => errors.includes('ENOENT'));
   startIn(folder);
   const ready = new Promise((resolve) => cluster.once('online', resolve));
   expect(errors.split('\n').map((line) => line.replace(/: spawn .*/, ''))).toEqual([

@@ -3,8 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { Listener } from '../../src/database/listener.ts';
-import { until } from '../auth/people.ts';
 import { SilentProxy } from '../support/silent-proxy.ts';
+import { until } from '../support/until.ts';
 
 const url = inject('postgresUrl');
 const CHANNEL = 'of_listener_tests';
@@ -61,15 +61,12 @@ describe.skipIf(url === '')('a listener', () => {
     await send('meanwhile');
     expect(heard).toEqual([]);
     release();
-    await until('it is heard', async () => heard.length === 1, 2_000);
-    await until(
-      'rounds work again',
-      () =>
-        listener.hearAll().then(
-          () => true,
-          () => false,
-        ),
-      2_000,
+    await until('it is heard', async () => heard.length === 1);
+    await until('rounds work again', () =>
+      listener.hearAll().then(
+        () => true,
+        () => false,
+      ),
     );
     expect([heard, states]).toEqual([['meanwhile'], [true]]);
   });
@@ -96,7 +93,7 @@ describe.skipIf(url === '')('a listener', () => {
     expect(states).toEqual([true, false]);
     await vi.advanceTimersByTimeAsync(200);
     vi.useRealTimers();
-    await until('it hears again', async () => states.length === 3, 2_000);
+    await until('it hears again', async () => states.length === 3);
     await send('after');
     await listener.hearAll();
     expect([heard, states]).toEqual([['after'], [true, false, true]]);

@@ -4,8 +4,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Connections } from '../../src/http/server/connections.ts';
-import { until } from '../auth/people.ts';
 import { openSocket } from '../security/raw.ts';
+import { until } from '../support/until.ts';
 
 const MOST = 3;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -42,8 +42,6 @@ function end(): void {
   server.close();
 }
 
-const whenever = (what: string, holds: () => boolean) => until(what, async () => holds(), 5_000);
-
 /** Opened one after the other, so that their order is known. */
 async function open(...sent: readonly string[]): Promise<readonly Socket[]> {
   const opened: Socket[] = [];
@@ -54,8 +52,8 @@ async function open(...sent: readonly string[]): Promise<readonly Socket[]> {
     sockets.push(socket);
     opened.push(socket);
     socket.write(bytes);
-    await whenever('it is accepted', () => accepted > before);
-    if (bytes === REQUEST) await whenever('it is asked', () => held.length > heldBefore || socket.destroyed);
+    await until('it is accepted', () => accepted > before);
+    if (bytes === REQUEST) await until('it is asked', () => held.length > heldBefore || socket.destroyed);
   }
   return opened;
 }
@@ -65,62 +63,62 @@ const areOpen = (opened: readonly Socket[]): readonly boolean[] => opened.map(({
 test('the one that has waited longest for its first request goes', async () => {
   const [silent, slow, other] = await open('', 'GET / HTTP/1.1\r\nX-Never: ', '');
   await open(REQUEST);
-  await whenever('the first is closed', () => silent!.destroyed);
+  await until('the first is closed', () => silent!.destroyed);
   await open(REQUEST);
-  await whenever('the second is closed', () => slow!.destroyed);
+  await until('the second is closed', () => slow!.destroyed);
   expect(areOpen([other!])).toEqual([true]);
 });
 
 test('one that is served stays, and waits again after its answer', async () => {
   const [served, silent] = await open(REQUEST, '', REQUEST);
   await open(REQUEST);
-  await whenever('who asked nothing is closed', () => silent!.destroyed);
+  await until('who asked nothing is closed', () => silent!.destroyed);
   held.shift()!.end('done');
   await once(served!, 'data');
   await open(REQUEST);
-  await whenever('who waits for its next request is closed', () => served!.destroyed);
+  await until('who waits for its next request is closed', () => served!.destroyed);
 });
 
 test('where all are served, the new one is closed', async () => {
   const served = await open(REQUEST, REQUEST, REQUEST);
   const [late] = await open('');
-  await whenever('the new one is closed', () => late!.destroyed);
+  await until('the new one is closed', () => late!.destroyed);
   expect(areOpen(served)).toEqual([true, true, true]);
   served[0]!.destroy();
-  await whenever('the server has seen it', () => held[0]!.destroyed || held[0]!.closed);
+  await until('the server has seen it', () => held[0]!.destroyed || held[0]!.closed);
   const [next] = await open(REQUEST);
   expect(areOpen([next!])).toEqual([true]);
 });
 
 test('requests behind each other on one connection count as long as one of them is served', async () => {
   const [pipelined] = await open(REQUEST + REQUEST);
-  await whenever('both are asked', () => held.length === 2);
+  await until('both are asked', () => held.length === 2);
   held.shift()!.end('first');
   await once(pipelined!, 'data');
   const [silent] = await open('', '', '');
-  await whenever('who asked nothing is closed', () => silent!.destroyed);
+  await until('who asked nothing is closed', () => silent!.destroyed);
   expect(areOpen([pipelined!])).toEqual([true]);
 });
 
 /** Connections that were answered once and are kept. */
 async function openIdle(count: number): Promise<readonly Socket[]> {
   const idle = await open(...Array<string>(count).fill(REQUEST));
-  for (const response of held.splice(0)) response.end('done');
-  await Promise.all(idle.map((socket) => once(socket, 'data')));
   // The server sees the end of its response a little later than the client.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  const closed = held.map((response) => once(response, 'close'));
+  for (const response of held.splice(0)) response.end('done');
+  await Promise.all([...closed, ...idle.map((socket) => once(socket, 'data'))]);
   return idle;
 }
 
 test('who keeps a connection is not cut off by those who send nothing', async () => {
   const kept = await openIdle(2);
   const silent = await open('', 'GET / HTTP/1.1\r\nX-Never: ', '', '', '');
-  await whenever('all but the last that are silent are closed', () =>
+  await until('all but the last that are silent are closed', () =>
     silent.slice(0, -1).every(({ destroyed }) => destroyed),
   );
   expect(areOpen([...kept, silent.at(-1)!])).toEqual([true, true, true]);
   kept[0]!.write(REQUEST);
-  await whenever('the next request is asked', () => held.length === 1);
+  await until('the next request is asked', () => held.length === 1);
 });
 
 test('new clients have the time to send their request where the others are idle', async () => {
@@ -128,10 +126,10 @@ test('new clients have the time to send their request where the others are idle'
   await serve(16);
   const idle = await openIdle(16);
   const [first, second] = await open('', '');
-  await whenever('the idle that wait longest are closed', () => idle[1]!.destroyed);
+  await until('the idle that wait longest are closed', () => idle[1]!.destroyed);
   const [third] = await open('');
-  await whenever('the first without a request is closed', () => first!.destroyed);
+  await until('the first without a request is closed', () => first!.destroyed);
   expect(areOpen([second!, third!, ...idle])).toEqual([true, true, false, false, ...Array(14).fill(true)]);
   second!.write(REQUEST);
-  await whenever('it is asked', () => held.length === 1);
+  await until('it is asked', () => held.length === 1);
 });

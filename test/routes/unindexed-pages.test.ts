@@ -1,7 +1,7 @@
 /** The metric of pages that are filtered or sorted by fields without an index: which requests it counts, and under which names. */
 import { beforeAll, expect, test } from 'vitest';
-import { until } from '../auth/people.ts';
 import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const NAME = 'bylaw_unindexed_pages_total';
 
@@ -63,7 +63,7 @@ describeOnBoth(
         counted = await read();
         return counted.size === totals.size;
       };
-      await until('the metrics are fresh', isFresh, 5_000);
+      await until('the metrics are fresh', isFresh);
       expect(counted).toEqual(totals);
     });
 

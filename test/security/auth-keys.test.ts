@@ -9,9 +9,10 @@ import { ConfigError, readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { sql } from '../../src/sql.ts';
-import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf, until } from '../auth/people.ts';
+import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf } from '../auth/people.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { cheapPasswords, describeOnBoth, schemaFrom } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const SECRET = randomBytes(32);
 const schema = schemaFrom(SCHEMA);
@@ -114,7 +115,7 @@ describeOnBoth(
       expect((await person.client.get('/api/auth/me')).status).toBe(200);
       const kid = await rotateKeys(service.app.db, { keySecret: undefined, tokenLifetime: 900, now: true });
       const isOut = async () => codeOf(await person.client.get('/api/auth/me')) === '401 invalid_token';
-      await until('the old token is invalid', isOut, 1_000);
+      await until('the old token is invalid', isOut);
       const { keys } = (await service.anonymous.get('/.well-known/jwks.json')).body;
       expect(keys.map((key: { kid: string }) => key.kid)).toEqual([kid]);
       const [count] = await service.app.db.rows(sql`SELECT count(*) FROM "_auth_keys"`);

@@ -17,3 +17,18 @@ export async function answered<T>(work: Promise<T>): Promise<T> {
   await vi.runAllTimersAsync();
   return work;
 }
+
+/** Stops `performance.now()` for each test of the suite, while timers run on. The returned function advances it by milliseconds. */
+export function useStoppedNow(): (milliseconds: number) => void {
+  let now = 0;
+  beforeEach(() => {
+    now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+  });
+  afterEach(() => {
+    vi.mocked(performance.now).mockRestore();
+  });
+  return (milliseconds) => {
+    now += milliseconds;
+  };
+}
