@@ -1,4 +1,4 @@
-/** Everything that a handler may need, made once at the start. */
+/** Everything that a handler may need, made once for each schema. */
 import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
@@ -6,11 +6,11 @@ import type { Files } from '../files/files.ts';
 import type { Records } from '../records/records.ts';
 import type { Schema } from '../schema/model/model.ts';
 import type { PublicFiles } from './answer/public-files.ts';
-import type { BodyReader } from './body/body.ts';
+import type { BodyReader } from './body.ts';
 import type { Logger } from './observe/log.ts';
 import type { Metrics } from './observe/metrics.ts';
-import type { AddressReader } from './server/address.ts';
-import type { InFlight } from './server/in-flight.ts';
+import type { AddressReader } from './request.ts';
+import type { InFlight } from './server/request-limits.ts';
 
 export interface App {
   readonly config: Config;
@@ -22,16 +22,16 @@ export interface App {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly inFlight: InFlight;
-  /** The database holds all that the schema needs. */
+  /** Resolves to true if the database holds all that the schema needs. */
   readonly isReady: () => Promise<boolean>;
-  /** It takes no new work soon; a balancer should look elsewhere. */
+  /** Returns true shortly before the service takes no new work; a balancer should send requests elsewhere. */
   readonly isStopping: () => boolean;
-  /** The client's address; `X-Forwarded-For` counts from configured proxies only. */
+  /** Reads the client's address; `X-Forwarded-For` counts from configured proxies only. */
   readonly addressOf: AddressReader;
   /** The OpenAPI document of the routes. */
   readonly document: () => object;
   /** Reads a JSON body strictly. */
   readonly readJson: BodyReader;
-  /** The front end, where one is configured. */
+  /** The front end, if one is configured. */
   readonly publicFiles: PublicFiles | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The one gate. Every request enters through it: who is asking, whether the address exists, and
- * whether the rules can allow it at all. The store does nothing without an `AccessContext`, and
+ * The one gate. Every request enters through it: it finds the caller, the route, and whether the
+ * rules can allow the action at all. The records room does nothing without an `AccessContext`, and
  * only an admission, which only this gate makes, gives one to a handler. The order: 401 ·
  * unknown collection 404 · 405 · the caller's side 403; all of it before a byte of the body is
  * read.
@@ -13,22 +13,21 @@ import { prospectsOf } from '../policy/analyse/prospects.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
-import type { AccessContext, Origin, Prospect } from '../records/access-context.ts';
+import type { AccessContext, Prospect } from '../records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
 import type { Collection, MemberAction, Schema } from '../schema/model/model.ts';
-import { allowEmbedding } from './answer/protective-headers.ts';
 import type { App } from './app.ts';
-import { credentialsOf } from './credentials.ts';
-import { policyQueryOf, type QueryPair, queryOf } from './query.ts';
-import { clientOf } from './request-client.ts';
-import type { ActionDoor, Door, Route } from './route.ts';
+import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
+import type { Door, Route } from './route.ts';
 import { allowOf, type Match } from './route-table.ts';
-import { checkOrigin } from './server/origins.ts';
+import { allowEmbedding, checkOrigin } from './server/browser-security.ts';
 
-/** What the stages of a request leave for those after them. */
+/** State that the stages of a request pass on. */
 declare module 'koa' {
   interface DefaultState {
     requestId: string;
+    /** The client's address. */
+    address: string;
     caller: Caller | undefined;
     admission: Admission | undefined;
     collection: Collection | undefined;
@@ -52,15 +51,17 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   const caller = known instanceof Promise ? await known : known;
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
-  if (caller !== undefined) app.inFlight.enter(caller.id, ctx.res);
-  // A response is private to its caller, unless the handler sets another header.
-  if (caller !== undefined) ctx.res.setHeader('Cache-Control', 'private, no-cache');
+  if (caller !== undefined) {
+    app.inFlight.enter(caller.id, ctx.res);
+    // A response is private to its caller, unless the handler sets another header.
+    ctx.res.setHeader('Cache-Control', 'private, no-cache');
+  }
   const collection = collectionAt(door, exchange);
   ctx.state.collection = collection;
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFound();
-    ctx.state.admission = admitterOf(ctx, app, caller)(collection, route.door.action);
+    ctx.state.admission = new Admission(ctx, app.schema, { caller, collection, action: route.door.action });
   }
   return route;
 }
@@ -72,36 +73,32 @@ export type Admit = (collection: Collection, action: Action) => Admission;
  * For a route whose body names collections and actions: each is admitted like a request of its own,
  * all at one instant.
  */
-export const admitOf = (ctx: Context, app: App): Admit => admitterOf(ctx, app, callerOf(ctx));
-
-function admitterOf(ctx: Context, app: App, caller: Caller): Admit {
-  const request = { auth: caller.auth, query: policyQueryOf(queryOf(ctx)), now: datetimeOf(new Date()) };
-  const origin = () => clientOf(ctx, app);
-  return (collection, action) => new Admission(app.schema, { caller, collection, action, request, origin });
+export function admitOf(ctx: Context, { schema }: App): Admit {
+  const caller = callerOf(ctx);
+  const request = policyRequestOf(ctx, caller);
+  return (collection, action) => new Admission(ctx, schema, { caller, collection, action }, request);
 }
 
-/** Of a route whose door names an action. */
+/** Requires a route whose door is an action. */
 export function admissionOf(ctx: Context): Admission {
   const admission = ctx.state.admission;
   if (admission === undefined) throw new Error('the door of this route names no action');
   return admission;
 }
 
-/** Of a route whose path names it. */
+/** Requires a route whose path names a collection. */
 export function collectionOf(ctx: Context): Collection {
   const collection = ctx.state.collection;
   if (collection === undefined) throw new Error('the path of this route names no collection');
   return collection;
 }
 
-/** Of a route whose door is `session` or an action. */
+/** Requires a route whose door is `session` or an action. */
 export function callerOf(ctx: Context): Caller {
-  const caller = optionalCallerOf(ctx);
+  const caller: Caller | undefined = ctx.state.caller;
   if (caller === undefined) throw new Error('the door of this route does not require a caller');
   return caller;
 }
-
-const optionalCallerOf = (ctx: Context): Caller | undefined => ctx.state.caller;
 
 /** Unknown paths have a door too: without a credential, no response reveals which paths under /api exist. */
 function doorOf({ route, path }: Match): Door {
@@ -109,7 +106,7 @@ function doorOf({ route, path }: Match): Door {
   return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
 }
 
-/** At once where the caller's session is remembered. */
+/** Synchronous if the caller's session is remembered. */
 function callerAt(door: Door, exchange: Exchange): Caller | undefined | Promise<Caller | undefined> {
   const { ctx, app, match } = exchange;
   if (door === 'public') return undefined;
@@ -145,25 +142,29 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
 
 /** Throws `not_found` and `method_not_allowed`. */
 function routeFor(collection: Collection | undefined, { route, candidates }: Match): Route {
-  const isOffered = ({ door }: Route): boolean =>
-    collection === undefined || typeof door !== 'object' || isOfKind(door, collection);
-  if (route !== undefined && isOffered(route)) return route;
-  const offered = candidates.filter(isOffered);
+  if (route !== undefined && isOffered(route, collection)) return route;
+  const offered = candidates.filter((candidate) => isOffered(candidate.route, collection));
   if (offered.length === 0) throw notFound();
   throw new Problem('method_not_allowed', 'this address does not take that method', {
     headers: { Allow: allowOf(offered) },
   });
 }
 
-const isOfKind = ({ kind }: ActionDoor, collection: Collection): boolean =>
-  kind === undefined || kind === collection.kind;
+/** Some routes serve collections of one kind only. */
+function isOffered({ door }: Route, collection: Collection | undefined): boolean {
+  return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
+}
 
-interface Asked {
+const policyRequestOf = (ctx: Context, { auth }: Caller): PolicyRequest => ({
+  auth,
+  query: policyQueryOf(queryOf(ctx)),
+  now: datetimeOf(new Date()),
+});
+
+interface AdmissionRequest {
   readonly caller: Caller;
   readonly collection: Collection;
   readonly action: Action;
-  readonly request: PolicyRequest;
-  readonly origin: () => Origin;
 }
 
 interface MemberOf {
@@ -172,42 +173,50 @@ interface MemberOf {
   readonly action: MemberAction;
 }
 
-/** An admitted request's access to the store. Made only if the caller's side leaves the action possible. */
+/** An admitted request's access to records. Made only if the caller's side leaves the action possible. */
 export class Admission {
   readonly caller: Caller;
   readonly collection: Collection;
+  readonly #ctx: Context;
   readonly #schema: Schema;
   readonly #action: Action;
   readonly #request: PolicyRequest;
-  readonly #origin: () => Origin;
   readonly #rules: readonly Policy[];
-  /** Rules read `@request.data`, so the decision has to wait for it. */
+  /** True if rules read `@request.data`, so that the decision has to wait for it. */
   readonly #waitsForBody: boolean;
   /** By the rules that they decide. */
   readonly #permits = new Map<readonly Policy[], Permit>();
-  /** Of members, whose rules may read the body: by action, collection and member. */
+  /** By action, collection and member; the rules of members may read the body. */
   readonly #memberPermits = new Map<string, Permit>();
 
-  /** Throws `forbidden` where no body could make a rule true. */
-  constructor(schema: Schema, { caller, collection, action, request, origin }: Asked) {
+  /** Throws `forbidden` if no body could make a rule true. */
+  constructor(
+    ctx: Context,
+    schema: Schema,
+    { caller, collection, action }: AdmissionRequest,
+    request: PolicyRequest = policyRequestOf(ctx, caller),
+  ) {
     this.caller = caller;
     this.collection = collection;
+    this.#ctx = ctx;
     this.#schema = schema;
     this.#action = action;
     this.#request = request;
-    this.#origin = origin;
     this.#rules = collection.access[action];
-    const best = this.#rules.map((rule) => optimistic(rule, schema));
-    this.#waitsForBody = best.some((rule, i) => rule !== this.#rules[i]);
+    const best: Policy[] = [];
+    let waitsForBody = false;
+    for (const rule of this.#rules) {
+      const possible = optimistic(rule, schema);
+      if (possible !== rule) waitsForBody = true;
+      best.push(possible);
+    }
+    this.#waitsForBody = waitsForBody;
     // Assigning roles needs no update rule, and only the body shows whether a request is about roles alone.
     if (this.#mayAssignRoles) return;
-    requireAllowable(this.#waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
+    requireAllowable(waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
   }
 
-  /**
-   * `data`: of the body, where the action has one. Throws `forbidden` where it decides against the
-   * caller.
-   */
+  /** `data`: of the body, if the action has one. Throws `forbidden` if it decides against the caller. */
   access(data: Readonly<Record<string, unknown>> = {}): AccessContext {
     const own = this.#waitsForBody
       ? decide({ rules: this.#rules, request: { ...this.#request, data } })
@@ -219,7 +228,7 @@ export class Admission {
       collection: this.collection,
       auth: this.caller.auth,
       now: this.#request.now,
-      origin: this.#origin,
+      origin: () => clientOf(this.#ctx),
       permit: (name, action) =>
         name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
       member: (name, member, action) => this.#member({ name, member, action }, data),
@@ -227,7 +236,7 @@ export class Admission {
     };
   }
 
-  /** `data`: what the body of a write to the admitted collection holds. */
+  /** `data`: the body of a write to the admitted collection. */
   #member({ name, member, action }: MemberOf, data: Readonly<Record<string, unknown>>): Permit | undefined {
     const rules = this.#schema.collections.get(name)?.memberAccess.get(member)?.[action];
     if (rules === undefined) return undefined;
@@ -268,7 +277,7 @@ export class Admission {
 
 const NO_RULES: readonly Policy[] = [];
 
-/** Denies by the caller's side alone: no rule can become true for any record. */
+/** Throws `forbidden` if no rule can become true for any record, by the caller's side alone. */
 function requireAllowable(permit: Permit): void {
   if (permit.verdict === 'deny') throw forbidden();
 }

@@ -8,7 +8,7 @@ import { present } from '../invariant.ts';
 import { RESERVED_COLLECTIONS } from '../schema/model/model.ts';
 import type { Route } from './route.ts';
 
-/** Its ES module would load all of `node:http`. */
+/** Required: its ES module would load all of `node:http`. */
 const Router = createRequire(import.meta.url)('@koa/router') as typeof RouterOfKoa;
 
 export interface Match {
@@ -16,40 +16,54 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
   readonly route: Route | undefined;
   /** The routes of this path, for all methods. */
-  readonly candidates: readonly Route[];
+  readonly candidates: readonly Candidate[];
 }
 
-interface TableEntry {
+interface Candidate {
   readonly route: Route;
-  /** Its path ends in a word where others have the id of a record. */
-  readonly endsInWord: boolean;
+}
+
+interface TableEntry extends Candidate {
   readonly matches: (path: string) => boolean;
   readonly params: (path: string) => Record<string, string>;
 }
 
+/** The routes with one number of segments. */
+interface Entries {
+  /** Routes that end in a word where other routes have the id of a record. */
+  readonly words: readonly TableEntry[];
+  readonly others: readonly TableEntry[];
+}
+
 export class RouteTable {
   /** By the number of segments, which a path of the route has as well. */
-  readonly #entries: ReadonlyMap<number, readonly TableEntry[]>;
+  readonly #entries: ReadonlyMap<number, Entries>;
   readonly #fallback: readonly TableEntry[];
-  /** First segments of the paths that are not the fallback's. */
+  /** First segments of the paths that do not belong to the fallback. */
   readonly #taken: ReadonlySet<string>;
 
   constructor(routes: readonly Route[]) {
     const named = routes.filter(({ isFallback }) => !isFallback);
-    this.#entries = Map.groupBy(named.map(entryOf), ({ route }) => segmentCount(route.path));
+    this.#entries = new Map(
+      [...Map.groupBy(named, ({ path }) => segmentCount(path))].map(([n, all]) => [n, entries(all)]),
+    );
     this.#fallback = routes.filter(({ isFallback }) => isFallback).map(entryOf);
     this.#taken = new Set(named.map(({ path }) => firstSegment(path)));
   }
 
   match(method: string, path: string): Match {
-    const matching = (this.#entries.get(segmentCount(path)) ?? []).filter((entry) => entry.matches(path));
-    // `query` in `/api/posts/query` is not the id of a record, whatever the method.
-    const isWord = matching.some((entry) => entry.endsInWord);
-    const found = isWord ? matching.filter((entry) => entry.endsInWord) : matching;
-    return this.#pick(found.length === 0 && !this.#isTaken(path) ? this.#fallback : found, method, path);
+    const { words, others } = this.#entries.get(segmentCount(path)) ?? NO_ENTRIES;
+    // `query` in `/api/posts/query` is not the id of a record, for any method.
+    let found = matching(words, path);
+    if (found.length === 0) found = matching(others, path);
+    if (found.length === 0 && !this.#isTaken(path)) found = this.#fallback;
+    for (const { route, params } of found) {
+      if (takes(route, method)) return { path, params: params(path), route, candidates: found };
+    }
+    return { path, params: found[0]?.params(path) ?? {}, route: undefined, candidates: found };
   }
 
-  /** However it is written: `/%61pi` and `/API` are not the front end's either. */
+  /** In any spelling: `/%61pi` and `/API` do not belong to the front end either. */
   #isTaken(path: string): boolean {
     try {
       return this.#taken.has(decodeURIComponent(firstSegment(path)).toLowerCase());
@@ -57,16 +71,23 @@ export class RouteTable {
       return true;
     }
   }
-
-  #pick(entries: readonly TableEntry[], method: string, path: string): Match {
-    const found = entries.find(({ route }) => takes(route, method)) ?? entries[0];
-    const candidates = entries.map(({ route }) => route);
-    const route = found !== undefined && takes(found.route, method) ? found.route : undefined;
-    return { path, params: found?.params(path) ?? {}, route, candidates };
-  }
 }
 
-const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
+const NO_ENTRIES: Entries = { words: [], others: [] };
+
+function entries(routes: readonly Route[]): Entries {
+  const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
+  return {
+    words: routes.filter(endsInWord).map(entryOf),
+    others: routes.filter((route) => !endsInWord(route)).map(entryOf),
+  };
+}
+
+function matching(all: readonly TableEntry[], path: string): readonly TableEntry[] {
+  const found: TableEntry[] = [];
+  for (const entry of all) if (entry.matches(path)) found.push(entry);
+  return found;
+}
 
 /** INVARIANT: no route but the fallback has a part of a path that matches several segments. */
 function segmentCount(path: string): number {
@@ -77,12 +98,13 @@ function segmentCount(path: string): number {
 
 const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
 
-/** A route of GET takes HEAD too. */
+/** GET routes take HEAD too. */
 const takes = (route: Route, method: string): boolean =>
   route.method === method || (method === 'HEAD' && route.method === 'GET');
 
-export function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+/** Returns the value of `Allow`. */
+export function allowOf(candidates: readonly Candidate[]): string {
+  const methods = candidates.flatMap(({ route: { method } }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return [...new Set(methods)].join(', ');
 }
 
@@ -95,7 +117,6 @@ function entryOf(route: Route): TableEntry {
   const namesCollection = route.path.startsWith('/api/:collection');
   return {
     route,
-    endsInWord: endsInWord(route),
     matches: fixed
       ? (path) => path === route.path
       : (path) => layer.match(path) && !(namesCollection && isReserved(path)),
@@ -103,7 +124,7 @@ function entryOf(route: Route): TableEntry {
   };
 }
 
-/** Of the paths that begin with `/api/`. */
+/** `path` begins with `/api/`. */
 function isReserved(path: string): boolean {
   const start = '/api/'.length;
   const end = path.indexOf('/', start);

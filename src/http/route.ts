@@ -14,7 +14,7 @@ import type { App } from './app.ts';
  */
 export type Door = 'public' | 'optional' | 'session' | ActionDoor;
 
-export interface ActionDoor {
+interface ActionDoor {
   readonly action: Action;
   /** Default: the collection that the path names. */
   readonly collection?: string;

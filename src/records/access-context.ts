@@ -44,7 +44,7 @@ export interface Prospect {
   readonly possible: Permit;
 }
 
-export interface Origin {
+interface Origin {
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;

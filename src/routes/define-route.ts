@@ -25,6 +25,6 @@ export interface Definition<B> extends Description, Omit<Route, 'handle'> {
 
 export function route<B = undefined>(definition: Definition<B>): DescribedRoute {
   const { body, handle } = definition;
-  if (body === undefined) return { ...definition, handle: (ctx, app) => handle(ctx, app, undefined as B) };
+  if (body === undefined) return { ...definition, handle: handle as Route['handle'] };
   return { ...definition, handle: async (ctx, app) => handle(ctx, app, await body.read(ctx, app)) };
 }

@@ -1,7 +1,7 @@
 /** Small JSON bodies of a fixed shape, checked before the handler runs. Not a route. */
 import { z } from 'zod';
 import type { Json } from '../describe/operation.ts';
-import { AUTH_BODY_LIMIT, pointerPart } from '../http/body/body.ts';
+import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Body } from './define-route.ts';
 

@@ -24,11 +24,10 @@ async function serve(most: number): Promise<void> {
   held = [];
   accepted = 0;
   server = createServer();
-  const connections = new Connections(server, most);
+  const connections = new Connections(server, most, 5_000);
   server.on('connection', () => accepted++);
-  server.on('request', ({ socket }, response) => {
-    connections.begin(socket);
-    response.once('close', () => connections.end(socket));
+  server.on('request', (request, response) => {
+    connections.serve(request, response);
     held.push(response);
   });
   server.listen(0, '127.0.0.1');

@@ -8,7 +8,7 @@ const contextOf = (path: string, more: object = {}): Context =>
     method: 'GET',
     path,
     res: { headersSent: true, statusCode: 200 },
-    state: { requestId: 'r"1', caller: { id: 'u' } },
+    state: { requestId: 'r"1', address: '::1', caller: { id: 'u' } },
     ...more,
   }) as unknown as Context;
 
@@ -22,7 +22,7 @@ describe('the line of a request', () => {
   test.each(['/api/posts', '/"\\\n\u0000\u2028é😀'])('%j is as pino writes it', (path) => {
     const ctx = contextOf(path);
     const [own, pinos] = linesOf('info', ({ logger }) => {
-      logRequest(logger, ctx, { ms: 1.26, address: '::1' });
+      logRequest(logger, ctx, 1.26);
       const entry = { request_id: 'r"1', method: 'GET', path, status: 200, ms: 1.3, address: '::1', user: 'u' };
       logger.info(entry, 'request');
     });
@@ -32,8 +32,11 @@ describe('the line of a request', () => {
     expect(own!.slice(0, -1)).not.toContain('\n');
   });
   test('names no user where there is none, and no status where no head was sent', () => {
-    const ctx = contextOf('/', { res: { headersSent: false, statusCode: 404 }, state: { requestId: 'r' } });
-    const [line] = linesOf('info', ({ logger }) => logRequest(logger, ctx, { ms: 0, address: '' }));
+    const ctx = contextOf('/', {
+      res: { headersSent: false, statusCode: 404 },
+      state: { requestId: 'r', address: '' },
+    });
+    const [line] = linesOf('info', ({ logger }) => logRequest(logger, ctx, 0));
     const { time, pid, ...entry } = JSON.parse(line!);
     expect(entry).toEqual({
       level: 'info',
@@ -48,6 +51,6 @@ describe('the line of a request', () => {
     expect([Date.parse(time) <= Date.now(), pid]).toEqual([true, process.pid]);
   });
   test('is left out above its level', () => {
-    expect(linesOf('warn', ({ logger }) => logRequest(logger, contextOf('/'), { ms: 1, address: '' }))).toEqual([]);
+    expect(linesOf('warn', ({ logger }) => logRequest(logger, contextOf('/'), 1))).toEqual([]);
   });
 });

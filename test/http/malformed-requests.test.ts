@@ -1,10 +1,11 @@
 /** Input that Node would answer by itself, over raw sockets: we send problem details, and echo nothing. */
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/http/observe/log.ts';
+import { Connections } from '../../src/http/server/connections.ts';
 import { answerMalformedRequests } from '../../src/http/server/malformed-requests.ts';
 import { ROUTES_SCHEMA, TestService } from '../support/service.ts';
 
@@ -152,9 +153,16 @@ describe('malformed requests', () => {
   });
 });
 
+/** Without the rest of the service. */
+function answerAlone(server: Server): void {
+  const connections = new Connections(server, 100, 5_000);
+  server.prependListener('request', (request, response) => connections.serve(request, response));
+  answerMalformedRequests(server, connections, openLog('silent').logger);
+}
+
 test('a head that does not come in time', async () => {
   const server = createServer({ headersTimeout: 50, connectionsCheckingInterval: 20 });
-  answerMalformedRequests(server, openLog('silent').logger);
+  answerAlone(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const answers = await send(url, 'GET / HTTP/1.1\r\nX-A: ');
@@ -167,7 +175,7 @@ test('a body that breaks while its answer is under way cuts the answer: nothing 
     response.writeHead(200, { 'Content-Length': 10 });
     response.write('12345');
   });
-  answerMalformedRequests(server, openLog('silent').logger);
+  answerAlone(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   const said = text(socket);

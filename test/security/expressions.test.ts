@@ -9,7 +9,7 @@ import * as tokens from '../../grammar/tokens.ts';
 import { safeName } from '../../src/files/receive/file-names.ts';
 import { parametersOf } from '../../src/files/receive/header-parameters.ts';
 import { boundaryOf } from '../../src/files/receive/multipart.ts';
-import { readJsonBody } from '../../src/http/body/read-json-body.ts';
+import { readJsonBody } from '../../src/http/body.ts';
 import { routes } from '../../src/routes/index.ts';
 import { type Construction, findExpressions, findIn, type Literal } from './find-expressions.ts';
 import { slowness } from './growth.ts';

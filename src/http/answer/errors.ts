@@ -1,22 +1,66 @@
-/** The one error door: turns everything thrown into problem details (RFC 9457) without leaking internals. */
+/** The one error door: turns every thrown value into problem details (RFC 9457) without leaking internals. */
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
+import { QueueFull, StoreError } from '../../database/contract.ts';
+import { StorageUnavailable } from '../../files/storage/storage.ts';
 import { PROBLEMS, Problem } from '../../problem.ts';
-import { requestIdOf } from '../observe/request-id.ts';
+import { Refusal } from '../../refusal.ts';
+import { forbidden, notFound } from '../gate.ts';
 
-export interface ErrorDoorOptions {
-  readonly log: Logger;
-  /** Maps errors of other rooms (an unreachable database) to problems; undefined means a defect. */
-  readonly translate: (error: unknown) => Problem | undefined;
+/** Answers with the error; logs it if it is a defect. */
+export function answerError(ctx: Context, error: unknown, log: Logger): void {
+  const problem = error instanceof Problem ? error : (translated(error) ?? internal(error));
+  if (problem.code === 'internal') logDefect(log, ctx, error);
+  writeProblem(ctx, problem);
 }
 
-/** Answers with what was thrown. */
-export function errorDoor({ log, translate }: ErrorDoorOptions) {
-  return (ctx: Context, error: unknown): void => {
-    const problem = error instanceof Problem ? error : (translate(error) ?? internal(error));
-    if (problem.code === 'internal') logDefect(log, ctx, error);
-    writeProblem(ctx, problem);
-  };
+/** Maps errors of other rooms to problems; undefined: a defect. */
+function translated(error: unknown): Problem | undefined {
+  if (error instanceof Refusal) return problemOf(error);
+  if (error instanceof QueueFull) {
+    const headers = { 'Retry-After': String(error.retryAfter) };
+    const detail = `too many requests wait for the database; try again in ${error.retryAfter} s`;
+    return new Problem('unavailable', detail, { headers, cause: error });
+  }
+  if (error instanceof StoreError) return problemOfStore(error);
+  if (error instanceof StorageUnavailable) {
+    return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
+  }
+  if (error instanceof URIError) return notFound();
+  return undefined;
+}
+
+function problemOfStore(error: StoreError): Problem | undefined {
+  switch (error.kind) {
+    case 'unavailable':
+    // A time limit that no route turned into an error of its own is a limit of the service.
+    case 'time_limit':
+      return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
+    // An exclusion of an adopted table that is checked at the commit, which no write of a record waits for.
+    case 'unique':
+      return new Problem('unique_violation', 'a value must be unique, and another record has it', { cause: error });
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the problem that reports a refusal of the records room. */
+export function problemOf({ code, message, errors }: Refusal): Problem {
+  switch (code) {
+    case 'not_found':
+      return notFound();
+    case 'forbidden':
+      return forbidden(errors);
+    case 'validation_failed':
+    case 'unique_violation':
+    case 'still_referenced':
+    case 'changed':
+    case 'last_admin':
+    case 'idempotency_mismatch':
+    case 'invalid_cursor':
+    case 'query_too_expensive':
+      return new Problem(code, message, { errors });
+  }
 }
 
 const internal = (cause: unknown): Problem =>
@@ -27,30 +71,30 @@ const internal = (cause: unknown): Problem =>
 function logDefect(log: Logger, ctx: Context, error: unknown): void {
   const { name, message, stack, code }: Error & { code?: unknown } =
     error instanceof Error ? error : new Error(String(error));
-  log.error({ request_id: requestIdOf(ctx), error: { name, message, stack, code } }, 'defect');
+  log.error({ request_id: ctx.state.requestId, error: { name, message, stack, code } }, 'defect');
 }
+
+/** Headers that a handler set for the response it could not finish. */
+const UNFINISHED_HEADERS = [
+  'ETag',
+  'Location',
+  'Preference-Applied',
+  'Content-Disposition',
+  'Last-Modified',
+  'Content-Range',
+  'Accept-Ranges',
+];
 
 /** Equal problems give byte-identical bodies, except for the request id. */
 function writeProblem(ctx: Context, problem: Problem): void {
-  // Headers that a handler set for the response it could not finish.
-  for (const name of [
-    'ETag',
-    'Location',
-    'Preference-Applied',
-    'Content-Disposition',
-    'Last-Modified',
-    'Content-Range',
-    'Accept-Ranges',
-  ]) {
-    ctx.remove(name);
-  }
+  for (const name of UNFINISHED_HEADERS) ctx.remove(name);
   ctx.status = problem.status;
   ctx.set('Cache-Control', 'no-store');
   if (problem.status === 401) ctx.set('WWW-Authenticate', challengeOf(problem));
   if (problem.status === 429 || problem.status === 503) ctx.set('Retry-After', '1');
   ctx.set(problem.headers as Record<string, string>);
   ctx.type = 'application/problem+json';
-  ctx.body = detailsOf(problem, requestIdOf(ctx));
+  ctx.body = detailsOf(problem, ctx.state.requestId);
 }
 
 /** The response body. */

@@ -9,8 +9,7 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Context } from 'koa';
 import { present } from '../../invariant.ts';
 import { codeOf } from '../../thrown.ts';
-import { isUnchanged } from './etag.ts';
-import { sendChunks } from './stream.ts';
+import { isUnchanged, sendChunks } from './send.ts';
 
 interface PublicFile {
   readonly path: string;

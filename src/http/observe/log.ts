@@ -1,8 +1,6 @@
 /** Logs one JSON line per request to stderr, without tokens, passwords, cookies, bodies or query values. */
 import type { Context } from 'koa';
 import { type Logger, pino } from 'pino';
-import { isoNow } from './iso-now.ts';
-import { requestIdOf } from './request-id.ts';
 
 export type { Logger };
 
@@ -12,7 +10,7 @@ export interface Log {
   flush(): void;
 }
 
-/** Takes lines of JSON. */
+/** A destination for lines of JSON. */
 export interface LogLines {
   write(line: string): void;
 }
@@ -32,10 +30,10 @@ export function openLog(level = 'info', to?: LogLines): Log {
   return { logger, flush: () => stderr?.flush() };
 }
 
-/** Milliseconds that a line may wait for those after it. A call a line costs a fifteenth of a small write. */
+/** Milliseconds that a line may wait for the next lines. A call for each line costs a fifteenth of a small write. */
 const GATHER_MS = 10;
 
-/** Lines for stderr, many in one call. */
+/** Writes lines to stderr, many in one call. */
 class GatheredLines implements LogLines {
   readonly #stderr = pino.destination({ dest: 2, sync: false });
   #lines = '';
@@ -57,25 +55,31 @@ class GatheredLines implements LogLines {
 }
 
 /**
- * Writes the line of a request, which took so many milliseconds. Joined here, as pino would write
- * it: its serialisers cost more than a small request's rules.
+ * Writes the line of a request that took `ms` milliseconds. The line is joined here, as pino would
+ * write it: its serialisers cost more than a small request's rules.
  */
-export function logRequest(log: Logger, ctx: Context, { ms, address }: Answered): void {
+export function logRequest(log: Logger, ctx: Context, ms: number): void {
   if (!log.isLevelEnabled('info')) return;
   const status = ctx.res.headersSent ? ctx.res.statusCode : 499;
   const user = ctx.state.caller?.id;
-  streamOf(log).write(
-    `{"level":"info","time":"${isoNow()}","pid":${process.pid},"request_id":${JSON.stringify(requestIdOf(ctx))}` +
+  const stream = (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
+  stream.write(
+    `{"level":"info","time":"${isoNow()}","pid":${process.pid},"request_id":${JSON.stringify(ctx.state.requestId)}` +
       `,"method":${JSON.stringify(ctx.method)},"path":${JSON.stringify(ctx.path)},"status":${status}` +
-      `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(address)}` +
+      `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(ctx.state.address)}` +
       `${user === undefined ? '' : `,"user":${JSON.stringify(user)}`},"msg":"request"}\n`,
   );
 }
 
-interface Answered {
-  readonly ms: number;
-  readonly address: string;
-}
+let isoMilliseconds = 0;
+let isoText = '';
 
-const streamOf = (log: Logger): LogLines =>
-  (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
+/** The time as ISO 8601, to the millisecond; printed once for all requests of a millisecond. */
+function isoNow(): string {
+  const now = Date.now();
+  if (now !== isoMilliseconds) {
+    isoMilliseconds = now;
+    isoText = new Date(now).toISOString();
+  }
+  return isoText;
+}

@@ -1,43 +1,66 @@
 /**
- * The open connections of a server, up to a limit. At the limit, a new connection takes the place
- * of the one that has waited longest for its first request, so silent clients and endless heads
- * keep nobody out, and clients that keep a connection stay connected. An idle connection is closed
- * only while few wait for their first request, because new clients need time to send it. If every
- * connection is being served, the new one is closed.
+ * Holds the open connections of a server, up to a limit. At the limit, a new connection takes the
+ * place of the connection that has waited longest for its first request, so silent clients and
+ * endless heads keep no other client out, and clients that keep a connection stay connected. An idle
+ * connection is closed only while few wait for their first request, because new clients need time to
+ * send it. If every connection is being served, the new one is closed.
  */
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** The share of all places that connections without a request may take from idle ones. */
 const NEW_SHARE = 1 / 8;
 
 export class Connections {
   readonly #most: number;
+  readonly #lingerMs: number;
   readonly #open = new Set<Socket>();
-  /** No head of a request was complete yet; who waits longest is first. */
+  /** Connections before the head of their first request is complete; the longest waiting is first. */
   readonly #new = new Set<Socket>();
-  /** Between requests; who waits longest is first. */
+  /** Connections between requests; the longest waiting is first. */
   readonly #idle = new Set<Socket>();
-  /** How many requests are being served of a connection that has sent several. */
+  /** Counts the requests under way on a connection that has sent several. */
   readonly #several = new Map<Socket, number>();
+  /** The latest response under way on each connection; earlier ones are complete before it. */
+  readonly #latest = new WeakMap<Duplex, ServerResponse>();
 
-  constructor(server: Server, most: number) {
+  /** `lingerMs`: for the rest of a body after the response. */
+  constructor(server: Server, most: number, lingerMs: number) {
     this.#most = most;
+    this.#lingerMs = lingerMs;
     server.on('connection', (socket: Socket) => this.#admit(socket));
   }
 
-  begin(socket: Socket): void {
-    const isFirst = this.#idle.delete(socket) || this.#new.delete(socket);
-    if (isFirst || !this.#open.has(socket)) return;
-    this.#several.set(socket, (this.#several.get(socket) ?? 1) + 1);
+  latestResponse(socket: Duplex): ServerResponse | undefined {
+    return this.#latest.get(socket);
   }
 
-  end(socket: Socket): void {
+  /** Counts a request until its response is closed. */
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const isFirst = this.#idle.delete(socket) || this.#new.delete(socket);
+    if (!isFirst && this.#open.has(socket)) this.#several.set(socket, (this.#several.get(socket) ?? 1) + 1);
+    this.#latest.set(socket, response);
+    response.on('close', () => this.#end(request, response));
+  }
+
+  #end(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // An idle connection would otherwise keep all of its last request in memory.
+    if (this.#latest.get(socket) === response) this.#latest.delete(socket);
+    if (!request.complete && !socket.destroyed) this.#linger(request);
     if (!this.#open.has(socket)) return;
     const count = this.#several.get(socket);
     if (count === undefined) this.#idle.add(socket);
     else if (count > 2) this.#several.set(socket, count - 1);
     else this.#several.delete(socket);
+  }
+
+  /** Closes the connection if the rest of the body does not arrive soon: a client that stalls holds little. */
+  #linger(request: IncomingMessage): void {
+    const late = setTimeout(() => request.socket.destroy(), this.#lingerMs);
+    for (const event of ['end', 'close'] as const) request.once(event, () => clearTimeout(late));
   }
 
   #admit(socket: Socket): void {

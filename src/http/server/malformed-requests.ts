@@ -1,16 +1,19 @@
 /**
  * Answers input that never becomes a request: bytes that are not HTTP, a head that is too large or
- * too slow, CONNECT. Node would send a bare status line or close the connection. We send problem
- * details as usual, and echo nothing that the client sent.
+ * too slow, CONNECT. Node would send a bare status line or close the connection; this service sends
+ * problem details as usual, and echoes nothing that the client sent.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem } from '../../problem.ts';
 import { detailsOf } from '../answer/errors.ts';
-import { PROTECTIVE_HEADERS } from '../answer/protective-headers.ts';
 import type { Logger } from '../observe/log.ts';
-import { STATUS_CODES } from './node-http.ts';
+import { PROTECTIVE_HEADERS } from './browser-security.ts';
+import type { Connections } from './connections.ts';
+
+/** Without an import, as in server.ts. */
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /**
  * A client that is still sending gets this long to read the answer; after an immediate close it
@@ -18,11 +21,7 @@ import { STATUS_CODES } from './node-http.ts';
  */
 const LINGER_MS = 1_000;
 
-type NodeResponse = ServerResponse<IncomingMessage>;
-
-export function answerMalformedRequests(server: Server, log: Logger): void {
-  // The latest answer of each connection that is under way; earlier ones are complete before it.
-  const answers = new WeakMap<Duplex, NodeResponse>();
+export function answerMalformedRequests(server: Server, connections: Connections, log: Logger): void {
   const refused = new WeakSet<Duplex>();
   const refuse = (socket: Duplex, problem: Problem, { code: reason, rawPacket }: ParseError = {}): void => {
     if (socket.destroyed || !socket.writable) return void socket.destroy();
@@ -33,19 +32,12 @@ export function answerMalformedRequests(server: Server, log: Logger): void {
     socket.once('close', () => clearTimeout(late));
   };
 
-  server.prependListener('request', ({ socket }, response) => {
-    answers.set(socket, response);
-    // Or an idle connection would keep all of its last request in memory.
-    response.on('close', () => {
-      if (answers.get(socket) === response) answers.delete(socket);
-    });
-  });
   server.on('clientError', (error: ParseError, socket) => {
     // The parser fails again on the bytes that follow.
     if (refused.has(socket)) return;
     refused.add(socket);
     const answer = (): void => refuse(socket, problemOfParseError(error), error);
-    const before = answers.get(socket);
+    const before = connections.latestResponse(socket);
     if (before === undefined || before.closed) answer();
     // The malformed request follows one that is still being answered.
     else if (before.req.complete) before.once('close', answer);

@@ -1,53 +1,48 @@
 /**
- * Koa without endpoints: the list of routes comes in, a server comes out. A request passes, in this
- * order, request id → log and metrics → the error door → Host and Expect → CORS → the route → the
- * gate → Accept → the handler.
+ * Makes a server of the list of routes, on Koa. A request passes, in this order, request id → log
+ * and metrics → the error door → Host and Expect → CORS → the route → the gate → Accept → the handler.
  */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
-import { QueueFull, StoreError } from '../../database/contract.ts';
-import { StorageUnavailable } from '../../files/storage/storage.ts';
 import { Problem } from '../../problem.ts';
-import { Refusal } from '../../refusal.ts';
-import { errorDoor } from '../answer/errors.ts';
-import { problemOf } from '../answer/problem-of.ts';
-import { protect } from '../answer/protective-headers.ts';
+import { answerError } from '../answer/errors.ts';
 import type { App } from '../app.ts';
-import { authorize, notFound } from '../gate.ts';
+import { authorize } from '../gate.ts';
 import { logRequest } from '../observe/log.ts';
-import { giveRequestId } from '../observe/request-id.ts';
+import { assignRequestId } from '../request.ts';
 import type { Route } from '../route.ts';
 import { RouteTable } from '../route-table.ts';
-import { ARRIVAL_LIMITS, type ArrivalLimits, limitArrivals, MAX_REQUEST_MS } from './arrival.ts';
+import { answerOrigin, setProtectiveHeaders } from './browser-security.ts';
 import { Connections } from './connections.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
-import { createServer } from './node-http.ts';
-import { answerOrigins } from './origins.ts';
+import { ARRIVAL_LIMITS, type ArrivalLimits, MAX_REQUEST_MS } from './request-limits.ts';
+
+/** Without an import: the ES module loads all of `node:http`, its client of WebSockets too, 20 ms of the startup. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** The requests of one app, until the last of them is answered. */
+/** Serves the requests of one app, until the last of them is answered. */
 class Generation {
   readonly #handle: Handler;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(handle: Handler) {
-    this.#handle = handle;
-  }
-
-  take(request: IncomingMessage, response: ServerResponse): void {
-    // It was aborted while it waited.
-    if (response.closed) return;
-    this.#running++;
-    response.on('close', () => {
+  constructor(app: App, routes: readonly Route[]) {
+    this.#handle = handlerOf(app, routes, () => {
       this.#running--;
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
-    // Koa resolves after the answer; what it could still throw has been answered by the door.
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    // The request was aborted while it waited.
+    if (response.closed) return;
+    this.#running++;
+    // Koa resolves after the answer; the error door has answered every error before.
     void this.#handle(request, response);
   }
 
@@ -64,40 +59,37 @@ export class HttpServer {
   readonly #connections: Connections;
   #current: Generation;
   #isDraining = false;
-  /** While it is given, requests that arrive wait for it. */
+  /** If given, requests that arrive wait for it. */
   #pause: Promise<void> | undefined;
 
   constructor(app: App, routes: readonly Route[], arrival: ArrivalLimits = ARRIVAL_LIMITS) {
     this.#routes = routes;
-    this.#current = new Generation(handlerOf(app, routes));
+    this.#current = new Generation(app, routes);
     this.server = createServer({
       requestTimeout: MAX_REQUEST_MS,
       headersTimeout: 30_000,
       connectionsCheckingInterval: 5_000,
       keepAliveTimeout: 65_000,
-      // Node would answer it without a word; checkHead does.
+      // Node would answer without problem details; checkHead answers with them.
       requireHostHeader: false,
       // Requests without a body get no stream for it.
       optimizeEmptyRequests: true,
     });
-    for (const event of ['request', 'checkExpectation']) {
-      this.server.on(event, (request: IncomingMessage, response: ServerResponse) => this.#take(request, response));
-    }
-    answerMalformedRequests(this.server, app.log);
-    limitArrivals(this.server, arrival);
-    this.#connections = new Connections(this.server, app.config.maxConnections);
+    this.#connections = new Connections(this.server, app.config.maxConnections, arrival.lingerMs);
+    for (const event of ['request', 'checkExpectation']) this.server.on(event, this.#take);
+    answerMalformedRequests(this.server, this.#connections, app.log);
   }
 
-  /** Requests that arrive from now on are for `app`. Resolves when those before are answered. */
+  /** Serves requests that arrive from now on by `app`. Resolves when the earlier ones are answered. */
   replace(app: App): Promise<void> {
     const before = this.#current;
-    this.#current = new Generation(handlerOf(app, this.#routes));
+    this.#current = new Generation(app, this.#routes);
     return before.idle();
   }
 
   /**
-   * Requests that arrive wait until the returned function is called. Resolves when those before are
-   * answered, and after `patience` milliseconds in any case: a download may take an hour.
+   * Lets requests that arrive wait until the returned function is called. Resolves when the earlier
+   * ones are answered, and after `patience` milliseconds in any case: a download may take an hour.
    */
   async pause(patience: number): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,17 +105,16 @@ export class HttpServer {
   }
 
   /**
-   * Serves on for `farewellMs`, or until nobody is connected, and lets every answer close its
-   * connection: a client that keeps one would lose the next request. Then accepts no more, and
-   * finishes what runs; after `mostMs` in all, connections are cut.
+   * Serves on for `farewellMs`, or until no client is connected, and lets every answer close its
+   * connection: a client that keeps one would lose the next request. Then accepts no more
+   * connections, and finishes running requests; after `mostMs` in all, connections are cut.
    */
   async drain(farewellMs: number, mostMs: number): Promise<void> {
     this.#isDraining = true;
     const end = performance.now() + farewellMs;
     while (performance.now() < end && (await connectionsOf(this.server)) > 0) await sleep(20);
     const closed = new Promise<void>((resolve) => {
-      // Unlike that of an HTTP server, it leaves connections alone on which a request may be
-      // arriving.
+      // Unlike `close` of an HTTP server, it keeps connections on which a request may be arriving.
       NetServer.prototype.close.call(this.server, () => resolve());
     });
     if (farewellMs > 0) await Promise.race([closed, sleep(LAST_ARRIVALS_MS)]);
@@ -137,42 +128,38 @@ export class HttpServer {
     this.server.close(() => undefined);
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
+  readonly #take = (request: IncomingMessage, response: ServerResponse): void => {
     // Counted while it waits, too: its client has sent the whole request.
-    this.#connections.begin(socket);
-    response.on('close', () => this.#connections.end(socket));
-    this.#handOn(request, response);
-  }
+    this.#connections.serve(request, response);
+    this.#serve(request, response);
+  };
 
-  #handOn(request: IncomingMessage, response: ServerResponse): void {
+  #serve(request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.shouldKeepAlive = false;
-    if (this.#pause === undefined) this.#current.take(request, response);
-    else void this.#pause.then(() => this.#handOn(request, response));
+    if (this.#pause === undefined) this.#current.serve(request, response);
+    else void this.#pause.then(() => this.#serve(request, response));
   }
 }
 
-/** Milliseconds for which a request may be under way on a connection that was just made. */
+/** Milliseconds for which a request may be arriving on a new connection. */
 const LAST_ARRIVALS_MS = 100;
 
 const connectionsOf = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));
 
-function handlerOf(app: App, routes: readonly Route[]): Handler {
+/** `onClosed` is called when the response of a request is closed. */
+function handlerOf(app: App, routes: readonly Route[], onClosed: () => void): Handler {
   const table = new RouteTable(routes);
-  const protectResponse = protect(app.config);
-  const answerError = errorDoor({ log: app.log, translate });
-  const isAnsweredByOrigin = answerOrigins(app);
   const koa = new Koa();
   koa.silent = true;
-  // One function for all: each that waits for the next would cost a kilobyte a request.
+  // One function for all stages: each that waits for the next would cost a kilobyte a request.
   koa.use(async (ctx) => {
-    giveRequestId(ctx);
-    watch(ctx, app);
-    protectResponse(ctx);
+    assignRequestId(ctx);
+    watch(ctx, app, onClosed);
+    setProtectiveHeaders(ctx, app);
     try {
       checkHead(ctx);
-      if (isAnsweredByOrigin(ctx)) return;
+      if (answerOrigin(ctx, app)) return;
       const match = table.match(ctx.method, ctx.path);
       ctx.params = match.params;
       const route = await authorize({ ctx, app, match });
@@ -180,20 +167,22 @@ function handlerOf(app: App, routes: readonly Route[]): Handler {
       if (route.accepts !== 'any') checkAccept(ctx);
       await route.handle(ctx, app);
     } catch (error) {
-      answerError(ctx, error);
+      answerError(ctx, error, app.log);
     }
   });
   return koa.callback();
 }
 
 /** Logs and counts the request when its response is closed. */
-function watch(ctx: Context, app: App): void {
+function watch(ctx: Context, app: App, onClosed: () => void): void {
   const start = performance.now();
-  const address = app.addressOf(ctx.req);
+  // Read at the arrival: a closed socket no longer knows its peer.
+  ctx.state.address = app.addressOf(ctx.req);
   ctx.res.on('close', () => {
     const ms = performance.now() - start;
-    logRequest(app.log, ctx, { ms, address });
+    logRequest(app.log, ctx, ms);
     app.metrics.observe(ctx, ms / 1000);
+    onClosed();
   });
 }
 
@@ -206,13 +195,13 @@ function checkAccept(ctx: Context): void {
 }
 
 /**
- * What HTTP asks of a head, and Node would answer without problem details (RFC 9112 § 3.2, RFC 9110
+ * Checks the head where Node would answer without problem details (RFC 9112 § 3.2, RFC 9110
  * § 10.1.1).
  */
 function checkHead(ctx: Context): void {
   const { headers, httpVersion, rawHeaders } = ctx.req;
   const close = { headers: { Connection: 'close' } };
-  // Node keeps the first; a proxy in front may have gone by the second.
+  // Node keeps the first; a proxy in front may have used the second.
   if (hasTwoHosts(rawHeaders)) {
     throw new Problem('malformed_request', 'a request has one Host header', close);
   }
@@ -233,29 +222,3 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   }
   return count > 1;
 }
-
-/** Errors of other rooms as problems. */
-function translate(error: unknown): Problem | undefined {
-  if (error instanceof Refusal) return problemOf(error);
-  if (error instanceof QueueFull) {
-    const headers = { 'Retry-After': String(error.retryAfter) };
-    return new Problem('unavailable', `too many requests wait for the database; try again in ${error.retryAfter} s`, {
-      headers,
-      cause: error,
-    });
-  }
-  if (error instanceof StoreError && isOfUnavailable(error)) {
-    return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
-  }
-  // An exclusion of an adopted table that is checked at the commit, which no write of a record waits for.
-  if (error instanceof StoreError && error.kind === 'unique')
-    return new Problem('unique_violation', 'a value must be unique, and another record has it', { cause: error });
-  if (error instanceof StorageUnavailable) {
-    return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
-  }
-  if (error instanceof URIError) return notFound();
-  return undefined;
-}
-
-/** A time limit that no route turned into an error of its own is one of the service. */
-const isOfUnavailable = ({ kind }: StoreError): boolean => kind === 'unavailable' || kind === 'time_limit';

@@ -1,8 +1,8 @@
 import { callerOf } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { newPassword, password } from './fields.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const changePassword = route({
   method: 'POST',
@@ -15,7 +15,7 @@ export const changePassword = route({
   answers: { 204: { description: 'Changed.' } },
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {
-    const request = { password: body.password, newPassword: body.new_password, client: clientOf(ctx, app) };
+    const request = { password: body.password, newPassword: body.new_password, client: clientOf(ctx) };
     await app.auth.changePassword(callerOf(ctx), request);
     ctx.status = 204;
   },

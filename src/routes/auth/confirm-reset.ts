@@ -1,7 +1,7 @@
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { newPassword, token } from './fields.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const confirmReset = route({
   method: 'POST',
@@ -14,7 +14,7 @@ export const confirmReset = route({
   answers: { 204: { description: 'Set.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.confirmReset({ ...body, client: clientOf(ctx, app) });
+    await app.auth.confirmReset({ ...body, client: clientOf(ctx) });
     ctx.status = 204;
   },
 });

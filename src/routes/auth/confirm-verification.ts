@@ -1,7 +1,7 @@
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { token } from './fields.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const confirmVerification = route({
   method: 'POST',
@@ -14,7 +14,7 @@ export const confirmVerification = route({
   answers: { 204: { description: 'Verified.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.confirmVerification({ ...body, client: clientOf(ctx, app) });
+    await app.auth.confirmVerification({ ...body, client: clientOf(ctx) });
     ctx.status = 204;
   },
 });

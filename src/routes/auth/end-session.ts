@@ -1,7 +1,8 @@
 import { callerOf, notFound } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
-import { clearSessionCookie, clientOf } from './tokens-answer.ts';
+import { clearSessionCookie } from './tokens-answer.ts';
 
 export const endSession = route({
   method: 'DELETE',
@@ -15,7 +16,7 @@ export const endSession = route({
     const caller = callerOf(ctx);
     const id = parseUuid(ctx.params.id ?? '');
     if (id === undefined) throw notFound();
-    await app.auth.endSession(caller, id, clientOf(ctx, app));
+    await app.auth.endSession(caller, id, clientOf(ctx));
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;
   },

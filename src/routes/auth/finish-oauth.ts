@@ -1,17 +1,9 @@
 import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
-import { queryOf } from '../../http/query.ts';
+import { clientOf, queryOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import {
-  answerIssued,
-  clientOf,
-  FLOW_COOKIE,
-  redirect,
-  setCookie,
-  setSessionCookie,
-  tokensAnswer,
-} from './tokens-answer.ts';
+import { answerIssued, FLOW_COOKIE, redirect, setCookie, setSessionCookie, tokensAnswer } from './tokens-answer.ts';
 
 const callbackParameter = (name: string): OperationParameter => ({
   name,
@@ -41,7 +33,7 @@ export const finishOAuth = route({
     setCookie(ctx, app, { name: FLOW_COOKIE, value: '', maxAge: 0 });
     ctx.set('Cache-Control', 'no-store');
     const provider = ctx.params.provider ?? '';
-    const end = await app.auth.finishOAuth({ provider, query, cookie, client: clientOf(ctx, app) });
+    const end = await app.auth.finishOAuth({ provider, query, cookie, client: clientOf(ctx) });
     if (end.kind === 'refused') return redirect(ctx, end.redirectTo);
     if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
     setSessionCookie(ctx, app, end.issued);

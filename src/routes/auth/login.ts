@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { password } from './fields.ts';
-import { answerIssued, clientOf, tokensAnswer } from './tokens-answer.ts';
+import { answerIssued, tokensAnswer } from './tokens-answer.ts';
 
 export const login = route({
   method: 'POST',
@@ -16,6 +17,6 @@ export const login = route({
   answers: { 200: tokensAnswer },
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {
-    answerIssued(ctx, app, await app.auth.login({ ...body, client: clientOf(ctx, app) }));
+    answerIssued(ctx, app, await app.auth.login({ ...body, client: clientOf(ctx) }));
   },
 });

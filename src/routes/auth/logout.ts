@@ -1,6 +1,7 @@
 import { callerOf } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
-import { clearSessionCookie, clientOf } from './tokens-answer.ts';
+import { clearSessionCookie } from './tokens-answer.ts';
 
 export const logout = route({
   method: 'POST',
@@ -12,7 +13,7 @@ export const logout = route({
   answers: { 204: { description: 'Ended; the cookie is cleared.', headers: ['Set-Cookie'] } },
   problems: [],
   async handle(ctx, app) {
-    await app.auth.logout(callerOf(ctx), clientOf(ctx, app));
+    await app.auth.logout(callerOf(ctx), clientOf(ctx));
     clearSessionCookie(ctx, app);
     ctx.status = 204;
   },

@@ -1,7 +1,8 @@
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { token } from './fields.ts';
-import { answerIssued, clientOf, tokensAnswer } from './tokens-answer.ts';
+import { answerIssued, tokensAnswer } from './tokens-answer.ts';
 
 export const refresh = route({
   method: 'POST',
@@ -15,6 +16,6 @@ export const refresh = route({
   answers: { 200: tokensAnswer },
   problems: ['invalid_token', 'refresh_reused', 'rate_limited'],
   async handle(ctx, app, body) {
-    answerIssued(ctx, app, await app.auth.refresh({ token: body.refresh_token, client: clientOf(ctx, app) }));
+    answerIssued(ctx, app, await app.auth.refresh({ token: body.refresh_token, client: clientOf(ctx) }));
   },
 });

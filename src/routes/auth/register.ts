@@ -1,9 +1,9 @@
 import { user } from '../../describe/collection-schemas.ts';
 import { object } from '../../describe/operation.ts';
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { email, newPassword } from './fields.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const register = route({
   method: 'POST',
@@ -17,7 +17,7 @@ export const register = route({
   answers: { 201: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
   problems: ['email_taken', 'rate_limited'],
   async handle(ctx, app, body) {
-    const created = await app.auth.register({ ...body, client: clientOf(ctx, app) });
+    const created = await app.auth.register({ ...body, client: clientOf(ctx) });
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { user: created };

@@ -1,7 +1,7 @@
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 import { email } from './fields.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const requestReset = route({
   method: 'POST',
@@ -14,7 +14,7 @@ export const requestReset = route({
   answers: { 202: { description: 'Accepted.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.requestReset(body.email, clientOf(ctx, app));
+    await app.auth.requestReset(body.email, clientOf(ctx));
     ctx.body = null;
     ctx.status = 202;
   },

@@ -1,6 +1,6 @@
 import { callerOf } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
-import { clientOf } from './tokens-answer.ts';
 
 export const requestVerification = route({
   method: 'POST',
@@ -11,7 +11,7 @@ export const requestVerification = route({
   answers: { 202: { description: 'Accepted.' } },
   problems: ['rate_limited'],
   async handle(ctx, app) {
-    await app.auth.requestVerification(callerOf(ctx), clientOf(ctx, app));
+    await app.auth.requestVerification(callerOf(ctx), clientOf(ctx));
     ctx.body = null;
     ctx.status = 202;
   },

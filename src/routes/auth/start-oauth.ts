@@ -1,9 +1,8 @@
 import type { Context } from 'koa';
-import { SESSION_COOKIE } from '../../http/credentials.ts';
-import { queryOf } from '../../http/query.ts';
+import { clientOf, queryOf, SESSION_COOKIE } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { clientOf, FLOW_COOKIE, redirect, setCookie } from './tokens-answer.ts';
+import { FLOW_COOKIE, redirect, setCookie } from './tokens-answer.ts';
 
 export const startOAuth = route({
   method: 'GET',
@@ -28,7 +27,7 @@ export const startOAuth = route({
       provider: ctx.params.provider ?? '',
       redirectTo: redirectToOf(ctx),
       sessionCookie: isOwnNavigation(ctx) ? ctx.cookies.get(SESSION_COOKIE) : undefined,
-      client: clientOf(ctx, app),
+      client: clientOf(ctx),
     });
     setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie });
     ctx.set('Cache-Control', 'no-store');

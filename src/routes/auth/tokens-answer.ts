@@ -7,10 +7,8 @@ import type { Issued } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { type Answer, object, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
-import { SESSION_COOKIE } from '../../http/credentials.ts';
-import { isLoopback, isOtherLoopbackName } from '../../http/server/origins.ts';
-
-export { clientOf } from '../../http/request-client.ts';
+import { SESSION_COOKIE } from '../../http/request.ts';
+import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';

@@ -1,7 +1,7 @@
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
-import { problemOf } from '../../http/answer/problem-of.ts';
+import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
-import { bodyHashOf } from '../../http/body/body.ts';
+import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Batch } from '../../records/write/batch.ts';

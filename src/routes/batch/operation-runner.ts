@@ -1,6 +1,6 @@
 /** Runs the operations of a batch as their own requests would be run. Not a route. */
 import type { Context } from 'koa';
-import { versionsOf } from '../../http/answer/etag.ts';
+import { versionsOf } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, notFound } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';

@@ -3,7 +3,7 @@
  * its place. Not a route.
  */
 
-import { pointerPart } from '../../http/body/body.ts';
+import { pointerPart } from '../../http/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject } from '../../records/data.ts';

@@ -1,6 +1,6 @@
 import { object, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { clientOf } from '../../http/request-client.ts';
+import { clientOf } from '../../http/request.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
 import { idOf } from '../records/request.ts';
@@ -23,7 +23,7 @@ export const linkFile = route({
     const id = idOf(ctx);
     await records.read(admission.access(), { id, relations: [] });
     const { token, expiresAt } = files.links.make({ fileId: id, sessionId: caller.sessionId, userId: caller.id });
-    await auth.fileLinkMade(caller, id, clientOf(ctx, app));
+    await auth.fileLinkMade(caller, id, clientOf(ctx));
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = {

@@ -1,7 +1,7 @@
 /** `?width=&height=&fit=` of an image. Not a route. */
 import type { OperationParameter, OperationScope } from '../../describe/operation.ts';
 import { FITS, type Fit } from '../../files/variants/variants.ts';
-import type { QueryPair } from '../../http/query.ts';
+import type { QueryPair } from '../../http/request.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
 

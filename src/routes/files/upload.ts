@@ -8,7 +8,7 @@ import { checkQuota, quotaOf, takeQuota } from '../../files/receive/quota.ts';
 import { checkLength, type Received, receive } from '../../files/receive/receive.ts';
 import type { Incoming } from '../../files/storage/storage.ts';
 import type { App } from '../../http/app.ts';
-import { readJsonBody } from '../../http/body/read-json-body.ts';
+import { readJsonBody } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';

@@ -1,7 +1,6 @@
 /** The response to a write, as a value that can be kept and sent again. Not a route. */
 import type { Context } from 'koa';
-import { etagOf } from '../../http/answer/etag.ts';
-import { sendJson } from '../../http/answer/send-json.ts';
+import { etagOf, sendJson } from '../../http/answer/send.ts';
 import type { Written } from '../../records/read.ts';
 
 export interface Answer {

@@ -1,6 +1,6 @@
 import type { Transaction } from '../../database/contract.ts';
 import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
-import { bodyHashOf } from '../../http/body/body.ts';
+import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';

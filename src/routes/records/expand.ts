@@ -1,7 +1,7 @@
 /** `expand=a,b`: the relations whose records come along. Not a route. */
 import type { Context } from 'koa';
 import { nearest } from '../../../grammar/suggest.ts';
-import { type QueryPair, queryOf } from '../../http/query.ts';
+import { type QueryPair, queryOf } from '../../http/request.ts';
 import { type ErrorDetail, echo, Problem, type ProblemCode } from '../../problem.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 

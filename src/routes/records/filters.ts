@@ -1,6 +1,6 @@
 /** The filters of a list's query string. Not a route. */
 import { nearest } from '../../../grammar/suggest.ts';
-import type { QueryPair } from '../../http/query.ts';
+import type { QueryPair } from '../../http/request.ts';
 import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
 import type { Filter } from '../../records/page/exact-filters.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';

@@ -3,7 +3,7 @@
  * the request. Not a route.
  */
 import type { OperationParameter } from '../../describe/operation.ts';
-import type { QueryPair } from '../../http/query.ts';
+import type { QueryPair } from '../../http/request.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import type { Filter } from '../../records/page/exact-filters.ts';
 import { type IntRange, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';

@@ -1,7 +1,7 @@
 import { expandParameter, filterParameters, page, tenantProblems } from '../../describe/collection-schemas.ts';
-import { sendJson } from '../../http/answer/send-json.ts';
+import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { queryOf } from '../../http/query.ts';
+import { queryOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { rangeParameters, readListQuery } from './list-query.ts';
 

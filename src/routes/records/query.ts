@@ -1,6 +1,6 @@
 import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { queryBody, queryPage } from '../../describe/query-schemas.ts';
-import { sendJson } from '../../http/answer/send-json.ts';
+import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { queryRequestOf } from './query-request.ts';

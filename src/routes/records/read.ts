@@ -1,6 +1,5 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
-import { etagOf, isUnchanged } from '../../http/answer/etag.ts';
-import { sendJson } from '../../http/answer/send-json.ts';
+import { etagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './expand.ts';

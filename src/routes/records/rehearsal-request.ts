@@ -1,6 +1,6 @@
 /** The question whether a write would be allowed: its body, read key by key. Not a route. */
 import { createHash } from 'node:crypto';
-import { pointerPart } from '../../http/body/body.ts';
+import { pointerPart } from '../../http/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject } from '../../records/data.ts';

@@ -1,6 +1,6 @@
 import { rehearsalAnswer, rehearsalBody } from '../../describe/capability-schemas.ts';
 import { inData } from '../../describe/collection-schemas.ts';
-import { problemOf } from '../../http/answer/problem-of.ts';
+import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
 import { collectionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';

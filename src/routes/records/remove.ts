@@ -1,4 +1,4 @@
-import { versionsOf } from '../../http/answer/etag.ts';
+import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { headerOf, idOf, ifMatchParameter } from './request.ts';

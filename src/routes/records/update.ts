@@ -5,7 +5,7 @@ import {
   updateData,
   written,
 } from '../../describe/collection-schemas.ts';
-import { versionsOf } from '../../http/answer/etag.ts';
+import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { answerWritten, send } from './answer.ts';

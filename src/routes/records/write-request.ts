@@ -5,7 +5,7 @@
 import type { Context } from 'koa';
 import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';
-import { pointerPart } from '../../http/body/body.ts';
+import { pointerPart } from '../../http/body.ts';
 import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, UNSHOWN_ERROR } from '../../problem.ts';
 import { type Data, isObject } from '../../records/data.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';

@@ -1,6 +1,6 @@
 import { TEXT } from '../../describe/operation.ts';
 import { notFound } from '../../http/gate.ts';
-import { isLocal } from '../../http/server/address.ts';
+import { isLocal } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 
 export const metrics = route({
@@ -13,8 +13,8 @@ export const metrics = route({
   answers: { 200: { description: 'In the text format of Prometheus.', type: 'text/plain', shape: () => TEXT } },
   description: 'Unless configured otherwise, only for requests from this machine; others get 404.',
   problems: ['not_found'],
-  async handle(ctx, { config, addressOf, metrics: { read, contentType } }) {
-    if (config.metrics === 'local' && !isLocal(ctx.req, addressOf)) throw notFound();
+  async handle(ctx, { config, metrics: { read, contentType } }) {
+    if (config.metrics === 'local' && !isLocal(ctx)) throw notFound();
     ctx.set('Cache-Control', 'no-store');
     ctx.set('Content-Type', contentType);
     ctx.body = await read();

@@ -1,17 +1,20 @@
-/** The body of a request, read once and strictly: koa-body collects what is still arriving, read-json-body.ts reads it. */
+/**
+ * Reads the JSON body of a request, once and strictly: JSON that parsers read differently is an
+ * error. koa-body collects a body that is still arriving.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { koaBody } from 'koa-body';
-import { memoized } from '../../memoized.ts';
-import { Problem } from '../../problem.ts';
-import { ARRIVAL_LIMITS, inTime } from '../server/arrival.ts';
-import { readJsonBody } from './read-json-body.ts';
+import { memoized } from '../memoized.ts';
+import { Problem } from '../problem.ts';
+import { reasonOf } from '../thrown.ts';
+import { ARRIVAL_LIMITS, inTime } from './server/request-limits.ts';
 
-/** `limit`: bytes, where a route takes less than others. */
+/** `limit`: bytes, for a route that takes less than others. */
 export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;
 
-/** Bytes of the bodies of the authentication routes: strangers send them. */
+/** Bytes of a body of the authentication routes, which strangers send. */
 export const AUTH_BODY_LIMIT = 16 * 1024;
 
 /**
@@ -51,14 +54,14 @@ function arrivedBody(request: IncomingMessage): Buffer | undefined {
   const isWhole = complete || headers['content-length'] === String(readableLength);
   if (!isWhole || !request.readable) return undefined;
   const bytes = (request.read() as Buffer | null) ?? Buffer.alloc(0);
-  // So that the stream of the request ends.
+  // Ends the stream of the request.
   if (!complete) request.resume();
   return bytes;
 }
 
 type Collector = ReturnType<typeof koaBody>;
 
-/** With the first body that is still arriving: it takes a tenth of the start, and most bodies need none. */
+/** Lazy: importing it is a tenth of the startup, and most bodies do not need it. */
 const loaded = memoized(() => import('koa-body'));
 
 /** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
@@ -73,7 +76,7 @@ async function collector(limit: number): Promise<Collector> {
   });
 }
 
-/** SHA-256 of the bytes that were read, in hexadecimal: equal for equal bodies. */
+/** SHA-256 of the bytes of the body, in hexadecimal: equal for equal bodies. */
 export const bodyHashOf = (ctx: Context): string => createHash('sha256').update(ctx.state.bodyBytes).digest('hex');
 
 function checkHeaders(ctx: Context): void {
@@ -99,10 +102,7 @@ export function pointerPart(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/**
- * Types that raw-body gives its errors when the client has closed the connection, before or while
- * it reads.
- */
+/** The error types of raw-body for a client that closes the connection before or during the read. */
 const GONE = new Set(['request.aborted', 'stream.not.readable']);
 
 function readingFailed(error: unknown, limit: number): unknown {
@@ -116,3 +116,77 @@ function readingFailed(error: unknown, limit: number): unknown {
 
 const bodyTooLarge = (limit: number): Problem =>
   new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
+
+// ---------------------------------------------------------------- strict JSON
+
+const MAX_JSON_DEPTH = 32;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Parses strictly: JSON.parse alone lets the last of two equal keys win, and a lenient UTF-8
+ * decoder puts U+FFFD where bytes were wrong. Throws `malformed_json`.
+ */
+export function readJsonBody(bytes: Uint8Array): unknown {
+  const text = decode(bytes);
+  if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
+  // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
+  const value = parseJson(text);
+  checkStructure(text);
+  return value;
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw malformedJson('the body is not valid UTF-8', cause);
+  }
+}
+
+function parseJson(text: string): unknown {
+  if (text === '') throw malformedJson('the body is empty; send a JSON object');
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const place = /position (\d+)/.exec(reasonOf(cause))?.[1];
+    throw malformedJson(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
+  }
+}
+
+/** Reads character by character: a pattern would make an array for each token. */
+function checkStructure(text: string): void {
+  /** The keys so far of each open object; undefined for an array. */
+  const open: (Set<string> | undefined)[] = [];
+  /** The bounds of the last string, with its quotation marks. */
+  let start = 0;
+  let end = 0;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') {
+      start = at;
+      at = lastOfString(text, at);
+      end = at + 1;
+    } else if (character === ':') addKey(open.at(-1), text.slice(start, end));
+    else if (character === '{') open.push(new Set());
+    else if (character === '[') open.push(undefined);
+    else if (character === '}' || character === ']') open.pop();
+    if (open.length > MAX_JSON_DEPTH) throw malformedJson(`the body is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  }
+}
+
+/** INVARIANT: the text is JSON, so every string that opens closes. */
+function lastOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
+}
+
+function addKey(keys: Set<string> | undefined, token: string): void {
+  const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1);
+  if (keys?.has(key)) throw malformedJson(`the key ${JSON.stringify(key)} is given twice in one object`);
+  keys?.add(key);
+}
+
+function malformedJson(detail: string, cause?: unknown): Problem {
+  return new Problem('malformed_json', detail, { cause });
+}

@@ -1,7 +1,7 @@
 /** The strict reader of bodies takes what JSON.parse takes, less what can be read in two ways. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readJsonBody } from '../../src/http/body/read-json-body.ts';
+import { readJsonBody } from '../../src/http/body.ts';
 
 test('reads any value as JSON.parse does', () => {
   fc.assert(

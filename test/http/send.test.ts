@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { etagOf, isUnchanged, versionsOf } from '../../src/http/answer/etag.ts';
+import { etagOf, isUnchanged, versionsOf } from '../../src/http/answer/send.ts';
 
 const TAG = etagOf('7.ab', '{"a":1}');
 

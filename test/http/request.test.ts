@@ -1,7 +1,7 @@
 /** `X-Forwarded-For` counts only from configured proxies. */
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { addressReader } from '../../src/http/server/address.ts';
+import { addressReader } from '../../src/http/request.ts';
 
 const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
   ({

@@ -1,0 +1,89 @@
+/** Sends answers: JSON text, entity tags, and bodies in chunks. */
+import { hash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Context } from 'koa';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Sends JSON text. Koa would look the type up for each answer. */
+export function sendJson(ctx: Context, json: string): void {
+  ctx.res.setHeader('Content-Type', JSON_TYPE);
+  ctx.body = json;
+}
+
+// ---------------------------------------------------------------- entity tags
+
+/**
+ * An entity tag: `"<version>.<digest>"`. If-Match compares the version of the record, which the
+ * database keeps; If-None-Match compares the whole tag, because the representation also depends on
+ * the expanded relations and on the caller's permits. `version` holds no quotation mark.
+ */
+export function etagOf(version: string, json: string): string {
+  const digest = hash('sha256', json, 'base64url').slice(0, 16);
+  return `"${version}.${digest}"`;
+}
+
+/** A strong tag of `etagOf`; captures the version. */
+const OWN_TAG = /^"([\x21\x23-\x7e]+)\.[\w-]+"$/;
+const TAG = /(?:W\/)?"[^"]*"|[^,\s]+/g;
+
+const tagsOf = (header: string): readonly string[] => header.match(TAG) ?? [];
+
+/**
+ * The versions that If-Match allows; undefined: any. A weak or foreign tag allows none (RFC 9110,
+ * section 13.1.1).
+ */
+export function versionsOf(ifMatch: string | undefined): readonly string[] | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
+  return tagsOf(ifMatch).flatMap((tag) => {
+    const version = OWN_TAG.exec(tag)?.[1];
+    return version === undefined ? [] : [version];
+  });
+}
+
+/** Returns true if If-None-Match names this tag, by weak comparison (RFC 9110, section 13.1.2). */
+export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  return tagsOf(ifNoneMatch).some((tag) => tag.replace(/^W\//, '') === etag);
+}
+
+// ---------------------------------------------------------------- chunks
+
+/**
+ * Requests a chunk when the socket has sent the previous one, so that its memory can be reused;
+ * a body that Koa pipes has no such signal. The head is sent with the first chunk, so errors until
+ * then still get a response.
+ */
+export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): Promise<void> {
+  const { res } = ctx;
+  ctx.respond = false;
+  // Chunks that end before the announced length end in an error, not in a client that waits for the rest.
+  res.strictContentLength = true;
+  try {
+    for await (const chunk of chunks) if (!(await writeChunk(res, chunk))) return;
+    res.end();
+  } catch (error) {
+    // The only sign left that the body is incomplete.
+    if (res.headersSent) res.destroy();
+    else ctx.respond = true;
+    throw error;
+  }
+}
+
+/**
+ * Returns false if the client is gone. In both cases the chunk is no longer in use: a response
+ * closes after its socket.
+ */
+function writeChunk(res: ServerResponse, chunk: Buffer): Promise<boolean> {
+  return new Promise((resolve) => {
+    // A response whose connection is lost does not call back.
+    const onClose = (): void => resolve(false);
+    if (res.destroyed) return onClose();
+    res.once('close', onClose);
+    res.write(chunk, (error) => {
+      res.off('close', onClose);
+      resolve(error == null);
+    });
+  });
+}
