@@ -63,18 +63,6 @@ const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
   ['not_in', 'not in'],
 ]); // prettier-ignore
 const PATTERN_OPERATORS = new Set(['like', 'ilike', 'match', 'regex', 'regexp', 'rlike', 'similar']);
-const OPERATOR_WORDS = [
-  'contains',
-  'starts with',
-  'ends with',
-  'matches',
-  'is null',
-  'is not null',
-  'not in',
-  'in',
-  'and',
-  'or',
-];
 
 interface Source {
   readonly text: string;
@@ -334,7 +322,7 @@ function wordAsOperator(found: UnexpectedToken): Given {
 const LIKE_OPERATORS: Readonly<Record<string, string>> = { '%_%': 'contains', '%_': 'ends with', '_%': 'starts with' };
 
 const near = (token: IToken): string | undefined =>
-  token.tokenType === t.Word ? nearest(token.image, OPERATOR_WORDS) : undefined;
+  token.tokenType === t.Word ? nearest(token.image, t.OPERATOR_WORDS) : undefined;
 
 /** `like "draft%"` is `starts with "draft"`, and so on, if the pattern has no other wildcard. */
 function patternOperator({ tokens, at }: UnexpectedToken): Given {

@@ -31,6 +31,8 @@ export type CompareOp = keyof typeof COMPARISONS;
 export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 
 export const QUANTIFIERS = ['any', 'all', 'none'] as const;
+/** Calls with the members of a record as arguments. No other call is of the language: it names a condition. */
+export const CHANGE_CALLS = ['changed', 'changed_only'] as const;
 
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
 export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: 'comments' });
@@ -179,17 +181,26 @@ export const SPELLINGS: ReadonlyMap<TokenType, readonly string[]> = new Map<Toke
   [Truth, ['true', 'false']],
   ...[IsNull, IsNotNull, And, Or, Not, As, By, Now, Count, Ancestors, Plus, Minus]
     .concat(Open, Close, OpenList, CloseList, Comma)
-    .map((type) => [type, [type.LABEL!]] as const),
+    .map((type) => [type, [labelOf(type)]] as const),
 ]);
 
+function labelOf({ LABEL = '' }: TokenType): string {
+  return LABEL;
+}
+
+const ALL_SPELLINGS: readonly string[] = [...SPELLINGS.values()].flat();
+
 /** Operators of several words. */
-export const PHRASES: readonly string[] = [...SPELLINGS.values()].flat().filter((text) => text.includes(' '));
+export const PHRASES: readonly string[] = ALL_SPELLINGS.filter((text) => text.includes(' '));
+
+/** Operators that are words and follow an operand: the suggestions for a misspelt one. */
+export const OPERATOR_WORDS: readonly string[] = [...COMPARE_OPS, ...[IsNull, IsNotNull, And, Or].map(labelOf)].filter(
+  (text) => /[a-z]/.test(text),
+);
 
 /** Reserved words, which can name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(
-  'and or not in contains starts ends with matches is null any all none as true false count changed changed_only ancestors by'.split(
-    ' ',
-  ),
+  [...ALL_SPELLINGS, ...CHANGE_CALLS].flatMap((text) => text.split(' ')).filter((word) => /^[a-z_]+$/.test(word)),
 );
 
 const RIGHT: ReadonlyMap<string, CompareOp> = new Map(COMPARE_OPS.map((op) => [op, op]));

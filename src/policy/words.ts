@@ -2,7 +2,7 @@
  * The words of the language other than comparisons, and what a policy can name. Completions and the
  * language reference are made from it.
  */
-import type { QUANTIFIERS } from '../../grammar/tokens.ts';
+import type { CHANGE_CALLS, QUANTIFIERS } from '../../grammar/tokens.ts';
 import { OPERATORS } from './operators.ts';
 
 export interface LanguageWord {
@@ -17,7 +17,7 @@ export interface LanguageWord {
 }
 
 type Connective = 'is null' | 'is not null' | 'not' | 'and' | 'or';
-type FunctionName = (typeof QUANTIFIERS)[number] | 'count' | 'ancestors' | 'changed' | 'changed_only';
+type FunctionName = (typeof QUANTIFIERS)[number] | (typeof CHANGE_CALLS)[number] | 'count' | 'ancestors';
 
 const OF_ABSENT_STEP = 'unknown when a step before the relation is absent';
 const NEVER_UNKNOWN = 'true or false, never unknown; null to null is not a change';

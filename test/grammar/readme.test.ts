@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PATH_ROOTS } from '../../grammar/read-tokens.ts';
-import { COMPARE_OPS, SPELLINGS } from '../../grammar/tokens.ts';
-import { CHANGES } from '../../src/policy/check/changed.ts';
+import { CHANGE_CALLS, COMPARE_OPS, SPELLINGS } from '../../grammar/tokens.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action } from '../../src/policy/types.ts';
@@ -20,7 +19,7 @@ describe('the reference for authors', () => {
     const parts = ['as', 'by', 'true', 'false', '@now'];
     const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
     const known = [OPERATORS, CONNECTIVES, FUNCTIONS].flatMap((table) => Object.keys(table));
-    expect(known.sort()).toEqual([...words, ...CHANGES].sort());
+    expect(known.sort()).toEqual([...words, ...CHANGE_CALLS].sort());
     expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, '@now'].sort());
   });
 

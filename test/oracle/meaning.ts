@@ -6,6 +6,7 @@ import type {
   Ancestors,
   Call,
   Compare,
+  CompareOp,
   Count,
   Expr,
   IsNull,
@@ -57,6 +58,21 @@ type Named =
   | { readonly kind: 'to many'; readonly path: ToManyPath };
 
 const SPAN = { start: 0, end: 0 };
+/** The types of an operator's sides: one type, two strings, or an element and a list. */
+const SIDES: Readonly<Record<CompareOp, 'same' | 'text' | 'list' | 'list or text'>> = {
+  '=': 'same',
+  '!=': 'same',
+  '<': 'same',
+  '<=': 'same',
+  '>': 'same',
+  '>=': 'same',
+  in: 'list',
+  'not in': 'list',
+  contains: 'list or text',
+  'starts with': 'text',
+  'ends with': 'text',
+  matches: 'text',
+};
 const CALLER: Readonly<Record<string, readonly [ValueType, boolean]>> = {
   id: [{ id: 'users' }, false],
   email: ['string', false],
@@ -193,16 +209,16 @@ class Reader {
       right: b,
       span: SPAN,
     });
-    if (op === 'in' || op === 'not in') {
+    const sides = SIDES[op];
+    if (sides === 'list') {
       const [element, list] = this.#elementAndList(left, right, elements);
       return between(element, list);
     }
-    if (op === 'contains' && this.#isList(left, elements)) {
+    if (sides === 'list or text' && this.#isList(left, elements)) {
       const [element, list] = this.#elementAndList(right, left, elements);
       return between(list, element);
     }
-    const isText = ['contains', 'starts with', 'ends with', 'matches'].includes(op);
-    const type = isText ? 'string' : this.#pivot(left, right, elements);
+    const type = sides !== 'same' ? 'string' : this.#pivot(left, right, elements);
     const [a, b] = [this.#read(left, type, elements), this.#read(right, type, elements)];
     if (!isComparable(a.type, b.type)) throw new Misfit(`${op} between different types`);
     return between(a, b);

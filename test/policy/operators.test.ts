@@ -1,7 +1,8 @@
 /** The table of operators is the only place in the compiler that knows an operator by name. */
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { COMPARE_OPS } from '../../grammar/tokens.ts';
+import { parse } from '../../grammar/parser.ts';
+import { COMPARE_OPS, OPERATOR_WORDS, RESERVED } from '../../grammar/tokens.ts';
 import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, orderOf } from '../../src/policy/operators.ts';
 
 const ROOT = `${import.meta.dirname}/../..`;
@@ -25,6 +26,33 @@ describe('the table of operators', () => {
         .map((line) => `${file}: ${line.trim()}`),
     );
     expect(found).toEqual([]);
+  });
+
+  it('has every word of an operator reserved, and suggested for a typing error', () => {
+    const words = COMPARE_OPS.filter((op) => /[a-z]/.test(op));
+    expect(words.flatMap((op) => op.split(' ')).filter((word) => !RESERVED.has(word))).toEqual([]);
+    expect(words.filter((op) => !OPERATOR_WORDS.includes(op))).toEqual([]);
+    for (const op of words.filter((word) => /^\w{5,}$/.test(word))) {
+      const typo = `${op.slice(0, -2)}${op.at(-1)}${op.at(-2)}`;
+      expect(
+        parse(`@record.a ${typo} "x"`)
+          .issues.map(({ message }) => message)
+          .join(),
+      ).toContain(`\`${op}\``);
+    }
+  });
+
+  it('is the only list of them: no other file of the grammar or the policy repeats two operators of words', () => {
+    const words = COMPARE_OPS.filter((op) => /[a-z]/.test(op));
+    const lists = globSync(['grammar/**/*.ts', 'src/policy/**/*.ts'], { cwd: ROOT })
+      .filter((file) => file !== TABLE && file !== 'grammar/tokens.ts')
+      .flatMap((file) =>
+        readFileSync(`${ROOT}/${file}`, 'utf8')
+          .split(/[;{}]\n/)
+          .filter((part) => words.filter((op) => new RegExp(`^\\s*'${op}',`, 'm').test(part)).length > 1)
+          .map(() => file),
+      );
+    expect(lists).toEqual([]);
   });
 
   it('gives each complement and mirror its own back', () => {

@@ -8,8 +8,7 @@ import { ME } from '../../../grammar/filter-roots.ts';
 import { LIMITS } from '../../../grammar/limits.ts';
 import { PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
 import type { Span } from '../../../grammar/syntax.ts';
-import { COMPARE_OPS, QUANTIFIERS } from '../../../grammar/tokens.ts';
-import { CHANGES } from '../check/changed.ts';
+import { CHANGE_CALLS, COMPARE_OPS, QUANTIFIERS } from '../../../grammar/tokens.ts';
 import { examineOnce } from '../check/checker.ts';
 import { HOLDS } from '../operators.ts';
 import type { CatalogCollection, CheckContext, Checked, CheckedCompare, KnownName, KnownNames } from '../types.ts';
@@ -281,7 +280,7 @@ class Completer {
       );
       return [this.#item(`${name}(`, 'condition', { type: `(${list.join(', ')})` })];
     });
-    const changes = CHANGES.filter((name) => this.#known(`${name}(@record.${UNKNOWN})`, ['']).size > 0);
+    const changes = CHANGE_CALLS.filter((name) => this.#known(`${name}(@record.${UNKNOWN})`, ['']).size > 0);
     return [...conditions, ...changes.map((name) => this.#item(`${name}(`, 'function', docOf(name)))];
   }
 
@@ -372,7 +371,7 @@ class Completer {
     if (frame !== 'call') return word === ',' && frame === 'range' ? undefined : this.#endings();
     if (word === ')') return [')'];
     const rest = this.#argumentsAfter();
-    return CHANGES.includes(call!.name) || rest !== ')' ? [rest] : [];
+    return CHANGE_CALLS.some((name) => name === call!.name) || rest !== ')' ? [rest] : [];
   }
 }
 

@@ -1,19 +1,18 @@
 /** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they name. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
+import { CHANGE_CALLS } from '../../../grammar/tokens.ts';
 import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
 import type { CheckIssue, Place } from './place.ts';
 import { findRelation } from './resolve.ts';
 import { membersNamed, relationNames } from './unknown-names.ts';
 
-const CHANGED = 'changed';
-const CHANGED_ONLY = 'changed_only';
 /** A caller's write never sets these. */
 const STAMPS: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
 
-/** The calls that are not conditions of the schema. */
-export const CHANGES: readonly string[] = [CHANGED, CHANGED_ONLY];
-export const isChange = ({ name }: Call): boolean => CHANGES.includes(name.name);
+const [, CHANGED_ONLY] = CHANGE_CALLS;
+
+export const isChange = ({ name }: Call): boolean => CHANGE_CALLS.some((each) => each === name.name);
 
 export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
   const { name, args, span } = call;
