@@ -31,7 +31,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'optional-package': [],
   'record-id': [],
   refusal: ['problem'],
-  policy: ['grammar', 'sql', 'invariant', 'bounded-map'],
+  policy: ['grammar', 'sql', 'invariant', 'bounded-map', 'memoized'],
   schema: ['policy', 'grammar', ...LEAVES],
   database: LEAVES,
   migrations: ['database', 'schema', 'policy', ...LEAVES],

@@ -13,7 +13,8 @@ import { javascript } from './emit/javascript.ts';
 import { lower } from './lower/lower.ts';
 import { bind, planOf } from './lower/specialise.ts';
 import type { Signature } from './lower/standpoint.ts';
-import { PROCESS_MEMORY, ResidualShape, ShapeCache, type ShapeMemory } from './residual.ts';
+import { residualOf } from './residual.ts';
+import { CachedResidual, PROCESS_MEMORY, ResidualCache, type ResidualMemory } from './residual-cache.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual, RuleParts } from './types.ts';
 import { readsNext } from './visit.ts';
 
@@ -25,8 +26,8 @@ export interface CatalogPlace {
 export interface CompileOptions {
   /** Default true. False where `new Function` is forbidden. */
   readonly codegen?: boolean;
-  /** Holds the shapes of this policy beside those of others. Default: one memory for the process. */
-  readonly memory?: ShapeMemory;
+  /** Holds the residuals of this policy beside those of others. Default: one memory for the process. */
+  readonly memory?: ResidualMemory;
 }
 export interface CheckedPolicy {
   readonly checked: Checked;
@@ -60,26 +61,24 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
   const isCreate = action === 'create';
   const needsNext = namesNext && !isCreate;
   const roots = isCreate ? WRITTEN_ROOTS : STORED_ROOTS;
-  const shapes = new ShapeCache(memory);
+  const cache = new ResidualCache(memory);
 
   function specialise(request: PolicyRequest): Residual {
     // Bind: read the request's values; how they turned out is the signature
     const binding = bind(plan, request);
-    const known = shapes.get(binding.signature);
-    if (known !== undefined) return known.with(binding);
-
-    return shapes.add(binding.signature, shapeOf(binding, roots)).with(binding);
+    const { signature } = binding;
+    return residualOf(cache.get(signature) ?? cache.add(signature, lowered(binding, roots)), binding);
   }
 
-  function shapeOf({ states, decided }: Signature, roots: Roots): ResidualShape {
+  function lowered({ states, decided }: Signature, roots: Roots): CachedResidual {
     // Lower to conditions without negation, simplified
     const signature = { states, decided };
     const cond = lower(plan.tree, { catalog, signature, roots });
 
     // Emit: JavaScript and SQL are written when first asked for
     const predicate = codegen ? javascript(cond) : closures(cond);
-    const written = () => shapeOf(signature, WRITTEN_ROOTS);
-    return new ResidualShape({ cond, plan, predicate, needsNext, written });
+    const written = () => lowered(signature, WRITTEN_ROOTS);
+    return new CachedResidual({ cond, plan, predicate, needsNext, written });
   }
 
   return { text, source, parts, checked, namesNext, specialise };

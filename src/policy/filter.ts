@@ -10,11 +10,11 @@ import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import { type ColumnRef, type Condition, isTo, RECORD, type Test } from './condition.ts';
-import type { Facts } from './decidable-leaves.ts';
+import { type Facts, requiredFacts, valueTests } from './column-facts.ts';
+import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
-import { isMember, OPERATORS, type Operator } from './operators.ts';
+import { OPERATORS } from './operators.ts';
 import { describeType, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
@@ -142,7 +142,7 @@ export class AskedFilter {
 
   /** Those of its conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
-    return this.#equalities().map(({ column, value }) => ({ column: column.column, values: [value] }));
+    return valueTests(this.#lowered.cond, this.#values);
   }
 
   /**
@@ -155,35 +155,8 @@ export class AskedFilter {
 
   /** What is true of every record that it finds. A member that is hidden in some records gives none. */
   get facts(): Facts {
-    return this.#factsOf(this.#lowered.cond);
-  }
-
-  #factsOf(cond: Condition): Facts {
-    if (cond.kind === 'and') return Object.assign({}, ...cond.items.map((item) => this.#factsOf(item)));
-    if (cond.kind === 'or') return sharedFacts(cond.items.map((item) => this.#factsOf(item)));
-    if (cond.kind === 'null') return !cond.negated && isKnown(cond.column) ? { [cond.column.name]: null } : {};
-    const equality = this.#equalityOf(cond);
-    return equality === undefined ? {} : { [equality.column.name]: equality.value };
-  }
-
-  #items(): readonly Condition[] {
-    const { cond } = this.#lowered;
-    return cond.kind === 'and' ? cond.items : [cond];
-  }
-
-  #equalities(): readonly Equality[] {
-    return this.#items().flatMap((item) => this.#equalityOf(item) ?? []);
-  }
-
-  #equalityOf(item: Condition): Equality | undefined {
-    if (item.kind !== 'test' || item.negated || !isEquality(OPERATORS[item.op])) return undefined;
-    const { left, right } = item;
-    if (left.kind !== 'column' || !isKnown(left) || right.kind === 'column' || right.kind === 'count') return undefined;
-    // An id beside a string is compared as text.
-    if (isTo(left.type) !== isTo(right.type)) return undefined;
-    const value = right.kind === 'literal' ? right.value : this.#values[right.slot];
-    // No int is a number with a fraction, so the filter finds nothing.
-    return left.type === 'int' && !Number.isSafeInteger(value) ? undefined : { column: left, value };
+    const facts = requiredFacts(this.#lowered.cond, this.#values);
+    return Object.fromEntries(facts.map(({ column, value }) => [column.name, value]));
   }
 }
 
@@ -205,23 +178,6 @@ function unservedOf(cond: Condition, indexed: ReadonlySet<string>): readonly Com
 /** `matches` has an index of its own. */
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
   OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
-
-/** Of all branches. */
-function sharedFacts([first = {}, ...others]: readonly Facts[]): Facts {
-  const isShared = ([name, value]: readonly [string, unknown]): boolean =>
-    others.every((other) => Object.hasOwn(other, name) && other[name] === value);
-  return Object.fromEntries(Object.entries(first).filter(isShared));
-}
-
-/** Of a column of the record. */
-interface Equality {
-  readonly column: ColumnRef;
-  readonly value: unknown;
-}
-
-const isEquality = (operator: Operator): boolean => operator.family === 'equality' && isMember(operator);
-
-const isKnown = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
 
 function fits(value: unknown, type: ValueType, list: boolean): boolean {
   if (value === null) return true;

@@ -36,7 +36,8 @@ const EXPLAIN = 'src/policy/analyse/explanation.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
-const PINNED = 'src/policy/pinned.ts';
+const FACTS = 'src/policy/column-facts.ts';
+const RESIDUAL = 'src/policy/residual.ts';
 const ROUTING = 'src/policy/analyse/routing.ts';
 const CANONICAL = 'src/policy/analyse/canonical.ts';
 const SUBSUMES = 'src/policy/analyse/subsumes.ts';
@@ -768,11 +769,11 @@ export const FAULTS: readonly Fault[] = [
   fault(CASCADES, 'a cascade ends with its first step', /waiting\.push\(\.\.\.\(await (\w+\(.*?\))\)\);/, 'await $1;'),
   ...QUERY_FAULTS,
   ...LIST_FAULTS,
-  fault(PINNED, 'one branch of an or is enough', /return first\.filter\(.*\);/, 'return first;'),
-  fault(PINNED, '@next counts for the stored record', /left\.source\.id !== RECORD\.id \|\| /, ''),
-  fault(PINNED, 'an id that is excluded counts as required', / \|\| !isMember\(operator\)/, ''),
-  fault(PINNED, 'the value of another place is taken', /values\[pin\.slot\]/, 'values[0]'),
-  fault(PINNED, 'another relation counts', / \|\| left\.column !== column/, ''),
+  fault(FACTS, 'one branch of an or is enough', /return first\.filter\(.*\);/, 'return first;'),
+  fault(FACTS, '@next counts for the stored record', /left\.source\.id !== source \|\| /, ''),
+  fault(FACTS, 'an id that is excluded counts as required', / \|\| !isMember\(OPERATORS\[cond\.op\]\)/, ''),
+  fault(FACTS, 'the value of another place is taken', /values\[right\.slot\]/, 'values[0]'),
+  fault(RESIDUAL, 'another relation counts', /fact\.column\.column === column && /, ''),
   fault(
     ROUTING,
     '@next is proven for the stored record',
@@ -780,7 +781,7 @@ export const FAULTS: readonly Fault[] = [
     "operand.scope.kind !== 'variable'",
   ),
   fault(ROUTING, 'a relation of a related record is proven', /operand\.steps\.length === 0 &&/, ''),
-  fault(ROUTING, 'every equality is proven', /implies\(spelt, equality\.checked\)/, 'true'),
+  fault(ROUTING, 'one branch of an or proves a value', /sharedPins\((checked\.items[^;]*)\);/, '($1).flat();'),
   fault(CANONICAL, 'De Morgan is forgotten', /\(checked\.kind === 'and'\) === polarity/, "checked.kind === 'and'"),
   fault(CANONICAL, 'a negated comparison is itself', /polarity \? checked\.op : complement!/, 'checked.op'),
   fault(CANONICAL, 'not of not is not', /this\.spell\(checked\.item, !polarity\)/, 'this.spell(checked.item, false)'),

@@ -2,12 +2,11 @@
  * Proves that a request reaches the records of one tenant only: finds the value that every rule
  * requires of the tenant's belongs_to.
  */
-
-import { isMember, OPERATORS } from '../operators.ts';
+import { inAll } from '../column-facts.ts';
+import { equalityOf } from '../operators.ts';
 import type { Checked, CheckedOperand, LiteralOperand, RequestOperand } from '../types.ts';
 import { isList, partsOf, scopesOf } from '../visit.ts';
 import { canonical } from './canonical.ts';
-import { implies } from './subsumes.ts';
 
 /** A value that is fixed within a request: a literal, or a value of the request. */
 export type Pin = RequestOperand | LiteralOperand;
@@ -17,17 +16,13 @@ export type Pin = RequestOperand | LiteralOperand;
  * the written record). Sound but incomplete: an empty list means that nothing was proved.
  */
 export function provenPins(rule: Checked, relation: string): readonly Pin[] {
-  const spelt = canonical(rule);
-  const equalities = equalitiesIn(spelt, relation);
-  const proven = equalities.filter((equality) => implies(spelt, equality.checked));
-  return [...new Map(proven.map(({ pin }) => [keyOf(pin), pin])).values()];
+  const pins = pinsIn(canonical(rule), relation);
+  return [...new Map(pins.map((pin) => [keyOf(pin), pin])).values()];
 }
 
 /** The values that all rules require. */
-export function sharedPins(rules: readonly (readonly Pin[])[]): readonly Pin[] {
-  const [first = [], ...others] = rules;
-  return first.filter((pin) => others.every((pins) => pins.some((each) => keyOf(each) === keyOf(pin))));
-}
+export const sharedPins = (rules: readonly (readonly Pin[])[]): readonly Pin[] =>
+  inAll(rules, (a, b) => keyOf(a) === keyOf(b));
 
 /** The collections whose records the rule finds by an id of the request alone. */
 export function requestedBy(rule: Checked): readonly string[] {
@@ -40,21 +35,15 @@ export function requestedBy(rule: Checked): readonly string[] {
 
 const keyOf = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
 
-interface TenantEquality {
-  readonly checked: Checked;
-  readonly pin: Pin;
-}
-
-function equalitiesIn(checked: Checked, relation: string): readonly TenantEquality[] {
+function pinsIn(checked: Checked, relation: string): readonly Pin[] {
   switch (checked.kind) {
     case 'and':
+      return checked.items.flatMap((item) => pinsIn(item, relation));
     case 'or':
-      return checked.items.flatMap((item) => equalitiesIn(item, relation));
+      return sharedPins(checked.items.filter((item) => !isFalse(item)).map((item) => pinsIn(item, relation)));
     case 'compare': {
       const { op, left, right } = checked;
-      const { family } = OPERATORS[op];
-      const isEquality = family === 'equality' && isMember(OPERATORS[op]);
-      return isEquality && isTenantColumn(left, relation) && isPin(right) ? [{ checked, pin: right }] : [];
+      return op === equalityOf(true) && isTenantColumn(left, relation) && isPin(right) ? [right] : [];
     }
     case 'is null':
     case 'changed':
@@ -64,6 +53,8 @@ function equalitiesIn(checked: Checked, relation: string): readonly TenantEquali
       return [];
   }
 }
+
+const isFalse = (checked: Checked): boolean => checked.kind === 'const' && !checked.value;
 
 /** Of the stored record: that of `@next` is what a write would make of it. */
 const isTenantColumn = (operand: CheckedOperand, relation: string): boolean =>

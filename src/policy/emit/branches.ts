@@ -3,12 +3,12 @@
  * the column, or a list of keys, each with a range of the index of its own. A page needs no more than its first records of
  * each range. No condition with another branch is taken apart.
  */
-import { raw, type Sql, sql } from '../../sql.ts';
+import { type Sql, sql } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
-import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test } from '../condition.ts';
+import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
+import { type Condition, type Exists, RECORD } from '../condition.ts';
 import { and } from '../lower/simplify.ts';
-import { isMember, OPERATORS } from '../operators.ts';
-import { fillable, POLICY_PLACES, readerOf, type Where } from './value-places.ts';
+import { fillable, POLICY_PLACES, type Where } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
 export interface BranchPrinting {
@@ -45,10 +45,7 @@ interface Apart {
   readonly accesses: readonly Access[];
 }
 /** A test for a value of a column, for an element of a list, or for keys that are found first. */
-type Access = OwnTest | Exists;
-interface OwnTest extends Test {
-  readonly left: ColumnRef;
-}
+type Access = ValueTest | Exists;
 /** Conjuncts, one of which an index serves. */
 type Way = readonly Condition[];
 
@@ -106,22 +103,12 @@ const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' 
 /** One value, and keys: which of them has shorter ranges is for statistics to say. */
 function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Access[] {
   const parts = partsOf(cond);
-  const served = parts.filter(isOwnTest).filter(({ left }) => indexed.has(left.column));
+  const served = parts.filter((part) => isValueTest(part)).filter(({ left }) => indexed.has(left.column));
   const one = served.find(isOfOneValue);
   const keys =
     parts.find((part): part is Exists => isServedByKeys(part, cond, indexed)) ??
     served.find((test) => !isOfOneValue(test));
   return [one, keys].filter((access) => access !== undefined);
-}
-
-const isOfOneValue = ({ op }: OwnTest): boolean => OPERATORS[op].family === 'equality';
-
-/** Whether a column of the record itself is a value, or one of some. */
-function isOwnTest(cond: Condition): cond is OwnTest {
-  if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
-  const { left, right } = cond;
-  if (left.kind !== 'column' || left.source.id !== RECORD.id || left.mask !== undefined) return false;
-  return (right.kind === 'literal' || right.kind === 'slot') && isTo(left.type) === isTo(right.type);
 }
 
 function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
@@ -139,7 +126,7 @@ function shapeOf({ cond, accesses }: Apart, printing: BranchPrinting): BranchSha
 
 function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting): BranchParts {
   const parts = partsOf(cond);
-  const tests = parts.filter(isOwnTest).map(valuesOf);
+  const tests = parts.filter((part) => isValueTest(part));
   const column = access.kind === 'test' ? access.left.column : keysOf(access, cond, alias).of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
@@ -158,18 +145,13 @@ function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting
 
 interface BranchParts {
   readonly column: string;
-  readonly tests: readonly OwnValues[];
+  readonly tests: readonly ValueTest[];
   readonly others: number;
   readonly count: ((values: Values) => KeyCount) | undefined;
   readonly keys: Where | undefined;
   /** Printed when it is asked for, once. */
   where(): Where | undefined;
 }
-interface OwnValues {
-  readonly column: string;
-  read(values: Values): readonly unknown[];
-}
-
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
   readonly #parts: BranchParts;
@@ -203,7 +185,7 @@ class FilledBranch implements Branch {
   }
 
   get tests(): readonly ColumnValues[] {
-    return this.#parts.tests.map(({ column, read }) => ({ column, values: read(this.#values) }));
+    return this.#parts.tests.map((test) => columnValues(test, this.#values));
   }
 
   get others(): number {
@@ -220,42 +202,22 @@ function keysOf(exists: Exists, cond: Condition, alias: string) {
   return keys!;
 }
 
-function listOf({ right }: OwnTest): Where {
-  const list: Sql = right.kind === 'literal' || right.kind === 'slot' ? POLICY_PLACES.of(right, true) : raw('NULL');
-  return fillable(sql`SELECT unnest(${list})`);
+function listOf({ right }: ValueTest): Where {
+  return fillable(sql`SELECT unnest(${POLICY_PLACES.of(right, true)})`);
 }
 
-function valuesOf({ left, right }: OwnTest): OwnValues {
-  const read = (values: Values): readonly unknown[] => {
-    const value = right.kind === 'slot' ? readerOf(right)(values) : right.kind === 'literal' ? right.value : [];
-    return Array.isArray(value) ? value : [value];
-  };
-  return { column: left.column, read };
-}
+const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
+  column: test.left.column,
+  values: valuesOfTest(test, values),
+});
 
-/** What is known of how many keys there will be: the rows of one table that a value finds. */
+/** An estimate of how many keys there will be: the rows of one table that a value finds. */
 function keyCountOf(access: Access): ((values: Values) => KeyCount) | undefined {
-  if (access.kind === 'test') {
-    const { read } = valuesOf(access);
-    return (values) => ({ kind: 'list', count: read(values).length });
-  }
+  if (access.kind === 'test') return (values) => ({ kind: 'list', count: valuesOfTest(access, values).length });
   const { target, condition, key, relation, source } = access;
-  const test = partsOf(condition).find((part): part is OwnTest => isTestOf(part, source.id));
-  if (test !== undefined) {
-    const { column, read } = valuesOf(test);
-    return (values) => ({ kind: 'rows', table: target.table, column, values: read(values) });
-  }
+  const test = partsOf(condition).find((part) => isValueTest(part, source.id));
+  if (test !== undefined) return (values) => ({ kind: 'rows', table: target.table, ...columnValues(test, values) });
   if (key.kind !== 'slot' || !('viaColumn' in relation)) return undefined;
   const { viaColumn } = relation;
   return (values) => ({ kind: 'rows', table: target.table, column: viaColumn, values: [values[key.slot]] });
-}
-
-function isTestOf(cond: Condition, id: number): boolean {
-  if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
-  return (
-    cond.left.kind === 'column' &&
-    cond.left.source.id === id &&
-    cond.right.kind !== 'column' &&
-    cond.right.kind !== 'count'
-  );
 }

@@ -1,9 +1,8 @@
 /** Faults of what filters say of the list rule, of its branches, and of the union of their first ids. */
 import { type Fault, fault } from '../fault.ts';
 
-const LEAVES = 'src/policy/decidable-leaves.ts';
-const RESIDUAL = 'src/policy/residual.ts';
-const FILTER = 'src/policy/filter.ts';
+const FACTS = 'src/policy/column-facts.ts';
+const RESIDUAL = 'src/policy/residual-cache.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const UNION = 'src/records/page/ordered-union.ts';
@@ -12,24 +11,19 @@ const QUERY = 'src/records/page/query.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
-  fault(LEAVES, 'what is known is known of other records too', /source\.id === RECORD\.id &&/, ''),
-  fault(LEAVES, 'what holds fails', /\? HOLDS : FAILS/, '? FAILS : HOLDS'),
-  fault(LEAVES, 'what is not known fails', /!isKnown \? UNKNOWN/, '!isKnown ? FAILS'),
-  fault(LEAVES, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
-  fault(LEAVES, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
+  fault(FACTS, 'a known value is one of other records too', /isOfRecord\(column\) &&/, ''),
+  fault(FACTS, 'what holds fails', /\? HOLDS : FAILS/, '? FAILS : HOLDS'),
+  fault(FACTS, 'what is not known fails', /!isKnown \? UNKNOWN/, '!isKnown ? FAILS'),
+  fault(FACTS, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
+  fault(FACTS, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
   fault(
     RESIDUAL,
     'all facts leave the same',
     /this\.#remainders\.get\(outcomes\)/,
     '[...this.#remainders.values()][0]',
   ),
-  fault(FILTER, 'a filter for a value says null', /!cond\.negated && (isKnown\(cond\.column\))/, '$1'),
-  fault(
-    FILTER,
-    'a filter says what it excludes',
-    /operator\.family === 'equality' && isMember\(operator\)/,
-    "operator.family === 'equality'",
-  ),
+  fault(FACTS, 'a filter for a value says null', /!cond\.negated && (isOfRecord\(cond\.column\))/, '$1'),
+  fault(FACTS, 'a filter says what it excludes', / \|\| !isMember\(OPERATORS\[cond\.op\]\)/, ''),
   fault(
     ACCESS,
     'a rule without branches hides its records',

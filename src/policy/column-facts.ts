@@ -1,0 +1,171 @@
+/**
+ * Which column of a record has which value. A condition requires values of the records that meet it (`requiredFacts`,
+ * `valueTests`), and values that are known before the database is asked decide parts of a condition (`DecidableLeaves`).
+ * Filters, tenants, branches and estimates all ask this module; `records/page` reads the facts and tests of a filter from here.
+ */
+import type { ColumnValues } from './branch.ts';
+import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test, type Value } from './condition.ts';
+import { closures } from './emit/closures.ts';
+import type { Predicate } from './emit/decision.ts';
+import { readerOf } from './emit/value-places.ts';
+import { and, existsOf, or } from './lower/simplify.ts';
+import { isMember, OPERATORS } from './operators.ts';
+import { readJson } from './scalar-types.ts';
+import { NO_RELATED, type Row } from './types.ts';
+import { nodesOf } from './visit.ts';
+
+type SlotValues = readonly unknown[];
+
+// ---------------------------------------------------------------- what a condition requires
+
+/** A test for one value of a column, or for the elements of a list. */
+export interface ValueTest extends Test {
+  readonly left: ColumnRef;
+  readonly right: Value;
+}
+
+/** `source`: the row that has the column. A column that is hidden in some records proves nothing about them. */
+export function isValueTest(cond: Condition, source = RECORD.id): cond is ValueTest {
+  if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
+  const { left, right } = cond;
+  if (left.kind !== 'column' || left.source.id !== source || left.mask !== undefined) return false;
+  // An id beside a string is compared as text.
+  return (right.kind === 'literal' || right.kind === 'slot') && isTo(left.type) === isTo(right.type);
+}
+
+export const isOfOneValue = ({ op }: ValueTest): boolean => OPERATORS[op].family === 'equality';
+
+export function valuesOfTest({ right }: ValueTest, values: SlotValues): readonly unknown[] {
+  const value = right.kind === 'slot' ? readerOf(right)(values) : right.value;
+  return Array.isArray(value) ? value : [value];
+}
+
+/** The conjuncts that compare a column of the record with one value, for estimates. */
+export function valueTests(cond: Condition, values: SlotValues): readonly ColumnValues[] {
+  const items = cond.kind === 'and' ? cond.items : [cond];
+  return items.flatMap((item) =>
+    equalityFacts(item, values).map(({ column: { column }, value }) => ({ column, values: [value] })),
+  );
+}
+
+export interface ColumnFact {
+  readonly column: ColumnRef;
+  /** Null is absent. */
+  readonly value: unknown;
+}
+
+/** Every record that meets the condition, stored or being created, has each of these values. */
+export function requiredFacts(cond: Condition, values: SlotValues): readonly ColumnFact[] {
+  switch (cond.kind) {
+    case 'and':
+      return cond.items.flatMap((item) => requiredFacts(item, values));
+    case 'or': {
+      const branches = cond.items.map((item) => requiredFacts(item, values));
+      return inAll(branches, (a, b) => a.column.column === b.column.column && a.value === b.value);
+    }
+    case 'null':
+      return !cond.negated && isOfRecord(cond.column) ? [{ column: cond.column, value: null }] : [];
+    case 'test':
+      return equalityFacts(cond, values);
+    case 'const':
+    case 'exists':
+      return [];
+  }
+}
+
+function equalityFacts(cond: Condition, values: SlotValues): readonly ColumnFact[] {
+  if (!isValueTest(cond) || !isOfOneValue(cond)) return [];
+  const { left, right } = cond;
+  const value = right.kind === 'literal' ? right.value : values[right.slot];
+  // An int never equals a number with a fraction, so no record meets the condition.
+  return readJson(left.type, value) === undefined ? [] : [{ column: left, value }];
+}
+
+/** The elements of the first list that every other list has too. */
+export function inAll<T>(lists: readonly (readonly T[])[], isSame: (a: T, b: T) => boolean): readonly T[] {
+  const [first = [], ...others] = lists;
+  return first.filter((each) => others.every((list) => list.some((other) => isSame(each, other))));
+}
+
+const isOfRecord = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
+
+// ---------------------------------------------------------------- what known values leave of a condition
+
+/** Values of the record's own fields, belongs_tos and id, by name; null is absent. Other members are not known. */
+export type Facts = Row;
+
+type Leaf = Test | NullTest;
+
+interface DecidableLeaf {
+  readonly leaf: Leaf;
+  readonly names: readonly string[];
+  /** Agrees with the database. */
+  readonly predicate: Predicate;
+}
+
+const UNKNOWN = '?';
+const HOLDS = '1';
+const FAILS = '0';
+
+/** The tests of a condition that read nothing but the record itself and the request. */
+export class DecidableLeaves {
+  readonly #leaves: readonly DecidableLeaf[];
+
+  constructor(cond: Condition) {
+    const leaves = nodesOf(cond).filter((node) => node.kind === 'test' || node.kind === 'null');
+    this.#leaves = [...new Set(leaves)].flatMap((leaf) => {
+      const names = namesReadBy(leaf);
+      return names === undefined ? [] : [{ leaf, names, predicate: closures(leaf) }];
+    });
+  }
+
+  /** The outcome of each leaf, a character each; undefined where the facts decide none. */
+  outcomes(facts: Facts, values: SlotValues): string | undefined {
+    let outcomes = '';
+    let decidesSome = false;
+    for (const { names, predicate } of this.#leaves) {
+      const isKnown = names.every((name) => Object.hasOwn(facts, name));
+      decidesSome ||= isKnown;
+      outcomes += !isKnown ? UNKNOWN : predicate(values)(facts, NO_RELATED) ? HOLDS : FAILS;
+    }
+    return decidesSome ? outcomes : undefined;
+  }
+
+  /** The condition without the leaves that the outcomes settle. */
+  left(cond: Condition, outcomes: string): Condition {
+    const settled = new Map<Condition, boolean>();
+    this.#leaves.forEach(({ leaf }, i) => {
+      if (outcomes[i] !== UNKNOWN) settled.set(leaf, outcomes[i] === HOLDS);
+    });
+    return withSettled(cond, settled);
+  }
+}
+
+/** Undefined where the leaf reads other rows too. */
+function namesReadBy(leaf: Leaf): readonly string[] | undefined {
+  const operands = leaf.kind === 'null' ? [leaf.column] : [leaf.left, leaf.right];
+  if (operands.some(({ kind }) => kind === 'count')) return undefined;
+  const columns = operands.filter((operand): operand is ColumnRef => operand.kind === 'column');
+  return columns.every(isStored) ? columns.map(({ name }) => name) : undefined;
+}
+
+/** Facts are about the stored record, wherever in the condition it is read. */
+const isStored = (column: ColumnRef): boolean => isOfRecord(column) && column.source.state === 'stored';
+
+function withSettled(cond: Condition, settled: ReadonlyMap<Condition, boolean>): Condition {
+  switch (cond.kind) {
+    case 'const':
+      return cond;
+    case 'and':
+      return and(cond.items.map((item) => withSettled(item, settled)));
+    case 'or':
+      return or(cond.items.map((item) => withSettled(item, settled)));
+    case 'exists':
+      return existsOf({ ...cond, condition: withSettled(cond.condition, settled) });
+    case 'test':
+    case 'null': {
+      const value = settled.get(cond);
+      return value === undefined ? cond : { kind: 'const', value };
+    }
+  }
+}
