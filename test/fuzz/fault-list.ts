@@ -159,8 +159,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     COMPILE,
     'the second half of an update rule is asked of the stored record',
-    /shapeOf\(signature, WRITTEN_ROOTS\)/,
-    'shapeOf(signature, STORED_ROOTS)',
+    /lowered\(signature, WRITTEN_ROOTS\)/,
+    'lowered(signature, STORED_ROOTS)',
   ),
   fault(COMPILE, 'a create is asked as a list is', /isCreate \? WRITTEN_ROOTS : STORED_ROOTS/, 'STORED_ROOTS'),
   fault(OPERATORS, 'complement of < is >', /strict: true,\s*complement: '>='/, "strict: true, complement: '>'"),

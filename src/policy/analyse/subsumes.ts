@@ -11,11 +11,8 @@ import { canonical } from './canonical.ts';
 export function subsumes(a: Checked, b: Checked): boolean {
   // A rule without `@next` must also hold for the resulting record; `b` with `@next` need not.
   if (readsNext(b) && !readsNext(a)) return false;
-  return implies(canonical(b), canonical(a));
+  return new ImplicationProof().implies(canonical(b), canonical(a));
 }
-
-/** Whether `a` is true wherever `b` is. Both are canonical. As sound, and as incomplete. */
-export const implies = (b: Checked, a: Checked): boolean => new ImplicationProof().implies(b, a);
 
 /** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
 const MOST_STEPS = 20_000;
@@ -24,6 +21,7 @@ class ImplicationProof {
   #steps = 0;
   readonly #keys = new Map<object, string>();
 
+  /** Whether `a` is true wherever `b` is. Both are canonical. As sound, and as incomplete. */
   implies(b: Checked, a: Checked): boolean {
     if (++this.#steps > MOST_STEPS) return false;
     if (this.#key(a) === this.#key(b)) return true;

@@ -203,7 +203,8 @@ function keysOf(exists: Exists, cond: Condition, alias: string) {
 }
 
 function listOf({ right }: ValueTest): Where {
-  return fillable(sql`SELECT unnest(${POLICY_PLACES.of(right, true)})`);
+  const list = POLICY_PLACES.of(right, true);
+  return fillable(sql`SELECT unnest(${list})`);
 }
 
 const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
