@@ -9,7 +9,7 @@ import { notFound } from '../refusal.ts';
 import type { Collection, MemberAccess } from '../schema/model/model.ts';
 import { join, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Prospect, readable, type Store } from './access-context.ts';
-import { inTenantOf, isOfTenant } from './scope.ts';
+import { inTenantOf, scopeOf } from './scope.ts';
 
 type Capability = boolean | 'depends';
 interface RecordCapabilities {
@@ -64,9 +64,9 @@ export async function capabilitiesOf(store: Store, access: AccessContext, id: st
   const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
   const [cells] = await reading.q.rows(sql`
     SELECT ${columns}
-      FROM ${store.from(collection.name, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection.name, 't')}
-       AND ${readable(access, collection.name, 't')}`);
+      FROM ${scopeOf(reading)
+        .from(collection.name, 't')
+        .where(sql`t.id = ${uuid(id)}`, readable(access, collection.name, 't'))}`);
   if (cells === undefined) throw notFound();
   const record = own.read(cells, 0);
   const fields = members.map((member, i) => [member.name, member.read(cells, own.width + 3 * i, record)] as const);

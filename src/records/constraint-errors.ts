@@ -5,9 +5,9 @@ import type { ErrorDetail } from '../problem.ts';
 import { invalid, Refusal } from '../refusal.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { param, raw, type Sql, sql, uuid } from '../sql.ts';
+import { param, type Sql, sql, uuid } from '../sql.ts';
 import { type Reading, readable } from './access-context.ts';
-import { isAskable, isOfTenant } from './scope.ts';
+import { scopeOf } from './scope.ts';
 import { pointerTo, type ReferencedId } from './write/input.ts';
 
 const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
@@ -21,18 +21,18 @@ export async function unreadableReferences(
   reading: Reading,
   references: readonly ReferencedId[],
 ): Promise<readonly ErrorDetail[]> {
-  const { store, q, access } = reading;
-  // Without a tenant, which is reported, nothing is known of records that would be of it.
-  const known = references.filter(({ collection }) => isAskable(reading, collection));
+  const { q, access } = reading;
+  const scope = scopeOf(reading);
+  // A missing tenant is an error by itself; without it, records of tenants cannot be looked up.
+  const known = references.filter(({ collection }) => scope.reaches(collection));
   const byCollection = Map.groupBy(known, ({ collection }) => collection);
   const errors = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
+      const isWanted = sql`x.id = ANY(${param('uuid[]', ids)})`;
       const rows = await q.rows(sql`
         SELECT x.id
-          FROM ${store.from(collection, raw('x'))}
-         WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
-           AND ${readable(access, collection, 'x')}`);
+          FROM ${scope.from(collection, 'x').where(isWanted, readable(access, collection, 'x'))}`);
       const found = new Set(rows.map(([id]) => id));
       return group.filter(({ id }) => !found.has(id)).map(missing);
     }),
@@ -42,14 +42,14 @@ export async function unreadableReferences(
 
 /** The condition that none of them is missing. */
 export function readableReferences(reading: Omit<Reading, 'q'>, references: readonly ReferencedId[]): readonly Sql[] {
-  const { store, access } = reading;
-  return references.map(
-    ({ collection, id }) => sql`EXISTS (
+  const { access } = reading;
+  const scope = scopeOf(reading);
+  return references.map(({ collection, id }) => {
+    const isWanted = sql`x.id = ${uuid(id)}`;
+    return sql`EXISTS (
       SELECT 1
-        FROM ${store.from(collection, raw('x'))}
-       WHERE x.id = ${uuid(id)}${isOfTenant(reading, collection, 'x')}
-         AND ${readable(access, collection, 'x')})`,
-  );
+        FROM ${scope.from(collection, 'x').where(isWanted, readable(access, collection, 'x'))})`;
+  });
 }
 
 /** The refusal for a violated constraint; any other error unchanged. */

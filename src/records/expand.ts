@@ -16,8 +16,8 @@ import { keysetOf, type Sorting } from './page/sort.ts';
 import { mostOf } from './page/window.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView } from './record-view.ts';
-import { relatedBy, relatedOfTenant } from './relations/related-by.ts';
-import { isOfTenant } from './scope.ts';
+import { relatedBy } from './relations/related-by.ts';
+import { scopeOf } from './scope.ts';
 import { recordColumns } from './select.ts';
 import { visibilityOf } from './visibility.ts';
 
@@ -113,17 +113,18 @@ async function expandToOne(
   { relation, members, expands }: ExpandOf<BelongsTo | HasOne>,
   owners: Owners,
 ): Promise<Lookup> {
-  const { store, q, access, budget } = reading;
+  const { store, q, access, tenant, budget } = reading;
   const own = store.shape(owners.collection);
   const place = own.place(relation.name);
   const ids = [...new Set(owners.records.flatMap((record) => record[place] ?? []))];
   if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
   const { collection } = relation;
+  const isHeld = sql`x.id = ANY(${param('uuid[]', ids)})`;
   const rows = await q.rows(sql`
-    SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) })}
-      FROM ${store.from(collection, raw('x'))}
-     WHERE x.id = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection, 'x')}
-       AND ${readable(access, collection, 'x')}`);
+    SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands), tenant })}
+      FROM ${scopeOf(reading)
+        .from(collection, 'x')
+        .where(isHeld, readable(access, collection, 'x'))}`);
   budget?.take(rows.length);
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
   const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
@@ -164,29 +165,30 @@ function relatedStatement(
   { relation, members, expands, filter, sort = [], limit = EXPAND_LIMIT.default }: ExpandOf<HasMany | ManyToMany>,
   { collection: owner, records }: Owners,
 ): Sql {
-  const { store, access, budget } = reading;
+  const { store, access, tenant, budget } = reading;
   const { collection } = relation;
+  const scope = scopeOf(reading);
   const visibility = visibilityOf(access);
   const link = isLinkReadable(reading, relation);
-  const { source, key } = relatedBy(store, relation);
+  const { rows, key } = relatedBy(scope, relation, owner);
   const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
-  const isRelated = sql`${key} = record.id${relatedOfTenant(reading, relation, owner)}`;
+  const isRelated = sql`${key} = record.id`;
   const conditions = [isRelated, readable(access, collection, 'x')];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
-  const columns = recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands) });
+  const shown = withExpanded(members, expands);
+  const columns = recordColumns(store, access, { collection, alias: 'x', members: shown, tenant });
   // Repeated outside the subquery, because the columns look up rows by it.
-  const own = isOfTenant(reading, collection, 'x');
-  const isFound = own === empty ? empty : sql` WHERE TRUE${own}`;
+  const own = scope.isOfTenant(collection, 'x');
+  const isFound = own.length === 0 ? empty : sql` WHERE ${join(own, ' AND ')}`;
   return sql`
     SELECT record.id, ${columns}
       FROM unnest(${param('uuid[]', ids)}) AS record (id)
      CROSS JOIN LATERAL (
            SELECT x.*, ${keyset.columns}
-             FROM ${source}
-            WHERE ${join(conditions, ' AND ')}
+             FROM ${rows.where(...conditions)}
             ORDER BY ${keyset.order}
             LIMIT ${mostOf(limit + 1)}) AS x${isFound}
      ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;

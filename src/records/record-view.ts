@@ -10,12 +10,14 @@ import type { Collection, HasOne } from '../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../sql.ts';
 import { type AccessContext, readableReference, type Store } from './access-context.ts';
 import type { Members, RecordShape } from './record-shape.ts';
-import { areOfOneTenant } from './scope.ts';
+import { type Scope, scopeOf } from './scope.ts';
 
 export interface Viewed {
   readonly collection: string;
   /** Those that are wanted; all where it is left out. */
   readonly members?: Members | undefined;
+  /** The tenant of the records, where it is known. */
+  readonly tenant?: string | undefined;
 }
 
 /** A permit, asked of records of a collection. */
@@ -35,15 +37,15 @@ interface Mask {
  * whether the caller may read the member (a NULL may be the value, or in its place).
  */
 export class RecordView {
-  readonly #store: Store;
+  readonly #scope: Scope;
   readonly #access: AccessContext;
   readonly #shape: RecordShape;
   /** Those that some record shows; undefined: all. */
   readonly #members: Members | undefined;
   readonly #masks: readonly Mask[];
 
-  constructor(store: Store, access: AccessContext, { collection, members }: Viewed) {
-    this.#store = store;
+  constructor(store: Store, access: AccessContext, { collection, members, tenant }: Viewed) {
+    this.#scope = scopeOf({ store, tenant });
     this.#access = access;
     this.#shape = store.shape(collection);
     const rules = readRulesOf(access, this.#shape.collection);
@@ -122,22 +124,16 @@ export class RecordView {
     return shown;
   }
 
-  #isOfTenantOf({ collection }: HasOne, alias: string, owner: string): Sql {
-    const own = { collection: this.#shape.collection.name, alias: owner };
-    return areOfOneTenant(this.#store, { collection, alias }, own);
-  }
-
   /** INVARIANT: the reference is unique, so there is at most one row. */
   #hasOneId(relation: HasOne, owner: string): Sql {
     const access = this.#access;
     if (access.permit(relation.collection, 'read').verdict === 'deny') return raw('NULL');
-    const inner = `${owner}_${relation.name}`;
-    const row = ident(inner);
+    const row = `${owner}_${relation.name}`;
+    const { related } = this.#scope.from(this.#shape.collection.name, owner);
+    const refersToOwner = sql`${ident(row, relation.viaColumn)} = ${ident(owner)}.id`;
     return sql`(
-      SELECT ${row}.id
-        FROM ${this.#store.from(relation.collection, row)}
-       WHERE ${row}.${ident(relation.viaColumn)} = ${ident(owner)}.id${this.#isOfTenantOf(relation, inner, owner)}
-         AND ${readableReference(access, relation, inner)})`;
+      SELECT ${ident(row)}.id
+        FROM ${related.from(relation.collection, row).where(refersToOwner, readableReference(access, relation, row))})`;
   }
 }
 

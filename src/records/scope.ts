@@ -1,24 +1,165 @@
 /**
- * Finds the tenant of a request's records, where collections are divided by tenant. Everything that
- * is read or written beside a record belongs to its tenant or is on every machine, so each
- * statement names one tenant.
+ * The tenant of a statement. A collection can be distributed by tenant; all that is read or written
+ * beside one of its records belongs to the same tenant, or is on every node. So each statement
+ * names one tenant, as a value: `Scope` gives the tables of a statement only together with the
+ * condition that their rows are of the tenant.
  */
-import { invariant } from '../invariant.ts';
+import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { type Action, own, type Row } from '../policy/types.ts';
-import type { Collection, ManyToMany, TenantKey } from '../schema/model/model.ts';
-import { empty, ident, raw, type Sql, sql, uuid } from '../sql.ts';
+import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
+import { empty, ident, join, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
-import { tableOf } from './record-shape.ts';
 
-/** No record is of it. */
-const NOBODY = '00000000-0000-0000-0000-000000000000';
+/** No record is of this tenant. */
+const NO_TENANT = '00000000-0000-0000-0000-000000000000';
 
-/** Marks statements about the records of all tenants, after the verb. */
-export const EVERY_TENANT = raw('/* every tenant */ ');
+type WithLayout = Pick<Collection, 'tenantLayout'>;
 
-export const tenancyOf = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): TenantKey | undefined =>
+/** The belongs_to that holds the tenant of a record; undefined: the records have no tenant. */
+export const tenantKeyOf = ({ tenantLayout }: WithLayout): TenantKey | undefined =>
   tenantLayout?.kind === 'by' ? tenantLayout : undefined;
+
+type Collections = Pick<Schema, 'collections'>;
+
+/** Marks the statements about the records of all tenants, for those who look for statements without a tenant. */
+const EVERY_TENANT = raw('/* every tenant */ ');
+
+const tableOf = (schema: Collections, name: string, alias?: string): Sql => {
+  const { table } = schema.collections.get(name)!;
+  return alias === undefined ? ident(table) : sql`${ident(table)} AS ${ident(alias)}`;
+};
+
+/** Reaches the records of one tenant, and records without a tenant. */
+export class Scope {
+  readonly #schema: Collections;
+  /** A value, or the column of another row of the statement; undefined: no statement reaches records of a tenant. */
+  readonly #tenant: Sql | undefined;
+  readonly #mark: Sql;
+
+  constructor(schema: Collections, tenant: Sql | undefined, mark = empty) {
+    this.#schema = schema;
+    this.#tenant = tenant;
+    this.#mark = mark;
+  }
+
+  /** The records of a collection. */
+  from(collection: string, alias: string): ScopedRows {
+    const column = this.#columnOf(collection, alias);
+    const mark = column === undefined ? empty : this.#mark;
+    return this.#rows(sql`${mark}${tableOf(this.#schema, collection, alias)}`, column);
+  }
+
+  /** For a subquery named `alias` that gives rows of the collection. */
+  isOfTenant(collection: string, alias: string): readonly Sql[] {
+    return this.#hasTenant(this.#columnOf(collection, alias));
+  }
+
+  /** The links of records of `owner`, the collection that has the relation. */
+  links({ linkTable }: ManyToMany, owner: string, alias: string): ScopedRows {
+    const member = tenantKeyOf(this.#schema.collections.get(owner)!);
+    const column = member && ident(alias, LINK_TENANT_COLUMN);
+    return this.#rows(sql`${ident(linkTable)} AS ${ident(alias)}`, column);
+  }
+
+  /** For INSERT: the tenant is one of the values. */
+  into(collection: string, alias?: string): Sql {
+    return tableOf(this.#schema, collection, alias);
+  }
+
+  /** For INSERT: `"documents__tags" (…) SELECT …`, of a link from `source` to `target`. */
+  linkInto(relation: ManyToMany, owner: string, source: Sql, target: Sql): Sql {
+    const { linkTable, sourceColumn, targetColumn } = relation;
+    const hasTenant = tenantKeyOf(this.#schema.collections.get(owner)!) !== undefined;
+    const tenant = hasTenant ? [present(this.#tenant, 'the tenant of a record that is written')] : [];
+    const columns = [...tenant.map(() => LINK_TENANT_COLUMN), sourceColumn, targetColumn].map((name) => ident(name));
+    return sql`${ident(linkTable)} (${join(columns, ', ')})
+    SELECT ${join([...tenant, source, target], ', ')}`;
+  }
+
+  /** Whether a statement can reach records of the collection. */
+  reaches(collection: string): boolean {
+    return this.#tenant !== undefined || tenantKeyOf(this.#schema.collections.get(collection)!) === undefined;
+  }
+
+  #rows(tables: Sql, column: Sql | undefined): ScopedRows {
+    const related = this.#tenant === undefined && column !== undefined ? new Scope(this.#schema, column) : this;
+    return new ScopedRows(tables, this.#hasTenant(column), related);
+  }
+
+  #columnOf(collection: string, alias: string): Sql | undefined {
+    const member = tenantKeyOf(this.#schema.collections.get(collection)!);
+    return member && ident(alias, member.column);
+  }
+
+  #hasTenant(column: Sql | undefined): readonly Sql[] {
+    return column === undefined || this.#tenant === undefined ? [] : [sql`${column} = ${this.#tenant}`];
+  }
+}
+
+/** Tables of a statement. They are printed with the condition that their rows are of the tenant. */
+export class ScopedRows {
+  /** Reaches what belongs to the tenant of these rows: by its value, or by their column where no value is known. */
+  readonly related: Scope;
+  readonly #tables: Sql;
+  /** Rows that are not of a collection: of a subquery, or of the statement's own. */
+  readonly #others: Sql | undefined;
+  readonly #areOfTenant: readonly Sql[];
+
+  constructor(tables: Sql, areOfTenant: readonly Sql[], related: Scope, others?: Sql) {
+    this.related = related;
+    this.#tables = tables;
+    this.#others = others;
+    this.#areOfTenant = areOfTenant;
+  }
+
+  join(other: ScopedRows, on: Sql): ScopedRows {
+    const tables = sql`${this.#tables} JOIN ${other.#tables} ON ${join([on, ...other.#areOfTenant], ' AND ')}`;
+    return new ScopedRows(tables, this.#areOfTenant, this.related);
+  }
+
+  beside(others: Sql): ScopedRows {
+    return new ScopedRows(this.#tables, this.#areOfTenant, this.related, others);
+  }
+
+  /** For FROM: `"documents" AS "t" WHERE …`. */
+  where(...conditions: readonly Sql[]): Sql {
+    const others = this.#others === undefined ? empty : sql`, ${this.#others}`;
+    return sql`${this.#tables}${others}${this.#where(conditions)}`;
+  }
+
+  /** For UPDATE: `"documents" AS "t" SET … WHERE …`. */
+  set(assignments: readonly Sql[], ...conditions: readonly Sql[]): Sql {
+    const others =
+      this.#others === undefined
+        ? empty
+        : sql`
+      FROM ${this.#others}`;
+    return sql`${this.#tables}
+       SET ${join(assignments, ', ')}${others}${this.#where(conditions)}`;
+  }
+
+  /** For DELETE: `"documents" AS "t" USING … WHERE …`. */
+  using(...conditions: readonly Sql[]): Sql {
+    const others = this.#others === undefined ? empty : sql` USING ${this.#others}`;
+    return sql`${this.#tables}${others}${this.#where(conditions)}`;
+  }
+
+  #where(conditions: readonly Sql[]): Sql {
+    const all = [...this.#areOfTenant, ...conditions];
+    return all.length === 0
+      ? empty
+      : sql`
+     WHERE ${join(all, '\n       AND ')}`;
+  }
+}
+
+/** The scope of the statements of a request. */
+export const scopeOf = ({ store, tenant }: Pick<Reading, 'store' | 'tenant'>): Scope =>
+  new Scope(store.schema, tenant === undefined ? undefined : sql`${uuid(tenant)}`);
+
+/** The scope of a statement about the records of every tenant. */
+export const everyTenant = (schema: Collections): Scope => new Scope(schema, undefined, EVERY_TENANT);
 
 interface WrittenValue {
   readonly column: string;
@@ -26,91 +167,100 @@ interface WrittenValue {
 }
 
 /** The tenant of a record that is to be written. */
-export function tenantIn(collection: Collection, values: readonly WrittenValue[]): string | undefined {
-  const tenancy = tenancyOf(collection);
-  const value = tenancy && values.find(({ column }) => column === tenancy.column)?.value;
+export function tenantOfValues(collection: Collection, values: readonly WrittenValue[]): string | undefined {
+  const member = tenantKeyOf(collection);
+  const value = member && values.find(({ column }) => column === member.column)?.value;
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The tenant of a record as policies see it. */
 export function tenantOf(collection: Collection, record: Row): string | undefined {
-  const tenancy = tenancyOf(collection);
-  const value = tenancy && own(record, tenancy.by);
+  const member = tenantKeyOf(collection);
+  const value = member && own(record, member.by);
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The tenant that every open rule requires of the records. */
 function requiredTenant(access: AccessContext, action: Action): string | undefined {
   const { collection } = access;
-  const tenancy = tenancyOf(collection);
-  if (tenancy === undefined) return undefined;
+  const member = tenantKeyOf(collection);
+  if (member === undefined) return undefined;
   const permit = access.permit(collection.name, action);
-  const tenant = permit.pinned(tenancy.column);
-  const isProven = tenancy.lists === 'filtered' || permit.verdict === 'deny' || tenant !== undefined;
+  const tenant = permit.pinned(member.column);
+  const isProven = member.lists === 'filtered' || permit.verdict === 'deny' || tenant !== undefined;
   invariant(isProven, 'every rule of a routed collection requires one tenant');
   return tenant;
 }
 
-/** The reading of one record: by the rules of the action, or, where these do not say, as it is stored. */
+/** Whether the rules of the action can hold for records of the reading's tenant. */
+export function mayBeOfTenant({ access, tenant }: Reading, action: Action): boolean {
+  const required = requiredTenant(access, action);
+  return required === undefined || required === tenant;
+}
+
+/** The reading of one record, in the tenant that the rules of the action require, or else in the stored one. */
 export function inTenantOf<R extends Reading>(reading: R, id: string, action: Action): R | Promise<R> {
-  const tenancy = tenancyOf(reading.access.collection);
-  return tenancy === undefined ? reading : inFoundTenant(reading, { id, action, tenancy });
+  const member = tenantKeyOf(reading.access.collection);
+  return member === undefined ? reading : inFoundTenant(reading, { id, action, member });
 }
 
 interface TenantQuestion {
   readonly id: string;
   readonly action: Action;
-  readonly tenancy: TenantKey;
+  readonly member: TenantKey;
 }
 
-async function inFoundTenant<R extends Reading>(reading: R, { id, action, tenancy }: TenantQuestion): Promise<R> {
-  const { collection } = reading.access;
-  const required = requiredTenant(reading.access, action) ?? requiredTenant(reading.access, 'read');
+async function inFoundTenant<R extends Reading>(reading: R, { id, action, member }: TenantQuestion): Promise<R> {
+  const { access, store, q } = reading;
+  const required = requiredTenant(access, action) ?? requiredTenant(access, 'read');
   if (required !== undefined) return { ...reading, tenant: required };
   // A caller whom no rule allows finds nothing.
-  if (tenancy.lists === 'routed') return { ...reading, tenant: NOBODY };
-  const [row] = await reading.q.rows(sql`
-    SELECT ${EVERY_TENANT}t.${ident(tenancy.column)}
-      FROM ${tableOf(collection)} AS t
-     WHERE t.id = ${uuid(id)}`);
-  return { ...reading, tenant: row?.[0] ?? NOBODY };
+  if (member.lists === 'routed') return { ...reading, tenant: NO_TENANT };
+  const [row] = await q.rows(sql`
+    SELECT t.${ident(member.column)}
+      FROM ${everyTenant(store.schema)
+        .from(access.collection.name, 't')
+        .where(sql`t.id = ${uuid(id)}`)}`);
+  return { ...reading, tenant: row?.[0] ?? NO_TENANT };
 }
 
-/** Where the rules of the action require another tenant than the record has: whether the caller may read it there. */
+/** Whether the caller may read the record in another tenant than the rules of the action require. */
 export async function isReadableElsewhere(reading: Reading, id: string): Promise<boolean> {
-  const { access, store } = reading;
+  const { access } = reading;
   const { name } = access.collection;
-  const { tenant, q } = await inTenantOf(reading, id, 'read');
-  if (tenant === reading.tenant) return false;
-  const found = await q.rows(sql`
+  const elsewhere = await inTenantOf(reading, id, 'read');
+  if (elsewhere.tenant === reading.tenant) return false;
+  const found = await elsewhere.q.rows(sql`
     SELECT 1
-      FROM ${store.from(name, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant({ store, tenant }, name, 't')}
-       AND ${readable(access, name, 't')}`);
+      FROM ${scopeOf(elsewhere)
+        .from(name, 't')
+        .where(sql`t.id = ${uuid(id)}`, readable(access, name, 't'))}`);
   return found.length > 0;
 }
 
-/** Of the records of a list: by its rules, or by its filters. @param facts what the filters say of every record */
+/**
+ * The tenant of the records of a list: its rules require it, or its filters.
+ *
+ * @param facts what the filters prove of every record
+ */
 export function listedTenant(access: AccessContext, facts: Row): string | undefined {
-  const tenancy = tenancyOf(access.collection);
-  if (tenancy === undefined) return undefined;
-  const filtered = own(facts, tenancy.by);
+  const member = tenantKeyOf(access.collection);
+  if (member === undefined) return undefined;
+  const filtered = own(facts, member.by);
   return requiredTenant(access, 'list') ?? (typeof filtered === 'string' ? filtered : undefined);
 }
+
+// ---------------------------------------------------------------- until pages take the scope
 
 type TenantReading = Pick<Reading, 'store' | 'tenant'>;
 
 /** ` AND x.team_id = $1`: the rows of the collection that are named `alias` are of the tenant. */
 export function isOfTenant({ store, tenant }: TenantReading, collection: string, alias: string): Sql {
-  const tenancy = tenancyOf(store.shape(collection).collection);
-  return tenancy === undefined || tenant === undefined
+  const member = tenantKeyOf(store.shape(collection).collection);
+  return member === undefined || tenant === undefined
     ? empty
-    : sql` AND ${ident(alias, tenancy.column)} = ${uuid(tenant)}`;
+    : sql` AND ${ident(alias, member.column)} = ${uuid(tenant)}`;
 }
-
-/** Whether it is known where the records of the collection are. */
-export const isAskable = ({ store, tenant }: TenantReading, collection: string): boolean =>
-  tenant !== undefined || tenancyOf(store.shape(collection).collection) === undefined;
 
 interface NamedRow {
   readonly collection: string;
@@ -120,33 +270,21 @@ interface NamedRow {
 /** ` AND x.team_id = t.team_id`: the rows are of one tenant. */
 export function areOfOneTenant(store: Store, one: NamedRow, other: NamedRow): Sql {
   const [a, b] = [one, other].map(({ collection, alias }) => {
-    const tenancy = tenancyOf(store.shape(collection).collection);
-    return tenancy && ident(alias, tenancy.column);
+    const member = tenantKeyOf(store.shape(collection).collection);
+    return member && ident(alias, member.column);
   });
   return a === undefined || b === undefined ? empty : sql` AND ${a} = ${b}`;
 }
 
 /** ` AND l._tenant = t.team_id`: the links named `link` are of the tenant of the record that has the relation. */
 export function areLinksOf(store: Store, link: string, owner: NamedRow): Sql {
-  const tenancy = tenancyOf(store.shape(owner.collection).collection);
-  if (tenancy === undefined) return empty;
-  return sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${ident(owner.alias, tenancy.column)}`;
-}
-
-/** Names in a statement. */
-interface LinkedRow {
-  readonly alias: string;
-  readonly link: string;
-}
-
-/** ` AND x.team_id = l._tenant`: the linked row is of the tenant of the link. */
-export function isOfLink(store: Store, { collection }: ManyToMany, { alias, link }: LinkedRow): Sql {
-  const tenancy = tenancyOf(store.shape(collection).collection);
-  return tenancy === undefined ? empty : sql` AND ${ident(alias, tenancy.column)} = ${ident(link, LINK_TENANT_COLUMN)}`;
+  const member = tenantKeyOf(store.shape(owner.collection).collection);
+  if (member === undefined) return empty;
+  return sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${ident(owner.alias, member.column)}`;
 }
 
 /** ` AND l._tenant = $1`, of the links of a record of the collection. */
 export function areLinksOfTenant({ store, tenant }: TenantReading, owner: string, link: string): Sql {
-  const isDivided = tenancyOf(store.shape(owner).collection) !== undefined;
-  return isDivided && tenant !== undefined ? sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${uuid(tenant)}` : empty;
+  const hasTenants = tenantKeyOf(store.shape(owner).collection) !== undefined;
+  return hasTenants && tenant !== undefined ? sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${uuid(tenant)}` : empty;
 }

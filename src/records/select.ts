@@ -1,10 +1,10 @@
 /** The columns that a record is selected by. */
 
 import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
-import { ident, raw, type Sql, sql, uuid } from '../sql.ts';
+import { ident, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { RecordView, type Viewed } from './record-view.ts';
-import { isOfTenant } from './scope.ts';
+import { scopeOf } from './scope.ts';
 
 interface Aliased extends Viewed {
   readonly alias: string;
@@ -24,8 +24,8 @@ export function selectReadable(reading: Omit<Reading, 'q'>, id: string): Sql {
   const { store, access } = reading;
   const { name } = access.collection;
   return sql`
-    SELECT ${versionColumn('t')}, ${recordColumns(store, access, { collection: name, alias: 't' })}
-      FROM ${store.from(name, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant(reading, name, 't')}
-       AND ${readable(access, name, 't')}`;
+    SELECT ${versionColumn('t')}, ${recordColumns(store, access, { collection: name, alias: 't', tenant: reading.tenant })}
+      FROM ${scopeOf(reading)
+        .from(name, 't')
+        .where(sql`t.id = ${uuid(id)}`, readable(access, name, 't'))}`;
 }

@@ -589,7 +589,7 @@ export const FAULTS: readonly Fault[] = [
     /SELECT unnest\(\$\{joining\}\)\)/,
     'SELECT unnest(${joining}) WHERE FALSE)',
   ),
-  fault(LINKS, 'members that the caller may not read leave', /AND \$\{readable\(access, collection, 'x'\)\}/, ''),
+  fault(LINKS, 'members that the caller may not read leave', /readable\(access, collection, 'x'\),/, ''),
   fault(
     HAS_ONE,
     'a hidden partner is let go',
@@ -692,8 +692,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'a rule that sees both records sees the stored one twice',
-    /FROM \(\$\{changedRow\(store, collection, update\)\}\) AS/,
-    'FROM (${changedRow(store, collection, { ...update, writing: { values: [], members: [], partners: [] } })}) AS',
+    /FROM \(\$\{changedRow\(stored\.related, collection, update\)\}\) AS/,
+    'FROM (${changedRow(stored.related, collection, { ...update, writing: { values: [], members: [], partners: [] } })}) AS',
   ),
   fault(
     'src/records/write/create.ts',

@@ -5,9 +5,9 @@
  * row, so these are the rows that the cascades will delete.
  */
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';
-import { ident, param, raw, sql } from '../../sql.ts';
+import { ident, param, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
-import { EVERY_TENANT, isOfTenant, tenancyOf } from '../scope.ts';
+import { everyTenant, scopeOf, tenantKeyOf } from '../scope.ts';
 
 /** A reference with `on_delete: cascade`. */
 interface CascadingReference {
@@ -18,7 +18,7 @@ interface CascadingReference {
 interface Rows {
   readonly collection: string;
   readonly ids: readonly string[];
-  /** Of rows that are divided by tenant. */
+  /** The tenant of the rows; undefined: unknown, or they have none. */
   readonly tenant: string | undefined;
 }
 
@@ -94,15 +94,15 @@ function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
   );
 }
 
-/** By tenant, where they are divided by it. */
+/** One statement for each tenant. */
 async function lockReferring(
   reading: Reading,
   reference: CascadingReference,
   { ids, tenant }: Rows,
 ): Promise<readonly Rows[]> {
   const { collection } = reference;
-  const isDivided = tenancyOf(collection) !== undefined;
-  const tenants = isDivided && tenant === undefined ? await tenantsReferring(reading, reference, ids) : [tenant];
+  const isKnown = scopeOf({ store: reading.store, tenant }).reaches(collection.name);
+  const tenants = !isKnown ? await tenantsReferring(reading, reference, ids) : [tenant];
   const found: Rows[] = [];
   for (const one of tenants) {
     const locked = await lockReferringIn({ ...reading, tenant: one }, reference, ids);
@@ -117,27 +117,27 @@ async function lockReferringIn(
   { collection, relation }: CascadingReference,
   ids: readonly string[],
 ): Promise<readonly string[]> {
+  const refers = sql`x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})`;
   const rows = await reading.q.rows(sql`
     SELECT x.id
-      FROM ${reading.store.from(collection.name, raw('x'))}
-     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})${isOfTenant(reading, collection.name, 'x')}
+      FROM ${scopeOf(reading).from(collection.name, 'x').where(refers)}
      ORDER BY x.id
        FOR UPDATE`);
   return rows.map(([id]) => id!);
 }
 
-/** The tenants of the rows that reference a record which every machine has. */
+/** The tenants of the rows that reference a record without a tenant. */
 async function tenantsReferring(
   { store, q }: Reading,
   { collection, relation }: CascadingReference,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const { column } = tenancyOf(collection)!;
+  const { column } = tenantKeyOf(collection)!;
   if (relation.column === column) return ids.toSorted();
+  const refers = sql`x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})`;
   const rows = await q.rows(sql`
-    SELECT ${EVERY_TENANT}DISTINCT x.${ident(column)}
-      FROM ${store.from(collection.name, raw('x'))}
-     WHERE x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})
+    SELECT DISTINCT x.${ident(column)}
+      FROM ${everyTenant(store.schema).from(collection.name, 'x').where(refers)}
      ORDER BY 1`);
   return rows.map(([tenant]) => tenant!);
 }

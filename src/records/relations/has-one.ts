@@ -6,9 +6,9 @@
 
 import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
-import { ident, raw, sql, uuid } from '../../sql.ts';
+import { ident, sql, uuid } from '../../sql.ts';
 import { type Reading, readableReference } from '../access-context.ts';
-import { isOfTenant } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
 import { GuardedUpdate } from '../write/guarded-update.ts';
 import type { HasOneSetting } from '../write/input.ts';
 import { isTaken, type Objections } from '../write/objections.ts';
@@ -68,11 +68,10 @@ async function writePartner(reading: Reading, change: PartnerWrite, objections: 
 
 /** The id of the current holder, whose row it locks. */
 async function holderOf(reading: Reading, relation: HasOne, id: string): Promise<string | undefined> {
-  const { store, q } = reading;
-  const [row] = await q.rows(sql`
+  const refersToOwner = sql`x.${ident(relation.viaColumn)} = ${uuid(id)}`;
+  const [row] = await reading.q.rows(sql`
     SELECT x.id
-      FROM ${store.from(relation.collection, raw('x'))}
-     WHERE x.${ident(relation.viaColumn)} = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
+      FROM ${scopeOf(reading).from(relation.collection, 'x').where(refersToOwner)}
        FOR UPDATE`);
   return row?.[0] ?? undefined;
 }
@@ -82,12 +81,13 @@ async function holderOf(reading: Reading, relation: HasOne, id: string): Promise
  * before the wait.
  */
 async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
-  const { store, q, access } = reading;
+  const { q, access } = reading;
+  const isHolder = sql`x.id = ${uuid(id)}`;
   const rows = await q.rows(sql`
     SELECT 1
-      FROM ${store.from(relation.collection, raw('x'))}
-     WHERE x.id = ${uuid(id)}${isOfTenant(reading, relation.collection, 'x')}
-       AND ${readableReference(access, relation, 'x')}`);
+      FROM ${scopeOf(reading)
+        .from(relation.collection, 'x')
+        .where(isHolder, readableReference(access, relation, 'x'))}`);
   return rows.length > 0;
 }
 

@@ -2,12 +2,10 @@
  * Members of many_to_many relations. The members to add and remove are known before the write: the
  * rules judge the result.
  */
-import { present } from '../../invariant.ts';
-import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import type { ManyToMany } from '../../schema/model/model.ts';
-import { empty, ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
-import { areLinksOfTenant, isOfLink, tenancyOf } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
 import type { LinkChange } from '../write/input.ts';
 import type { MemberChange } from '../write/written-row.ts';
 
@@ -38,15 +36,16 @@ interface Leaving {
 }
 
 async function leavingOf(reading: Reading, { relation, id, isLeaving }: Leaving): Promise<readonly string[]> {
-  const { store, q, access } = reading;
-  const { linkTable, sourceColumn, targetColumn, collection } = relation;
-  const rows = await q.rows(sql`
-    SELECT x.id
-      FROM ${ident(linkTable)} AS l
-      JOIN ${store.from(collection, raw('x'))} ON x.id = l.${ident(targetColumn)}${isOfLink(store, relation, { alias: 'x', link: 'l' })}
-     WHERE l.${ident(sourceColumn)} = ${uuid(id)}${areLinksOfTenant(reading, access.collection.name, 'l')}
-       AND x.id ${isLeaving}
-       AND ${readable(access, collection, 'x')}`);
+  const { q, access } = reading;
+  const { sourceColumn, targetColumn, collection } = relation;
+  const links = scopeOf(reading).links(relation, access.collection.name, 'l');
+  const members = links.join(links.related.from(collection, 'x'), sql`x.id = l.${ident(targetColumn)}`);
+  const conditions = [
+    sql`l.${ident(sourceColumn)} = ${uuid(id)}`,
+    sql`x.id ${isLeaving}`,
+    readable(access, collection, 'x'),
+  ];
+  const rows = await q.rows(sql`SELECT x.id FROM ${members.where(...conditions)}`);
   return rows.map(([member]) => member!);
 }
 
@@ -61,28 +60,19 @@ interface MembersOfRecord {
   readonly members: readonly string[];
 }
 
-/** The tenant of the links of the record that the request is about. */
-function linkTenantOf({ access, tenant }: Reading): string | undefined {
-  if (tenancyOf(access.collection) === undefined) return undefined;
-  return present(tenant, 'the tenant of a record that is written');
-}
-
 /** Sorted, so that two writes take their locks in one order. */
 async function linkMembers(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
-  const { linkTable, sourceColumn, targetColumn } = relation;
-  const tenant = linkTenantOf(reading);
+  const { name } = reading.access.collection;
   await reading.q.run(sql`
-    INSERT INTO ${ident(linkTable)} (${tenant === undefined ? empty : sql`${ident(LINK_TENANT_COLUMN)}, `}${ident(sourceColumn)}, ${ident(targetColumn)})
-    SELECT ${tenant === undefined ? empty : sql`${uuid(tenant)}, `}${uuid(id)}, target
+    INSERT INTO ${scopeOf(reading).linkInto(relation, name, sql`${uuid(id)}`, raw('target'))}
       FROM unnest(${param('uuid[]', members.toSorted())}) AS target
     ON CONFLICT DO NOTHING`);
 }
 
 async function unlink(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
-  const { linkTable, sourceColumn, targetColumn } = relation;
-  const isOfTenant = areLinksOfTenant(reading, reading.access.collection.name, linkTable);
-  await reading.q.run(sql`
-    DELETE FROM ${ident(linkTable)}
-     WHERE ${ident(sourceColumn)} = ${uuid(id)}${isOfTenant}
-       AND ${ident(targetColumn)} = ANY(${param('uuid[]', members)})`);
+  const { sourceColumn, targetColumn } = relation;
+  const links = scopeOf(reading).links(relation, reading.access.collection.name, 'l');
+  const isOfRecord = sql`l.${ident(sourceColumn)} = ${uuid(id)}`;
+  const isLeaving = sql`l.${ident(targetColumn)} = ANY(${param('uuid[]', members)})`;
+  await reading.q.run(sql`DELETE FROM ${links.where(isOfRecord, isLeaving)}`);
 }

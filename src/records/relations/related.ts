@@ -4,8 +4,8 @@ import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '.
 import type { Relation } from '../../schema/model/model.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
-import { isOfTenant } from '../scope.ts';
-import { relatedBy, relatedOfTenant } from './related-by.ts';
+import { scopeOf } from '../scope.ts';
+import { relatedBy } from './related-by.ts';
 
 type RelatedSource = Pick<Reading, 'store' | 'q' | 'tenant'>;
 
@@ -101,6 +101,12 @@ class Loader implements Related {
   async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
     const { collection, column } = relation;
+    const above = scopeOf(this.#source).from(collection, 'x').beside(raw('chain'));
+    const conditions = [
+      raw('x.id = chain.id'),
+      sql`x.${ident(column)} IS NOT NULL`,
+      sql`place < ${raw(String(MOST_ANCESTORS))}`,
+    ];
     const ids = await this.#source.q.rows(sql`
       WITH RECURSIVE chain (id, place) AS (
         SELECT unnest(${param(
@@ -109,9 +115,7 @@ class Loader implements Related {
         )}), 1
          UNION
         SELECT x.${ident(column)}, place + 1
-          FROM chain
-          JOIN ${this.#source.store.from(collection, raw('x'))} ON x.id = chain.id${isOfTenant(this.#source, collection, 'x')}
-         WHERE x.${ident(column)} IS NOT NULL AND place < ${raw(String(MOST_ANCESTORS))}
+          FROM ${above.where(...conditions)}
       )
       SELECT DISTINCT id::text FROM chain`);
     return this.#loadIds(
@@ -135,10 +139,10 @@ class Loader implements Related {
     const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
     const shape = this.#source.store.shape(collection);
+    const isHeld = sql`x.id = ANY(${param('uuid[]', [...ids])})`;
     const cells = await this.#source.q.rows(sql`
       SELECT ${shape.columns('x')}
-        FROM ${this.#source.store.from(collection, raw('x'))}
-       WHERE x.id = ANY(${param('uuid[]', [...ids])})${isOfTenant(this.#source, collection, 'x')}`);
+        FROM ${scopeOf(this.#source).from(collection, 'x').where(isHeld)}`);
     const found = cells.map((row) => shape.row(row));
     for (const row of found) this.#ones.set(`${collection}/${row.id}`, row);
     return found;
@@ -147,12 +151,11 @@ class Loader implements Related {
   async #loadMany(collection: string, relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     const shape = this.#source.store.shape(relation.collection);
     invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
-    const { key, source } = relatedBy(this.#source.store, relation);
+    const { key, rows: related } = relatedBy(scopeOf(this.#source), relation, collection);
     const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
     const cells = await this.#source.q.rows(sql`
       SELECT ${key}, ${shape.columns('x')}
-        FROM ${source}
-       WHERE ${key} = ANY(${param('uuid[]', owners)})${relatedOfTenant(this.#source, relation, collection)}`);
+        FROM ${related.where(sql`${key} = ANY(${param('uuid[]', owners)})`)}`);
     const others = cells.filter((row) => row[1] !== this.#without);
     return others.map((row) => {
       const found = shape.row(row, 1);

@@ -2,11 +2,10 @@
 
 import type { Queryable } from '../../database/contract.ts';
 import { namedCells } from '../../database/named-cells.ts';
-import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
-import { empty, ident, join, raw, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
-import { RecordShape, tableOf } from '../record-shape.ts';
-import { EVERY_TENANT, tenancyOf } from '../scope.ts';
+import { ident, join, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
+import { RecordShape } from '../record-shape.ts';
+import { everyTenant, type ScopedRows } from '../scope.ts';
 import { manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;
@@ -19,16 +18,16 @@ const PAGE_SIZE = 1_000;
 export async function* exportRecords(q: Queryable, collection: Collection): AsyncGenerator<string> {
   const shape = new RecordShape(collection);
   const links = manyToManyOf(collection);
-  const columns = join([shape.columns('t'), ...links.map((link) => linkedIds(collection, link))], ', ');
+  const records = everyTenant({ collections: new Map([[collection.name, collection]]) }).from(collection.name, 't');
+  const lists = links.map((relation) => linkedIds(records, collection, relation));
+  const columns = join([shape.columns('t'), ...lists], ', ');
   const keys = links.map(({ name }) => `,${JSON.stringify(name)}:`);
-  const about = tenancyOf(collection) === undefined ? empty : EVERY_TENANT;
   let last: string | undefined;
   for (;;) {
-    const after: Sql = last === undefined ? raw('TRUE') : sql`t.id > ${uuid(last)}`;
+    const after: readonly Sql[] = last === undefined ? [] : [sql`t.id > ${uuid(last)}`];
     const rows = await q.rows(sql`
-      SELECT ${about}${columns}
-        FROM ${tableOf(collection)} AS t
-       WHERE ${after}
+      SELECT ${columns}
+        FROM ${records.where(...after)}
        ORDER BY t.id
        LIMIT ${typedLiteral('int8', PAGE_SIZE)}`);
     for (const cells of rows) {
@@ -40,13 +39,10 @@ export async function* exportRecords(q: Queryable, collection: Collection): Asyn
   }
 }
 
-function linkedIds(collection: Collection, { linkTable, sourceColumn, targetColumn }: ManyToMany): Sql {
-  const target = ident(targetColumn);
-  const tenancy = tenancyOf(collection);
-  const isOfTenant =
-    tenancy === undefined ? empty : sql` AND l.${ident(LINK_TENANT_COLUMN)} = t.${ident(tenancy.column)}`;
+function linkedIds({ related }: ScopedRows, { name }: Collection, relation: ManyToMany): Sql {
+  const target = ident('l', relation.targetColumn);
+  const isOfRecord = sql`${ident('l', relation.sourceColumn)} = t.id`;
   return sql`(
-         SELECT array_to_json(array_agg(l.${target} ORDER BY l.${target}))::text
-           FROM ${ident(linkTable)} AS l
-          WHERE l.${ident(sourceColumn)} = t.id${isOfTenant})`;
+         SELECT array_to_json(array_agg(${target} ORDER BY ${target}))::text
+           FROM ${related.links(relation, name, 'l').where(isOfRecord)})`;
 }

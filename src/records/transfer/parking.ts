@@ -7,7 +7,7 @@ import type { Transaction } from '../../database/contract.ts';
 import { newRecordId } from '../../record-id.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
-import { tableOf } from '../record-shape.ts';
+import { everyTenant, type Scope } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember, storedMembersOf } from './members.ts';
 import { comma, haveSameKey, STAGE } from './stage.ts';
 
@@ -61,9 +61,11 @@ export class Parking {
   readonly #tx: Transaction;
   readonly #schema: Schema;
   readonly #collection: Collection;
+  readonly #scope: Scope;
   readonly #standIns: StandIns[] = [];
 
   constructor(tx: Transaction, schema: Schema, collection: Collection) {
+    this.#scope = everyTenant(schema);
     this.#tx = tx;
     this.#schema = schema;
     this.#collection = collection;
@@ -82,8 +84,10 @@ export class Parking {
 
   /** When every record has its value. */
   async clear(): Promise<void> {
-    for (const { collection, ids } of this.#standIns.reverse())
-      await this.#tx.run(sql`DELETE FROM ${tableOf(collection)} WHERE id = ANY(${param('uuid[]', ids)})`);
+    for (const { collection, ids } of this.#standIns.reverse()) {
+      const isStandIn = sql`t.id = ANY(${param('uuid[]', ids)})`;
+      await this.#tx.run(sql`DELETE FROM ${this.#scope.from(collection.name, 't').where(isStandIn)}`);
+    }
     this.#standIns.length = 0;
   }
 
@@ -92,30 +96,25 @@ export class Parking {
   }
 
   async #parkValues(member: StoredMember): Promise<void> {
-    await this.#tx.run(sql`
-      UPDATE ${tableOf(this.#collection)} AS t
-         SET ${ident(member.column)} = ${parkedValue(member, raw('t.id'))}
-        FROM ${STAGE} AS s
-       WHERE ${contested(member)}`);
+    const rows = this.#scope.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
+    const parked = sql`${ident(member.column)} = ${parkedValue(member, raw('t.id'))}`;
+    await this.#tx.run(sql`UPDATE ${rows.set([parked], contested(member))}`);
   }
 
   /** A reference that must have a value, which no other record may have: records are made for it. */
   async #parkReferences(member: StoredMember, target: Collection): Promise<void> {
-    const [table, column] = [tableOf(this.#collection), ident(member.column)];
-    const rows = await this.#tx.rows(
-      sql`SELECT t.id, t.${column} FROM ${table} AS t, ${STAGE} AS s WHERE ${contested(member)}`,
-    );
+    const column = ident(member.column);
+    const stored = this.#scope.from(this.#collection.name, 't');
+    const staged = stored.beside(sql`${STAGE} AS s`);
+    const rows = await this.#tx.rows(sql`SELECT t.id, t.${column} FROM ${staged.where(contested(member))}`);
     if (rows.length === 0) return;
     const parked = rows.map(([id]) => id!);
     const standIns = await this.#makeStandIns(
       target,
       rows.map(([, original]) => original!),
     );
-    await this.#tx.run(sql`
-      UPDATE ${table} AS t
-         SET ${column} = p.stand_in
-        FROM unnest(${param('uuid[]', parked)}, ${param('uuid[]', standIns)}) AS p (id, stand_in)
-       WHERE t.id = p.id`);
+    const pairs = sql`unnest(${param('uuid[]', parked)}, ${param('uuid[]', standIns)}) AS p (id, stand_in)`;
+    await this.#tx.run(sql`UPDATE ${stored.beside(pairs).set([sql`${column} = p.stand_in`], raw('t.id = p.id'))}`);
   }
 
   /** A copy of each record, of its tenant, but for the unique values. */
@@ -138,11 +137,13 @@ export class Parking {
         cells.push([column, sql`n.${column}`]);
       }
     }
+    const originalRows = this.#scope
+      .from(collection.name, 'x')
+      .beside(sql`unnest(${comma(lists)}) AS n (${comma(names)})`);
     await this.#tx.run(sql`
-      INSERT INTO ${tableOf(collection)} (${comma(cells.map(([column]) => column))})
+      INSERT INTO ${this.#scope.into(collection.name)} (${comma(cells.map(([column]) => column))})
       SELECT ${comma(cells.map(([, value]) => value))}
-        FROM unnest(${comma(lists)}) AS n (${comma(names)})
-        JOIN ${tableOf(collection)} AS x ON x.id = n.original`);
+        FROM ${originalRows.where(raw('x.id = n.original'))}`);
     this.#standIns.push({ collection, ids });
     return ids;
   }
@@ -153,10 +154,10 @@ export class Parking {
     member: StoredMember,
     ids: readonly string[],
   ): Promise<readonly string[]> {
+    const wanted = sql`unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS n (id, place)`;
     const rows = await this.#tx.rows(sql`
       SELECT x.${ident(member.column)}
-        FROM unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS n (id, place)
-        JOIN ${tableOf(collection)} AS x ON x.id = n.id
+        FROM ${this.#scope.from(collection.name, 'x').beside(wanted).where(raw('x.id = n.id'))}
        ORDER BY n.place`);
     return rows.map(([id]) => id!);
   }

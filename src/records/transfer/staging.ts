@@ -4,14 +4,12 @@
  */
 
 import type { Transaction } from '../../database/contract.ts';
-import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { empty, ident, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
-import { tableOf } from '../record-shape.ts';
-import { tenancyOf } from '../scope.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
+import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
 import { Parking } from './parking.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
@@ -36,6 +34,10 @@ export class Staging {
   readonly #collection: Collection;
   readonly #members: readonly StoredMember[];
   readonly #upsert: Upsert | undefined;
+  /** The stored records `t`. */
+  readonly #stored: ScopedRows;
+  /** Reaches the tenant of the staged record `s`. */
+  readonly #staged: Scope;
 
   constructor(tx: Transaction, { schema, collection, members, upsert }: StagingPlan) {
     this.#tx = tx;
@@ -43,6 +45,9 @@ export class Staging {
     this.#collection = collection;
     this.#members = members;
     this.#upsert = upsert;
+    this.#stored = everyTenant(schema).from(collection.name, 't');
+    const tenant = tenantKeyOf(collection);
+    this.#staged = new Scope(schema, tenant && ident('s', tenant.column));
   }
 
   /** The folded copies of search fields. */
@@ -135,27 +140,22 @@ export class Staging {
 
   async #match(): Promise<readonly ImportError[]> {
     const upsert = this.#upsert;
-    const table = tableOf(this.#collection);
     if (upsert === undefined) return [];
     const column = ident(upsert.column);
     const absent = await this.#errors(
       sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
       () => `\`${upsert.name}\` must have a value: records are found by it`,
     );
+    const isSame = sql`t.${column} = s.${column}`;
+    const isOther = raw(`t.id <> s.id AND 'id' = ANY(string_to_array(s._given, ','))`);
     const other = await this.#errors(
-      sql`
-      SELECT s._line, t.id::text
-        FROM ${STAGE} AS s
-        JOIN ${table} AS t ON t.${column} = s.${column}
-       WHERE t.id <> s.id AND 'id' = ANY(string_to_array(s._given, ','))`,
+      sql`SELECT s._line, t.id::text FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isSame, isOther)}`,
       (id) => `another record, ${id}, has this \`${upsert.name}\``,
     );
     await this.#tx.run(sql`
       UPDATE ${LINKS} AS l
          SET source = t.id
-        FROM ${STAGE} AS s
-        JOIN ${table} AS t ON t.${column} = s.${column}
-       WHERE l.source = s.id`);
+        FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isSame, raw('l.source = s.id'))}`);
     const stored = this.#members
       .filter(({ name }) => name !== 'id')
       .map(({ name, column }) => {
@@ -165,22 +165,18 @@ export class Staging {
     await this.#tx.run(sql`
       UPDATE ${STAGE} AS s
          SET ${comma([raw('id = t.id, _is_stored = true'), ...stored])}
-        FROM ${table} AS t
-       WHERE t.${column} = s.${column}`);
+        FROM ${this.#stored.where(isSame)}`);
     return [...absent, ...other];
   }
 
   async #checkTenant(): Promise<readonly ImportError[]> {
-    const tenancy = tenancyOf(this.#collection);
-    if (tenancy === undefined) return [];
-    const column = ident(tenancy.column);
+    const tenant = tenantKeyOf(this.#collection);
+    if (tenant === undefined) return [];
+    const column = ident(tenant.column);
+    const isChanged = sql`t.id = s.id AND s._is_stored AND ${isGiven(tenant.by)} AND t.${column} <> s.${column}`;
     return this.#errors(
-      sql`
-      SELECT s._line, t.${column}::text
-        FROM ${STAGE} AS s
-        JOIN ${tableOf(this.#collection)} AS t ON t.id = s.id
-       WHERE s._is_stored AND ${isGiven(tenancy.by)} AND t.${column} <> s.${column}`,
-      (id) => `\`${tenancy.by}\` never changes; the record is of ${id}`,
+      sql`SELECT s._line, t.${column}::text FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isChanged)}`,
+      (id) => `\`${tenant.by}\` never changes; the record is of ${id}`,
     );
   }
 
@@ -246,18 +242,17 @@ export class Staging {
   /** In the database, or in the file; of the tenant of the record `s` where both have one. */
   #exists(collection: string, id: Sql): Sql {
     const target = this.#schema.collections.get(collection)!;
-    const [here, there] = [tenancyOf(this.#collection), tenancyOf(target)];
-    const isOfTenant =
-      here === undefined || there === undefined ? empty : sql` AND r.${ident(there.column)} = s.${ident(here.column)}`;
-    const stored = sql`EXISTS (SELECT 1 FROM ${tableOf(target)} AS r WHERE r.id = ${id}${isOfTenant})`;
+    const isReferenced = sql`r.id = ${id}`;
+    const stored = sql`EXISTS (SELECT 1 FROM ${this.#staged.from(collection, 'r').where(isReferenced)})`;
     if (target !== this.#collection) return stored;
-    return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE r.id = ${id}${isOfTenant}))`;
+    const conditions = [isReferenced, ...this.#staged.isOfTenant(collection, 'r')];
+    return sql`(${stored} OR EXISTS (SELECT 1 FROM ${STAGE} AS r WHERE ${join(conditions, ' AND ')}))`;
   }
 
   #missing(collection: string, id: string): string {
-    const here = tenancyOf(this.#collection);
-    const isDivided = here !== undefined && tenancyOf(this.#schema.collections.get(collection)!) !== undefined;
-    return `there is no record ${id} in \`${collection}\`${isDivided ? ` of the same \`${here.by}\`` : ''}`;
+    const tenant = tenantKeyOf(this.#collection);
+    const hasTenant = tenant !== undefined && this.#staged.isOfTenant(collection, 'r').length > 0;
+    return `there is no record ${id} in \`${collection}\`${hasTenant ? ` of the same \`${tenant.by}\`` : ''}`;
   }
 
   #errors(query: Sql, message: (cell: string) => string): Promise<readonly ImportError[]> {
@@ -266,7 +261,6 @@ export class Staging {
 
   /** → how many records were created and updated. Call it when `check` found nothing. */
   async write(now: string): Promise<{ readonly created: number; readonly updated: number }> {
-    const table = tableOf(this.#collection);
     const copies = this.#copies.map(({ copy }) => ident(copy));
     const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
@@ -274,22 +268,22 @@ export class Staging {
     const parking = new Parking(this.#tx, this.#schema, this.#collection);
     if (this.#upsert !== undefined) await parking.park(this.#members);
     const created = await this.#tx.run(sql`
-      INSERT INTO ${table} (${comma([...columns, ...roles])})
+      INSERT INTO ${this.#staged.into(this.#collection.name)} (${comma([...columns, ...roles])})
       SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
         FROM ${STAGE} AS s
        WHERE NOT s._is_stored
        ORDER BY s._line`);
-    const updated = this.#upsert === undefined ? 0 : await this.#update(table, now);
+    const updated = this.#upsert === undefined ? 0 : await this.#update(now);
     await parking.clear();
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     return { created, updated };
   }
 
   /** What the file leaves out stays; a value that may be parked is written. The tenant stays, and a cluster refuses to set it. */
-  #update(table: Sql, now: string): Promise<number> {
-    const tenancy = tenancyOf(this.#collection);
+  #update(now: string): Promise<number> {
+    const tenant = tenantKeyOf(this.#collection);
     const set = this.#members
-      .filter(({ name }) => name !== 'id' && name !== tenancy?.by)
+      .filter(({ name }) => name !== 'id' && name !== tenant?.by)
       .map((member) => {
         const column = ident(member.column);
         const otherwise = member.name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${column}`;
@@ -300,42 +294,21 @@ export class Staging {
       return sql`${column} = CASE WHEN ${isGiven(name)} THEN s.${column} ELSE t.${column} END`;
     });
     const version = sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`;
-    return this.#tx.run(sql`
-      UPDATE ${table} AS t
-         SET ${comma([...set, ...copies, version])}
-        FROM ${STAGE} AS s
-       WHERE s._is_stored AND t.id = s.id${this.#isOfTenant('t', tenancy?.column)}`);
+    const rows = this.#staged.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
+    return this.#tx.run(sql`UPDATE ${rows.set([...set, ...copies, version], raw('s._is_stored AND t.id = s.id'))}`);
   }
 
-  /** ` AND t.team_id = s.team_id`. */
-  #isOfTenant(alias: string, column: string | undefined): Sql {
-    const tenancy = tenancyOf(this.#collection);
-    if (tenancy === undefined || column === undefined) return empty;
-    return sql` AND ${ident(alias, column)} = s.${ident(tenancy.column)}`;
-  }
-
-  async #writeLinks({ name, linkTable, sourceColumn, targetColumn }: ManyToMany): Promise<void> {
-    const [table, source, target] = [ident(linkTable), ident(sourceColumn), ident(targetColumn)];
-    const relation = text(name);
+  async #writeLinks(relation: ManyToMany): Promise<void> {
+    const name = text(relation.name);
+    const links = this.#staged.links(relation, this.#collection.name, 'l').beside(sql`${STAGE} AS s`);
+    const isReplaced = sql`${name} = ANY(string_to_array(s._given, ','))`;
+    const isOfRecord = sql`l.${ident(relation.sourceColumn)} = s.id`;
+    await this.#tx.run(sql`DELETE FROM ${links.using(raw('s._is_stored'), isOfRecord, isReplaced)}`);
     await this.#tx.run(sql`
-      DELETE FROM ${table} AS l
-       USING ${STAGE} AS s
-       WHERE s._is_stored AND l.${source} = s.id${this.#isOfTenant('l', LINK_TENANT_COLUMN)}
-         AND ${relation} = ANY(string_to_array(s._given, ','))`);
-    // Links are of the tenant of their record.
-    const tenancy = tenancyOf(this.#collection);
-    const columns = [...(tenancy === undefined ? [] : [ident(LINK_TENANT_COLUMN)]), source, target];
-    const values = [
-      ...(tenancy === undefined ? [] : [sql`s.${ident(tenancy.column)}`]),
-      raw('l.source'),
-      raw('l.target'),
-    ];
-    await this.#tx.run(sql`
-      INSERT INTO ${table} (${comma(columns)})
-      SELECT ${comma(values)}
+      INSERT INTO ${this.#staged.linkInto(relation, this.#collection.name, raw('l.source'), raw('l.target'))}
         FROM ${LINKS} AS l
         JOIN ${STAGE} AS s ON s._line = l.line
-       WHERE l.relation = ${relation}
+       WHERE l.relation = ${name}
       ON CONFLICT DO NOTHING`);
   }
 

@@ -2,8 +2,8 @@
 
 import type { Queryable } from '../../database/contract.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { ident, raw, type Sql, sql } from '../../sql.ts';
-import { tableOf } from '../record-shape.ts';
+import { ident, raw, sql } from '../../sql.ts';
+import { everyTenant, type ScopedRows } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember } from './members.ts';
 import { canPark, contested } from './parking.ts';
 import type { ImportError } from './read-record.ts';
@@ -20,14 +20,15 @@ export class UniqueCheck {
   readonly #schema: Schema;
   readonly #collection: Collection;
   readonly #members: readonly StoredMember[];
-  readonly #table: Sql;
+  /** The stored records `t` beside the staged records `s`. */
+  readonly #stored: ScopedRows;
 
   constructor(q: Queryable, { schema, collection, members }: CheckedKey) {
     this.#q = q;
     this.#schema = schema;
     this.#collection = collection;
     this.#members = members.filter(isExclusive);
-    this.#table = tableOf(collection);
+    this.#stored = everyTenant(schema).from(collection.name, 't').beside(sql`${STAGE} AS s`);
   }
 
   async errors(): Promise<readonly ImportError[]> {
@@ -59,21 +60,21 @@ export class UniqueCheck {
   #takenIds(): Promise<readonly ImportError[]> {
     return findErrors(
       this.#q,
-      sql`SELECT s._line, NULL FROM ${STAGE} AS s JOIN ${this.#table} AS t ON t.id = s.id WHERE NOT s._is_stored`,
+      sql`SELECT s._line, NULL FROM ${this.#stored.where(raw('t.id = s.id'), raw('NOT s._is_stored'))}`,
       () => 'a record with this id exists',
     );
   }
 
   /** By another record, whose value this import does not change. */
   #taken(member: StoredMember): Promise<readonly ImportError[]> {
+    const others = [
+      haveSameKey(member, 't', 's'),
+      raw('t.id <> s.id'),
+      sql`NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id AND ${isKeyGiven(member, 'o')})`,
+    ];
     return findErrors(
       this.#q,
-      sql`
-      SELECT s._line, t.id::text
-        FROM ${STAGE} AS s
-        JOIN ${this.#table} AS t ON ${haveSameKey(member, 't', 's')}
-       WHERE t.id <> s.id
-         AND NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id AND ${isKeyGiven(member, 'o')})`,
+      sql`SELECT s._line, t.id::text FROM ${this.#stored.where(...others)}`,
       (id) => `${ruleOf(member)}; the record ${id} has this value`,
     );
   }
@@ -81,7 +82,7 @@ export class UniqueCheck {
   #stuck(member: StoredMember): Promise<readonly ImportError[]> {
     return findErrors(
       this.#q,
-      sql`SELECT s._line, NULL FROM ${STAGE} AS s, ${this.#table} AS t WHERE ${contested(member)}`,
+      sql`SELECT s._line, NULL FROM ${this.#stored.where(contested(member))}`,
       () => `\`${member.name}\`: it must have a value, and there is none to spare: records cannot exchange theirs`,
     );
   }

@@ -4,9 +4,9 @@
  */
 
 import type { Queryable, Transaction } from '../../database/contract.ts';
-import { param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { param, type Sql, sql, uuid } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
-import { isOfTenant, tenancyOf } from '../scope.ts';
+import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../select.ts';
 
 export interface AtOnce extends Reading {
@@ -23,7 +23,7 @@ export interface Target {
 /** In a transaction of its own, or as a part of `tx`. */
 export function atOnce(store: Store, access: AccessContext, tx?: Transaction): AtOnce {
   const { table } = access.collection;
-  const isDivided = tenancyOf(access.collection) !== undefined;
+  const isDivided = tenantKeyOf(access.collection) !== undefined;
   const write: AtOnce['write'] = (statement, row) =>
     tx === undefined ? store.db.write(statement, { table, row, isDivided }) : tx.rows(statement);
   return { store, access, q: tx ?? store.db, write };
@@ -44,8 +44,9 @@ export async function stillAccepted(
   const { name } = access.collection;
   const [cells] = await q.rows(sql`
     SELECT ${versionColumn('t')}
-      FROM ${store.from(name, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant(reading, name, 't')}`);
+      FROM ${scopeOf(reading)
+        .from(name, 't')
+        .where(sql`t.id = ${uuid(id)}`)}`);
   if (cells === undefined) return undefined;
   const count = cells[0]!;
   const version = (await store.versions(q)).of({ collection: name, id, count });

@@ -14,12 +14,12 @@ import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { readableReferences, toRefusal, uniqueViolation, unreadableReferences } from '../constraint-errors.ts';
 import type { Data } from '../data.ts';
 import { answerOf, type Written } from '../read.ts';
-import { ALWAYS, tableOf } from '../record-shape.ts';
+import { ALWAYS } from '../record-shape.ts';
 import { RecordView } from '../record-view.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers } from '../relations/member-writes.ts';
-import { tenantIn } from '../scope.ts';
+import { mayBeOfTenant, scopeOf, tenantOfValues } from '../scope.ts';
 import { VERSION_WIDTH, versionColumn } from '../select.ts';
 import { type AtOnce, atOnce } from './at-once.ts';
 import { withFoldedCopies } from './folded-copies.ts';
@@ -68,7 +68,7 @@ async function creationOf(reading: Reading, { data, relations, given = {} }: Cre
   const members = guardedMembers(access, data, 'create');
   const input = readInput(access, { mode: 'create', data, given });
   const id = typeof given.id === 'string' ? given.id : newRecordId();
-  const tenant = tenantIn(access.collection, input.values);
+  const tenant = tenantOfValues(access.collection, input.values);
   const creation = { id, store, access, permit, members, input, relations, tenant };
   if (input.errors.length > 0 || writesMore(creation)) await requireValid({ ...reading, tenant }, input);
   return creation;
@@ -134,12 +134,14 @@ async function insertPlain(within: AtOnce, { id, permit, members, input }: Creat
 async function insertAtOnce(within: AtOnce, { id, permit, members, input }: Creation): Promise<Written | undefined> {
   const { access, write } = within;
   const view = new WrittenView(within, true);
-  if (!view.isExact) return undefined;
+  // A statement never names two tenants.
+  if (!view.isExact || !mayBeOfTenant(within, 'create')) return undefined;
   const permits = [permit, ...members.map((member) => member.permit)];
   const conditions = [...permits.map((each) => each.where(WRITTEN)), ...readableReferences(within, input.references)];
   const writing = { values: withStamps(id, access.now, input.values), members: [], partners: [] };
   const [cells] = await write(
     insertWhere({
+      scope: scopeOf(within),
       collection: access.collection,
       writing,
       condition: join(conditions, ' AND '),
@@ -161,7 +163,11 @@ async function writeIn(tx: Transaction, creation: Creation): Promise<Written> {
   const conditions = [permit, ...members.map((member) => member.permit)].map((each) => each.where(WRITTEN));
   const condition = join(conditions, ' AND ');
   const objections = new Objections();
-  const inserted = await insertRow(tx, { collection, writing, condition, returning: raw('id') }, objections);
+  const inserted = await insertRow(
+    tx,
+    { scope: scopeOf(reading), collection, writing, condition, returning: raw('id') },
+    objections,
+  );
   if (inserted.length === 0) {
     const [isPermitted, ...held] =
       members.length === 0 ? [false] : await judgeInsert(tx, { collection, writing, conditions });
@@ -227,8 +233,8 @@ export async function insert(store: Store, { write, collection, values: given }:
     ', ',
   );
   const [row] = await write(sql`
-    INSERT INTO ${tableOf(collection)} (${columns})
+    INSERT INTO ${scopeOf({ store }).into(collection.name, STORED)} (${columns})
     VALUES (${cells})
-    RETURNING ${versionColumn(collection.table)}, ${store.shape(collection.name).columns(collection.table)}`);
+    RETURNING ${versionColumn(STORED)}, ${store.shape(collection.name).columns(STORED)}`);
   return row!;
 }

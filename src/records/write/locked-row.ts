@@ -6,9 +6,9 @@
 import type { Cells } from '../../database/contract.ts';
 import type { Row } from '../../policy/types.ts';
 import { Refusal } from '../../refusal.ts';
-import { join, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { empty, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
-import { isOfTenant } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
 import { recordColumns, VERSION_WIDTH, versionColumn } from '../select.ts';
 
 export interface Locked {
@@ -43,48 +43,48 @@ export interface Lock extends LockedRowQuery {
 export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
   const { store, q } = reading;
   const { collection, id, strength, conditions, isOpen } = lock;
-  const given = isOpen
-    ? raw('')
-    : sql`
-       AND (${join([raw('FALSE'), ...conditions], ' OR ')})`;
+  const given = isOpen ? [] : [sql`(${join([raw('FALSE'), ...conditions], ' OR ')})`];
   const { relations } = store.shape(collection).collection;
   const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
   if (!hasMore && !lock.other && !reading.access.permit(collection, 'read').consultsOthers) {
-    return (await look(reading, lock, sql`${given} FOR ${raw(strength)}`)) ?? refusedRow(reading, lock);
+    return (await look(reading, lock, given, sql` FOR ${raw(strength)}`)) ?? refusedRow(reading, lock);
   }
   const found = await q.rows(sql`
     SELECT 1
-      FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection, 't')}${given}
+      FROM ${scopeOf(reading)
+        .from(collection, 't')
+        .where(sql`t.id = ${uuid(id)}`, ...given)}
        FOR ${raw(strength)}`);
   return found.length === 0 ? refusedRow(reading, lock) : lookAt(reading, lock);
 }
 
 /** For the answer alone: no condition held when it was to be locked, whatever has changed since. */
 async function refusedRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
-  const seen = lock.isOpen ? undefined : await look(reading, lock, raw(''));
+  const seen = lock.isOpen ? undefined : await look(reading, lock);
   return seen && { ...seen, holds: seen.holds.map(() => false) };
 }
 
 /** A row that this transaction has locked or written. */
 export async function lookAt(reading: Reading, place: LockedRowQuery): Promise<Locked> {
-  return (await look(reading, place, raw('')))!;
+  return (await look(reading, place))!;
 }
 
 async function look(
   reading: Reading,
   { collection, id, conditions }: LockedRowQuery,
-  rest: Sql,
+  given: readonly Sql[] = [],
+  lock = empty,
 ): Promise<Locked | undefined> {
-  const { store, q, access } = reading;
+  const { store, q, access, tenant } = reading;
   const versions = await store.versions(q);
-  const place = { collection, alias: 't' };
+  const place = { collection, alias: 't', tenant };
   const questions = [readable(access, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
   const columns = join([versionColumn('t'), recordColumns(store, access, place), ...questions], ', ');
   const [cells] = await q.rows(sql`
     SELECT ${columns}
-      FROM ${store.from(collection, raw('t'))}
-     WHERE t.id = ${uuid(id)}${isOfTenant(reading, collection, 't')}${rest}`);
+      FROM ${scopeOf(reading)
+        .from(collection, 't')
+        .where(sql`t.id = ${uuid(id)}`, ...given)}${lock}`);
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {

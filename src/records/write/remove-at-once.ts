@@ -1,7 +1,7 @@
 /** A delete in one statement, where nothing but rows of the database goes with the record. */
-import { join, raw, sql, uuid } from '../../sql.ts';
+import { raw, sql, uuid } from '../../sql.ts';
 import { isFollowed } from '../relations/cascades.ts';
-import { isOfTenant } from '../scope.ts';
+import { scopeOf } from '../scope.ts';
 import { type AtOnce, stillAccepted, type Target } from './at-once.ts';
 import { STORED, unmoved } from './written-row.ts';
 
@@ -14,14 +14,15 @@ export async function removeAtOnce(within: AtOnce, request: Target): Promise<boo
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
   const conditions = [
+    sql`${raw(STORED)}.id = ${uuid(request.id)}`,
     permit.where(STORED),
     ...(permit.consultsOthers ? [unmoved(within, request.id)] : []),
     ...accepted,
   ];
   const statement = sql`
-    DELETE FROM ${store.from(collection.name, raw(STORED))}
-     WHERE ${raw(STORED)}.id = ${uuid(request.id)}${isOfTenant(within, collection.name, STORED)}
-       AND ${join(conditions, ' AND ')}
+    DELETE FROM ${scopeOf(within)
+      .from(collection.name, STORED)
+      .where(...conditions)}
     RETURNING id`;
   const deleted = await write(statement, request.id);
   return deleted.length > 0;

@@ -1,15 +1,13 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
 
 import { StoreError, type Transaction } from '../../database/contract.ts';
-import { LINK_TENANT_COLUMN } from '../../policy/condition.ts';
 import { forbidden, notFound } from '../../refusal.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';
-import { empty, ident, type Param, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { stillReferenced } from '../constraint-errors.ts';
-import { tableOf } from '../record-shape.ts';
 import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
-import { areLinksOfTenant, EVERY_TENANT, inTenantOf, isOfTenant, isReadableElsewhere, tenancyOf } from '../scope.ts';
+import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
 import { atOnce } from './at-once.ts';
 import { assertVersion, lockRow } from './locked-row.ts';
 import { removeAtOnce } from './remove-at-once.ts';
@@ -85,15 +83,18 @@ async function removeIn(
   if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   assertVersion(locked.version, ifVersion);
-  if (tenancyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
+  if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const going = await recordsGoingWith(reading, id);
   const users = idsOf(going, 'users');
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
-  const isOwn = isOfTenant(reading, name, access.collection.table);
-  await tx.run(sql`DELETE FROM ${tableOf(access.collection)} WHERE id = ${uuid(id)}${isOwn}`);
+  await tx.run(
+    sql`DELETE FROM ${scopeOf(reading)
+      .from(name, 't')
+      .where(sql`t.id = ${uuid(id)}`)}`,
+  );
   return going;
 }
 
@@ -102,11 +103,14 @@ async function removeIn(
  * CASCADE would not count.
  */
 function* updatesToReferrers({ store, access, tenant }: Reading, going: RecordsByCollection): Iterable<Sql> {
+  // A record without a tenant can be referenced in every tenant.
+  const scope = tenant === undefined ? everyTenant(store.schema) : scopeOf({ store, tenant });
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       const ids = going.get(relation.collection);
       if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
-      const referrers = { store, collection, tenant, targets: param('uuid[]', [...ids]), now: access.now };
+      const rows = scope.from(collection.name, 't');
+      const referrers = { rows, collection, targets: param('uuid[]', [...ids]), now: access.now };
       if (relation.kind === 'many_to_many') yield touchOwners(referrers, relation);
       if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
     }
@@ -114,40 +118,22 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: RecordsB
 }
 
 interface Referrers {
-  readonly store: Store;
+  /** The records `t`. */
+  readonly rows: ScopedRows;
   readonly collection: Collection;
-  readonly tenant: string | undefined;
   readonly targets: Param;
   readonly now: string;
 }
 
-function touchOwners(referrers: Referrers, relation: ManyToMany): Sql {
-  const { collection, targets, now } = referrers;
-  const { linkTable, sourceColumn, targetColumn } = relation;
-  const tenancy = tenancyOf(collection);
-  // Links are joined within their tenant.
-  const key = tenancy === undefined ? raw('id') : sql`(${ident(tenancy.column)}, id)`;
-  const linked = tenancy === undefined ? empty : sql`l.${ident(LINK_TENANT_COLUMN)}, `;
-  return sql`
-    UPDATE ${scopeOf(referrers)}${tableOf(collection)}
-       SET ${touched(now)}
-     WHERE ${key} IN (SELECT ${linked}l.${ident(sourceColumn)}
-                    FROM ${ident(linkTable)} AS l
-                   WHERE l.${ident(targetColumn)} = ANY(${targets})${areLinksOfTenant(referrers, collection.name, 'l')})${areOwn(referrers)}`;
+function touchOwners({ rows, collection, targets, now }: Referrers, relation: ManyToMany): Sql {
+  const { sourceColumn, targetColumn } = relation;
+  const links = rows.related.links(relation, collection.name, 'l');
+  const isLink = sql`l.${ident(sourceColumn)} = t.id`;
+  const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
+  return sql`UPDATE ${rows.set([touched(now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }
 
-function clearReference(referrers: Referrers, relation: BelongsTo): Sql {
-  const { collection, targets, now } = referrers;
-  const column = ident(relation.column);
-  return sql`
-    UPDATE ${scopeOf(referrers)}${tableOf(collection)}
-       SET ${column} = NULL, ${touched(now)}
-     WHERE ${column} = ANY(${targets})${areOwn(referrers)}`;
+function clearReference({ rows, targets, now }: Referrers, { column }: BelongsTo): Sql {
+  const cleared = sql`${ident(column)} = NULL`;
+  return sql`UPDATE ${rows.set([cleared, touched(now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
 }
-
-const areOwn = (referrers: Referrers): Sql =>
-  isOfTenant(referrers, referrers.collection.name, referrers.collection.table);
-
-/** A record that every machine has can be referenced in every tenant. */
-const scopeOf = ({ collection, tenant }: Referrers): Sql =>
-  tenancyOf(collection) !== undefined && tenant === undefined ? EVERY_TENANT : empty;

@@ -12,8 +12,7 @@ import type { Collection, HasOne, ManyToMany } from '../../schema/model/model.ts
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
 import type { Reading, Store } from '../access-context.ts';
-import { tableOf } from '../record-shape.ts';
-import { areLinksOf, areOfOneTenant, isOfTenant } from '../scope.ts';
+import { type Scope, scopeOf } from '../scope.ts';
 import { withFoldedCopies } from './folded-copies.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
 import { nextVersion, touchedAt } from './touched.ts';
@@ -44,6 +43,7 @@ export const STORED = 't';
 export const WRITTEN = 'n';
 
 export interface Insertion {
+  readonly scope: Scope;
   readonly collection: Collection;
   readonly writing: Writing;
   /** Of the row `WRITTEN`. */
@@ -53,12 +53,12 @@ export interface Insertion {
 }
 
 /** Inserts the record and returns a row if the condition holds. */
-export function insertWhere({ collection, writing, condition, returning }: Insertion): Sql {
+export function insertWhere({ scope, collection, writing, condition, returning }: Insertion): Sql {
   const names = withFoldedCopies(collection, writing.values).map(({ column }) => column);
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
-    INSERT INTO ${tableOf(collection)} AS ${ident(STORED)} (${join(columns, ', ')})
+    INSERT INTO ${scope.into(collection.name, STORED)} (${join(columns, ', ')})
     SELECT ${join(written, ', ')}
       FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
      WHERE ${condition}
@@ -112,17 +112,15 @@ export function updateStatement(store: Store, { condition, returning, ...update 
   const { collection } = store.shape(update.collection);
   const written = withFoldedCopies(collection, update.writing.values);
   const assignments = written.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
-  const stored = ident(STORED);
-  const time = touchedAt(ident(STORED, UPDATED_AT), update.now);
+  const time = sql`${ident(UPDATED_AT)} = ${touchedAt(ident(STORED, UPDATED_AT), update.now)}`;
   const version = nextVersion(ident(STORED, VERSION_COLUMN));
-  return sql`
-    UPDATE ${tableOf(collection)} AS ${stored}
-       SET ${join([...assignments, sql`${ident(UPDATED_AT)} = ${time}`, version], ', ')}
-     WHERE ${stored}.id = ${uuid(update.id)}${isOfTenant({ store, tenant: update.tenant }, update.collection, STORED)}
-       AND EXISTS (
+  const stored = scopeOf({ store, tenant: update.tenant }).from(update.collection, STORED);
+  const isAllowed = sql`EXISTS (
            SELECT 1
-             FROM (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
-            WHERE ${condition})
+             FROM (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}
+            WHERE ${condition})`;
+  return sql`
+    UPDATE ${stored.set([...assignments, time, version], sql`${ident(STORED, 'id')} = ${uuid(update.id)}`, isAllowed)}
     RETURNING ${returning}`;
 }
 
@@ -141,8 +139,9 @@ export function unmoved(reading: Omit<Reading, 'q'>, id: string): Sql {
   const { collection } = reading.access;
   return sql`${ident(STORED, VERSION_COLUMN)} = (
     SELECT s.${ident(VERSION_COLUMN)}
-      FROM ${tableOf(collection)} AS s
-     WHERE s.id = ${uuid(id)}${isOfTenant(reading, collection.name, 's')})`;
+      FROM ${scopeOf(reading)
+        .from(collection.name, 's')
+        .where(sql`s.id = ${uuid(id)}`)})`;
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
@@ -152,12 +151,11 @@ export async function judgeUpdate(
   update: Judged & Omit<RowUpdate, 'condition'>,
 ): Promise<readonly boolean[]> {
   const { collection } = store.shape(update.collection);
-  const stored = ident(STORED);
+  const stored = scopeOf({ store, tenant: update.tenant }).from(update.collection, STORED);
+  const written = sql`LATERAL (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}`;
   const [cells] = await q.rows(sql`
     SELECT ${columnsOf(update.conditions)}
-      FROM ${tableOf(collection)} AS ${stored}
-     CROSS JOIN LATERAL (${changedRow(store, collection, update)}) AS ${ident(WRITTEN)}
-     WHERE ${stored}.id = ${uuid(update.id)}${isOfTenant({ store, tenant: update.tenant }, update.collection, STORED)}`);
+      FROM ${stored.beside(written).where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)}`);
   return cells!.map((cell) => cell === 't');
 }
 
@@ -180,16 +178,17 @@ const NO_VALUES: Otherwise = {
 
 const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
 
-function changedRow(store: Store, collection: Collection, { writing, now }: Omit<RowUpdate, 'condition'>): Sql {
-  const stored = ident(STORED);
-  const owner = { collection: collection.name, alias: STORED };
+/** @param related the scope of what belongs to the record */
+function changedRow(related: Scope, collection: Collection, { writing, now }: Omit<RowUpdate, 'condition'>): Sql {
+  const id = ident(STORED, 'id');
   return rowOf(collection, writing, {
     column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
-        FROM ${store.from(target, raw('x'))}
-       WHERE x.${ident(viaColumn)} = ${stored}.id${areOfOneTenant(store, { collection: target, alias: 'x' }, owner)})`,
-    members: (relation) => sql`ARRAY(${storedMembers(relation, sql`${stored}.id${areLinksOf(store, 'l', owner)}`)})`,
+        FROM ${related.from(target, 'x').where(sql`x.${ident(viaColumn)} = ${id}`)})`,
+    members: (relation) => sql`ARRAY(
+      SELECT l.${ident(relation.targetColumn)}
+        FROM ${related.links(relation, collection.name, 'l').where(sql`l.${ident(relation.sourceColumn)} = ${id}`)})`,
   });
 }
 
@@ -209,14 +208,6 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
       cells.push(named(heldColumn(relation), linkRows(relation, writing, otherwise)));
   }
   return sql`SELECT ${join(cells, ', ')}`;
-}
-
-/** @param id of the record, and what else the links have of it */
-function storedMembers({ linkTable, sourceColumn, targetColumn }: ManyToMany, id: Sql): Sql {
-  return sql`
-    SELECT l.${ident(targetColumn)}
-      FROM ${ident(linkTable)} AS l
-     WHERE l.${ident(sourceColumn)} = ${id}`;
 }
 
 const named = (column: string, value: Sql): Sql => sql`${value} AS ${ident(column)}`;

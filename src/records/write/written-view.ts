@@ -20,10 +20,10 @@ export class WrittenView {
 
   /** `isNew`: of a create without partners. */
   constructor(reading: Reading, isNew = false) {
-    const { store, access } = reading;
+    const { store, access, tenant } = reading;
     const { name } = access.collection;
     this.#reading = reading;
-    this.#view = new RecordView(store, access, { collection: name });
+    this.#view = new RecordView(store, access, { collection: name, tenant });
     this.#isNew = isNew;
     const shown = isNew ? this.#view.masks : [...this.#view.masks, ...this.#view.partners];
     this.#asked = [{ collection: name, permit: access.permit(name, 'read') }, ...shown];

@@ -142,8 +142,8 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     EXPAND,
     'a hidden record is shown where one leads to it',
-    /\n\s+AND \$\{readable\(access, collection, 'x'\)\}`\);/,
-    '`);',
+    /isHeld, readable\(access, collection, 'x'\)\)/,
+    'isHeld)',
   ),
   fault(
     EXPAND,
@@ -163,8 +163,8 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     CAPABILITIES,
     'hidden records say what may be done with them',
-    /\n\s+AND \$\{readable\(access, collection\.name, 't'\)\}`\);/,
-    '`);',
+    /, readable\(access, collection\.name, 't'\)\)/,
+    ')',
   ),
   fault(COUNT, 'the planner counts what is hidden', /if \(!isOpen\) return/, 'if (false) return'),
   fault(PLANS, 'what a filter came to for another caller is taken', / && each\.isFor\(visibility\)/, ''),
