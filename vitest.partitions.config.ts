@@ -15,7 +15,7 @@ export default mergeConfig(
       include: [
         'test/contract/*.test.ts',
         'test/routes/{aggregate,batch,capabilities,changes,field-rules,lists,query,records,statements,taken-values,users}.test.ts',
-        'test/security/{row-locks,store-expand,store-versions,writes-self-witness}.test.ts',
+        'test/records/**/security-{row-locks,expand,versions,self-witness}.test.ts',
         'test/{migrations,records}/**/{idempotency,list-facts,partitions,record-view,records,search,writes-that-wait}.test.ts',
       ],
     },

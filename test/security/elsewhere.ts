@@ -26,7 +26,7 @@ export const PROVED_ELSEWHERE: readonly Proof[] = [
   {
     id: 'A37',
     name: 'least privilege in the database',
-    file: 'test/security/auth-database-roles.test.ts',
+    file: 'test/auth/security/database-roles.test.ts',
     title: 'L7: a role of the service',
   },
   {

@@ -6,8 +6,8 @@ import sharp from 'sharp';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FairQueue } from '../../src/files/variants/fair-queue.ts';
 import { Problem } from '../../src/problem.ts';
-import { bytesOf, temporaryFolder, upload } from '../files/sending.ts';
 import { describeOnOne, type User } from '../support/service.ts';
+import { bytesOf, temporaryFolder, upload } from './sending.ts';
 
 const FOLDER = temporaryFolder();
 const SCHEMA = `

@@ -1,10 +1,10 @@
 /** L6, L9, L10: whom a rate limit counts, and that it cannot be used to lock another user out. */
 import { describe, expect, test } from 'vitest';
-import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
-import { BoundedQueue, QueuePerKey } from '../../src/auth/limits/bounded-queue.ts';
-import { networkOf } from '../../src/auth/limits/network.ts';
-import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../auth/people.ts';
-import { cheapPasswords, describeOnOne, type TestService } from '../support/service.ts';
+import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';
+import { BoundedQueue, QueuePerKey } from '../../../src/auth/limits/bounded-queue.ts';
+import { networkOf } from '../../../src/auth/limits/network.ts';
+import { cheapPasswords, describeOnOne, type TestService } from '../../support/service.ts';
+import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
 
 describe('L6: the network that an address counts for', () => {
   test.each([

@@ -3,18 +3,11 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Mailer } from '../../src/auth/mail/mail.ts';
-import { profileIdentity } from '../../src/auth/oauth/oauth-identity.ts';
-import {
-  answerJson,
-  Browser,
-  CLIENT_ID,
-  CLIENT_SECRET,
-  IdentityProvider,
-  type Page,
-} from '../auth/identity-provider.ts';
-import { login, newEmail, PASSWORD, SCHEMA } from '../auth/people.ts';
-import { describeOnOne } from '../support/service.ts';
+import { Mailer } from '../../../src/auth/mail/mail.ts';
+import { profileIdentity } from '../../../src/auth/oauth/oauth-identity.ts';
+import { describeOnOne } from '../../support/service.ts';
+import { answerJson, Browser, CLIENT_ID, CLIENT_SECRET, IdentityProvider, type Page } from '../identity-provider.ts';
+import { login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
 
 // The schema names the issuer, so its port is taken before the service starts.
 const provider = await IdentityProvider.listen();

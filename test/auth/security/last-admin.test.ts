@@ -1,8 +1,8 @@
 /** An admin may not leave the service without one: not by roles, not by a delete, not through a cascade, not in a race. */
 import { expect, test } from 'vitest';
-import { param, sql } from '../../src/sql.ts';
-import { codeOf, login, newEmail, PASSWORD } from '../auth/people.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { param, sql } from '../../../src/sql.ts';
+import { describeOnBoth } from '../../support/service.ts';
+import { codeOf, login, newEmail, PASSWORD } from '../people.ts';
 
 const SCHEMA = `
 roles:

@@ -1,18 +1,18 @@
 /** S12: signing keys can be revoked, and are of no use to a thief of the database. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Auth } from '../../src/auth/auth.ts';
-import { authTables } from '../../src/auth/auth-tables.ts';
-import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
-import { unwrapKey, wrapKey } from '../../src/auth/keys/key-wrapping.ts';
-import { ConfigError, readConfig } from '../../src/config.ts';
-import type { Database } from '../../src/database/contract.ts';
-import { applyMigration } from '../../src/migrations/apply-migration.ts';
-import { sql } from '../../src/sql.ts';
-import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf } from '../auth/people.ts';
-import { openEmbeddedDatabase } from '../support/embedded.ts';
-import { cheapPasswords, describeOnBoth, schemaFrom } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { Auth } from '../../../src/auth/auth.ts';
+import { authTables } from '../../../src/auth/auth-tables.ts';
+import { rotateKeys } from '../../../src/auth/keys/key-rotation.ts';
+import { unwrapKey, wrapKey } from '../../../src/auth/keys/key-wrapping.ts';
+import { ConfigError, readConfig } from '../../../src/config.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { applyMigration } from '../../../src/migrations/apply-migration.ts';
+import { sql } from '../../../src/sql.ts';
+import { openEmbeddedDatabase } from '../../support/embedded.ts';
+import { cheapPasswords, describeOnBoth, schemaFrom } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
+import { codeOf, newEmail, newPerson, PASSWORD, refresh, SCHEMA, tokensOf } from '../people.ts';
 
 const SECRET = randomBytes(32);
 const schema = schemaFrom(SCHEMA);

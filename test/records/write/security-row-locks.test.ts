@@ -1,7 +1,7 @@
 /** A refused write takes no lock: whoever may not write a record cannot hold up those who may, nor is held up by them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { sql, uuid } from '../../src/sql.ts';
-import { makePeople, ROUTES_SCHEMA, TestService } from '../support/service.ts';
+import { sql, uuid } from '../../../src/sql.ts';
+import { makePeople, ROUTES_SCHEMA, TestService } from '../../support/service.ts';
 
 type People = Awaited<ReturnType<typeof makePeople>>;
 

@@ -4,10 +4,10 @@
  * S14: the sample let an editor of a team take a document from its owner.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from '../support/client.ts';
-import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
-import { insertRecord } from '../support/system-records.ts';
+import type { Answer } from '../../support/client.ts';
+import { outcomeOf } from '../../support/records.ts';
+import { describeOnBoth, type User } from '../../support/service.ts';
+import { insertRecord } from '../../support/system-records.ts';
 
 const CHIEF = 's.user = @request.auth.id and s.kind = "chief"';
 const CHIEF_SITS = `any(@record.room.seats as s, ${CHIEF})`;

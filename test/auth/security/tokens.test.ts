@@ -1,8 +1,8 @@
 /** L5: a token has more than one text, and all of them end with its session. */
 import { describe, expect, test } from 'vitest';
-import { BoundedMap } from '../../src/bounded-map.ts';
-import { codeOf, newPerson, SCHEMA } from '../auth/people.ts';
-import { describeOnOne } from '../support/service.ts';
+import { BoundedMap } from '../../../src/bounded-map.ts';
+import { describeOnOne } from '../../support/service.ts';
+import { codeOf, newPerson, SCHEMA } from '../people.ts';
 
 /** The order of P-256 (FIPS 186-4 D.1.2.3). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;

@@ -2,22 +2,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
-import { readConfig } from '../../src/config.ts';
-import type { Database } from '../../src/database/contract.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { openLog } from '../../src/http/observe/log.ts';
-import { applyMigration } from '../../src/migrations/apply-migration.ts';
-import { type Service, startService } from '../../src/service/start-service.ts';
-import { systemTables } from '../../src/service/system-tables.ts';
-import { ident, raw } from '../../src/sql.ts';
-import { newPerson, SCHEMA } from '../auth/people.ts';
-import { Client } from '../support/client.ts';
-import { isolatedUrl } from '../support/postgres.ts';
-import { cheapPasswords, schemaFrom } from '../support/service.ts';
+import { rotateKeys } from '../../../src/auth/keys/key-rotation.ts';
+import { readConfig } from '../../../src/config.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { openLog } from '../../../src/http/observe/log.ts';
+import { applyMigration } from '../../../src/migrations/apply-migration.ts';
+import { type Service, startService } from '../../../src/service/start-service.ts';
+import { systemTables } from '../../../src/service/system-tables.ts';
+import { ident, raw } from '../../../src/sql.ts';
+import { Client } from '../../support/client.ts';
+import { isolatedUrl } from '../../support/postgres.ts';
+import { cheapPasswords, schemaFrom } from '../../support/service.ts';
+import { newPerson, SCHEMA } from '../people.ts';
 
 const PASSWORD = 'change me';
-const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
 const statements = /## Database roles[\s\S]*?```sql\n([\s\S]*?)```/.exec(page)![1]!;
 
 describe.skipIf(inject('postgresUrl') === '')('L7: a role of the service', () => {

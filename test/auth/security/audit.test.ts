@@ -1,7 +1,7 @@
 /** S10: what the audit trail did not have. */
 import { expect, test } from 'vitest';
-import { codeOf, login, newEmail, newPerson, PASSWORD } from '../auth/people.ts';
-import { describeOnBoth } from '../support/service.ts';
+import { describeOnBoth } from '../../support/service.ts';
+import { codeOf, login, newEmail, newPerson, PASSWORD } from '../people.ts';
 
 const SCHEMA = `
 roles: { admin: {}, member: {} }

@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readMultipart } from '../../src/files/receive/multipart.ts';
 import { upload } from '../files/sending.ts';
+import { openSocket, readToEnd, sendRaw } from '../security/raw.ts';
 import { describeOnOne, ROUTES_SCHEMA, type User } from '../support/service.ts';
-import { openSocket, readToEnd, sendRaw } from './raw.ts';
 
 const lines: { readonly [key: string]: unknown }[] = [];
 const memory = new PassThrough();
