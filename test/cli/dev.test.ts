@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
-import { dev, run, type Server } from '../support/process.ts';
+import { dev, runInChild, type Server } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-dev-'));
@@ -172,10 +172,10 @@ test('all names of this machine are one site, and no other is', async () => {
 });
 
 test('one process; an empty folder is told of `bylaw init`', async () => {
-  const workers = await run({
+  const workers = await runInChild({
     args: ['dev', ...WHERE, '--workers', '2', '--database-url', 'postgres://localhost/none'],
   });
   expect([workers.code, workers.stderr]).toEqual([2, 'bylaw dev: --workers: `bylaw dev` runs one process\n']);
-  const empty = await run({ args: ['serve', '--schema', join(folder, 'none.yaml')] });
+  const empty = await runInChild({ args: ['serve', '--schema', join(folder, 'none.yaml')] });
   expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('`bylaw init` makes a project')]);
 });

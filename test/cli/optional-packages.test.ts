@@ -9,7 +9,7 @@ import { upload } from '../files/sending.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { run, serve } from '../support/process.ts';
+import { runInChild, serve } from '../support/process.ts';
 
 const SCHEMA = `
 collections: { notes: { fields: { text: string }, access: { read: true } } }
@@ -58,7 +58,7 @@ test.each([
       `run \`npm install ${S3.join(' ')}\``,
   ],
 ])('without %s, a start that needs it says so', async (name, env, message) => {
-  const ended = await run({
+  const ended = await runInChild({
     args: ['serve', '--port', '0', ...arguments_()],
     env: hooks({ ...env, TEST_HIDDEN: name }),
   });

@@ -9,8 +9,9 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
-import { childrenOf, run, type Server, serve } from '../support/process.ts';
+import { childrenOf, run, runInChild, type Server, serve } from '../support/process.ts';
 import { until } from '../support/until.ts';
 
 const SCHEMA = join(import.meta.dirname, '../support/bylaw.yaml');
@@ -39,7 +40,7 @@ describe('errors are reported before anything starts', () => {
     [['serve', '--workers', '2'], 2, '--database-url'],
     [['serve', 'extra'], 2, 'extra'],
   ] as [string[], number, string][])('bylaw %j', async (args, code, said) => {
-    const ended = await run({ args });
+    const ended = await runInChild({ args });
     expect(ended.code).toBe(code);
     expect(ended.stdout + ended.stderr).toContain(said);
     expect(ended.stderr).not.toMatch(/ {4}at /);
@@ -49,7 +50,7 @@ describe('errors are reported before anything starts', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const ended = await run({
+    const ended = await runInChild({
       args: ['serve', '--schema', SCHEMA, '--data', join(folder, 'unused'), '--port', String(port)],
     });
     other.close();
@@ -61,7 +62,7 @@ describe('errors are reported before anything starts', () => {
   });
 
   test('a name of the environment that means nothing', async () => {
-    const { code, stderr } = await run({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
+    const { code, stderr } = await runInChild({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
     expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean `BYLAW_DATA`')]);
   });
 
@@ -71,7 +72,7 @@ describe('errors are reported before anything starts', () => {
       file,
       'collections:\n  posts:\n    fields: { title: string }\n    access: { list: \'@record.titel = "x"\' }\n',
     );
-    const { code, stderr } = await run({ args: ['serve', '--schema', file, '--data', join(folder, 'never')] });
+    const { code, stderr } = await runInChild({ args: ['serve', '--schema', file, '--data', join(folder, 'never')] });
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/titel[\s\S]*\^{5,}/);
     await expect(stat(join(folder, 'never'))).rejects.toThrow('ENOENT');
@@ -84,6 +85,7 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
   let server: Server;
   beforeAll(async () => {
     if (skip) return;
+    if (kind === 'embedded') await fillDataFolder(join(folder, 'data'));
     where =
       kind === 'embedded'
         ? ['--data', join(folder, 'data')]
@@ -199,7 +201,7 @@ test('a folder has one server', async () => {
   const data = join(folder, 'data');
   const server = await serve(['--schema', SCHEMA, '--data', data]);
   try {
-    const second = await run({ args: ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'] });
+    const second = await runInChild({ args: ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'] });
     expect([second.code, second.stderr]).toEqual([1, expect.stringContaining(data)]);
     expect((await stat(join(data, 'admin.sock'))).mode & 0o077).toBe(0);
     // The command means the schema that its caller means, not the one of that name beside the server.
@@ -222,7 +224,7 @@ test.skipIf(inject('postgresUrl') === '')(
   async () => {
     const url = await isolatedUrl(inject('postgresUrl'));
     const serveTwo = (schema: string, port: number) =>
-      run({ args: ['serve', '--workers', '2', '--port', `${port}`, '--schema', schema, '--database-url', url] });
+      runInChild({ args: ['serve', '--workers', '2', '--port', `${port}`, '--schema', schema, '--database-url', url] });
     const missing = await serveTwo(join(folder, 'no-such.yaml'), 0);
     expect([missing.code, missing.stdout]).toEqual([2, '']);
     expect(missing.stderr).toMatch(/no-such\.yaml/);

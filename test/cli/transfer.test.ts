@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, test } from 'vitest';
+import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, serve } from '../support/process.ts';
 
@@ -81,6 +82,7 @@ describe('export and import (embedded)', () => {
   // One start of the embedded database for all: each takes seconds.
   test('work with the folder, and through a server that has it open', { timeout: 120_000 }, async () => {
     const place = ['--data', join(folder, 'data')];
+    await fillDataFolder(join(folder, 'data'));
     const bylaw = bylawAt(place);
     await fill(bylaw);
     const server = await serve(['--schema', join(folder, 'bylaw.yaml'), ...place]);

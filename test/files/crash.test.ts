@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
+import { fillDataFolder } from '../support/embedded.ts';
 import { serve } from '../support/process.ts';
 import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';
@@ -16,6 +17,7 @@ test('after kill -9', { timeout: 120_000 }, async () => {
   const folder = temporaryFolder();
   const schema = join(folder, 'bylaw.yaml');
   writeFileSync(schema, 'roles: { admin: {} }\n');
+  await fillDataFolder(join(folder, 'data'));
   const args = ['--schema', schema, '--data', join(folder, 'data')];
   const answered = new Set<string>();
   let unfinished = 0;

@@ -1,8 +1,10 @@
-/** `bylaw` as a child process, as an operator runs it. */
+/** `bylaw` as an operator runs it: servers as child processes, other commands in this process or in a child. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { messageOf, runCommand } from '../../src/cli/index.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -22,12 +24,17 @@ export interface Ended {
   readonly stderr: string;
 }
 
-function start({ args, env = {}, cwd }: Run): ChildProcess {
+/** The environment of this process without settings of the service and of Node.js. */
+function environmentWith(env: Run['env'] = {}): Record<string, string | undefined> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:BYLAW_|DATABASE_|SMTP_|MAIL_|PORT$|HOST$|BASE_URL$|NODE_|VITEST)/.test(name),
   );
+  return { ...Object.fromEntries(inherited), ...env };
+}
+
+function start({ args, env = {}, cwd }: Run): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE, ...env },
+    env: environmentWith({ NODE_COMPILE_CACHE, ...env }),
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd,
   });
@@ -38,7 +45,25 @@ function start({ args, env = {}, cwd }: Run): ChildProcess {
   return child;
 }
 
-export async function run(call: Run): Promise<Ended> {
+/** Runs a command that ends by itself in this process, which has loaded the modules: a child takes a second of a processor. */
+export async function run({ args, env, stdin = '', cwd = process.cwd() }: Run): Promise<Ended> {
+  let [stdout, stderr] = ['', ''];
+  const io = {
+    stdout: { write: (said: string) => (stdout += said) },
+    stderr: { write: (said: string) => (stderr += said) },
+    stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+    env: environmentWith(env),
+    cwd,
+  };
+  // As src/main.ts does.
+  const code = await runCommand(args, io).catch((error: unknown) => {
+    stderr += `bylaw: ${messageOf(error)}\n`;
+    return 1;
+  });
+  return { code, stdout, stderr };
+}
+
+export async function runInChild(call: Run): Promise<Ended> {
   const child = start(call);
   child.stdin!.end(call.stdin ?? '');
   const [stdout, stderr, code] = await Promise.all([text(child.stdout!), text(child.stderr!), exitOf(child)]);
