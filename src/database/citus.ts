@@ -1,9 +1,9 @@
-/** Whether the database is a Citus cluster, and whether this is the node of it that can be served from. */
+/** Citus: whether the database is a cluster, and whether this node is its coordinator. */
 
 import { raw } from '../sql.ts';
 import type { Queryable } from './contract.ts';
 
-/** How tables are divided by tenant. */
+/** The way in which tables are stored by tenant. */
 export type TenantStorage = 'citus' | 'partitions';
 
 export async function tenantStorageOf(db: Pick<Queryable, 'rows'>): Promise<TenantStorage> {
@@ -11,7 +11,7 @@ export async function tenantStorageOf(db: Pick<Queryable, 'rows'>): Promise<Tena
   return row?.[0] === 't' ? 'citus' : 'partitions';
 }
 
-/** The cluster cannot keep distributed collections as it is. */
+/** The cluster needs a change before it can store collections by tenant. */
 class CitusUnfit extends Error {
   constructor(message: string) {
     super(message);
@@ -30,7 +30,8 @@ export async function assertCitusFits(db: Pick<Queryable, 'rows'>): Promise<void
   if (group !== '0') {
     throw new CitusUnfit(
       'the schema has distributed collections, and this is a worker of a Citus cluster; expected its coordinator: ' +
-        'give DATABASE_URL the address of the coordinator (SELECT * FROM citus_get_active_worker_nodes() lists the workers)',
+        'give DATABASE_URL the address of the coordinator (SELECT * FROM citus_get_active_worker_nodes() lists the ' +
+        'workers)',
     );
   }
   if (slots === '0') {
@@ -42,13 +43,15 @@ export async function assertCitusFits(db: Pick<Queryable, 'rows'>): Promise<void
   if (nodes === '0') {
     throw new CitusUnfit(
       'the schema has distributed collections, and the Citus cluster has no node for their rows; add a worker ' +
-        `(SELECT citus_add_node('host', 5432)), or let the coordinator have them (SELECT citus_set_node_property('host', 5432, 'shouldhaveshards', true))`,
+        `(SELECT citus_add_node('host', 5432)), or let the coordinator have them ` +
+        `(SELECT citus_set_node_property('host', 5432, 'shouldhaveshards', true))`,
     );
   }
 }
 
 /**
- * In a transaction, before a statement that is about several tenants: without it, Citus writes to the shards over several
- * connections, after which the transaction cannot change a table that every node has, nor define one.
+ * For a transaction, before a statement about several tenants: without it, Citus writes to the shards
+ * over several connections, after which the transaction can neither change nor define a table that
+ * every node has.
  */
 export const SEQUENTIAL_SHARDS = raw(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`);

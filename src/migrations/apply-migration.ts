@@ -1,7 +1,7 @@
 /**
- * Runs a migration. What is quick is one transaction, and refused as a whole. What has to read a
- * large table follows in steps of its own, beside which others read and write; if it is interrupted,
- * the next start goes on from what it finds.
+ * Runs a migration. The quick statements are one transaction, and are refused as a whole. Statements
+ * that read a large table follow as separate steps, while others read and write; after an
+ * interruption, the next start continues from the state that it finds.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEQUENTIAL_SHARDS, tenantStorageOf } from '../database/citus.ts';
@@ -10,24 +10,24 @@ import { isLockTimeout } from '../database/to-store-error.ts';
 import { makeVersionKey } from '../database/version-key.ts';
 import { invariant, present } from '../invariant.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
-import { ident, param, raw, sql, text } from '../sql.ts';
-import { fingerprintOf, underWay } from './fingerprint.ts';
+import { ident, param, raw, type Sql, sql } from '../sql.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
   type MigrateOptions,
   type Migration,
+  type MigrationPlan,
   MigrationRefused,
   migrationOf,
   missingSystemTables,
-  ownedTables,
+  readPlan,
   riskOf,
-  stepsOf,
 } from './migration.ts';
-import { type Filling, fillCopies, fillPage } from './search-columns.ts';
+import { fingerprintOf, ownedTables, pendingFingerprint, writeSchemaRecord } from './schema-record.ts';
+import { copyPage } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
 
-/** What was done. Throws MigrationRefused. */
+/** → the migration that was done. Throws MigrationRefused. */
 export async function applyMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
   const run = new MigrationRun(db, schema, options);
   const done = await run.apply();
@@ -35,38 +35,40 @@ export async function applyMigration(db: Database, schema: Schema, options: Migr
   return done;
 }
 
-/** 'bylaw' as a number, so that no other program uses the same lock. */
-const LOCK = 0x62_79_6c_61_77;
-/** 'byla', beside which the schema of the tables stands. */
+/** 'bylaw' as a number: no other program uses the same lock. */
+const MIGRATION_LOCK = 0x62_79_6c_61_77;
+/** 'byla' as a number; the second lock key is the schema. */
 const SESSION_LOCK = 0x62_79_6c_61;
 
-/** Milliseconds that a change may wait for a lock: meanwhile, everybody waits who uses the table. */
+/** Milliseconds that a change may wait for a lock: all users of the table wait as long. */
 const LOCK_TIMEOUT_MS = 2_000;
 const LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 1_000;
-/** How often another migration is asked whether it has ended, and how often that is said. */
+/** Poll and log intervals while another migration runs. */
 const TURN_PAUSE_MS = 200;
 const TURN_NOTE_MS = 10_000;
-/** Rows that a step in pages changes at once. */
-const PAGE = 5_000;
+/** Rows that one transaction of a step in pages changes. */
+const PAGE_ROWS = 5_000;
 
 /** A table stayed locked through all attempts. */
 class TableInUse extends Error {
   constructor(cause: unknown) {
     super(
       'a table that has to change is in use by another program; ' +
-        "end its transaction (SELECT * FROM pg_stat_activity WHERE xact_start < now() - interval '1 minute' finds it) and try again",
+        "end its transaction (SELECT * FROM pg_stat_activity WHERE xact_start < now() - interval '1 minute' finds it) " +
+        'and try again',
       { cause },
     );
     this.name = 'TableInUse';
   }
 }
 
-/** What the first transaction did, and what is left to do. */
+/** The result of the first transaction. */
 interface BegunMigration {
   readonly migration: Migration;
+  /** The steps that follow. */
   readonly left: readonly Step[];
-  /** Of the history. */
+  /** The id in the history. */
   readonly id: string | undefined;
 }
 
@@ -85,8 +87,8 @@ class MigrationRun {
   async apply(): Promise<Migration> {
     const { openSession } = this.#db;
     if (openSession === undefined) return (await this.#begin()).migration;
-    // Most starts find nothing to do, and need no session.
-    if (!(await this.#mayHaveSteps())) return (await this.#begin()).migration;
+    const unchanged = await this.#applyUnchanged();
+    if (unchanged !== undefined) return unchanged;
     this.#session = await openSession();
     try {
       await this.#takeTurn(this.#session);
@@ -100,43 +102,44 @@ class MigrationRun {
     }
   }
 
-  /** Another node may rename a table while this one looks at it, so a plan that fails is made again in its turn. */
-  async #mayHaveSteps(): Promise<boolean> {
-    const unnoted = { ...this.#options, onNote: undefined };
+  /** Most starts find nothing to do, and need no session. → undefined if there are steps. */
+  async #applyUnchanged(): Promise<Migration | undefined> {
     try {
-      return (await stepsOf(this.#db, { schema: this.#schema, canRunApart: true, ...unnoted })).length > 0;
-    } catch {
-      return true;
+      return await this.#inTurns(async (tx) => {
+        const plan = await this.#plan(tx);
+        return plan.steps.length === 0 ? (await this.#beginIn(tx, plan)).migration : undefined;
+      });
+    } catch (error) {
+      if (error instanceof TableInUse) throw error;
+      // Another node may build or drop an index while this one plans; a plan that fails is made again in its turn.
+      return undefined;
     }
   }
 
   async repeatCopies(): Promise<void> {
-    for (const { name, columns } of tablesOf(this.#schema).values())
-      for (const { name: copy, copies } of columns)
-        if (copies !== undefined) await this.#fill({ table: name, column: copies, copy, isRepeated: true });
+    for (const { name: table, columns } of tablesOf(this.#schema).values())
+      for (const { name: to, foldedFrom: from } of columns)
+        if (from !== undefined)
+          await this.#eachPage((tx, after) => copyPage(tx, { table, from, to, isRepeated: true }, after));
   }
 
-  /** Page by page, each in a transaction. */
-  async #fill(filling: Filling): Promise<void> {
-    let after: string | undefined;
-    do {
-      const start = after;
-      after = await this.#inTurns((tx) => fillPage(tx, filling, start));
-    } while (after !== undefined);
+  /** Each page is a transaction. */
+  #eachPage(work: (tx: Transaction, after: string | undefined) => Promise<string | undefined>): Promise<void> {
+    return throughPages((after) => this.#inTurns((tx) => work(tx, after)));
   }
 
   /**
-   * Never waits inside a statement: its snapshot would hold up an index that the other migration
-   * builds.
+   * Polls instead of waiting in a statement, whose snapshot would hold up an index that the other
+   * migration builds.
    */
   async #takeTurn(session: Session): Promise<void> {
-    let saidAt = performance.now();
+    let notedAt = performance.now();
     for (;;) {
       const [row] = await session.rows(sql`
         SELECT pg_try_advisory_lock(${param('int8', SESSION_LOCK)}::int4, hashtext(current_schema()))`);
       if (row?.[0] === 't') return;
-      if (performance.now() - saidAt > TURN_NOTE_MS) {
-        saidAt = performance.now();
+      if (performance.now() - notedAt > TURN_NOTE_MS) {
+        notedAt = performance.now();
         this.#options.onNote?.('another process migrates the database; waiting until it has finished');
       }
       await sleep(TURN_PAUSE_MS);
@@ -144,10 +147,10 @@ class MigrationRun {
   }
 
   #begin(): Promise<BegunMigration> {
-    return this.#inTurns((tx) => this.#beginIn(tx));
+    return this.#inTurns(async (tx) => this.#beginIn(tx, await this.#plan(tx)));
   }
 
-  /** With short waits for locks, and others served in between. */
+  /** Waits for locks in short turns; other statements run between them. */
   async #inTurns<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -167,27 +170,31 @@ class MigrationRun {
 
   async #locked<T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> {
     if (this.#db.kind === 'postgres') {
-      // Of versions that know no session, and of those behind a pooler.
-      await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LOCK)})`);
-      // After that lock, which another node may hold for long.
+      // Earlier versions, and nodes behind a pooler, take this lock alone.
+      await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', MIGRATION_LOCK)})`);
+      // The limit follows that lock, which another node may hold for long.
       await tx.run(raw(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`));
     }
-    // Earlier versions made deferred constraints, and adopted tables may have some: a table cannot be
+    // Adopted tables, and tables of earlier versions, may have deferred constraints: a table cannot be
     // altered while checks of its changed rows are pending.
     await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
     if (hasTenants(this.#schema) && (await tenantStorageOf(tx)) === 'citus') await tx.run(SEQUENTIAL_SHARDS);
     return work(tx);
   }
 
-  async #beginIn(tx: Transaction): Promise<BegunMigration> {
-    const canRunApart = this.#session !== undefined;
-    const steps = await stepsOf(tx, { schema: this.#schema, canRunApart, ...this.#options });
+  #plan(tx: Transaction): Promise<MigrationPlan> {
+    const canRunApart = this.#db.openSession !== undefined;
+    return readPlan(tx, { schema: this.#schema, canRunApart, ...this.#options });
+  }
+
+  async #beginIn(tx: Transaction, { steps, kept }: MigrationPlan): Promise<BegunMigration> {
+    for (const name of kept) this.#options.onNote?.(`kept, though the schema does not have it: ${name}`);
     const missing = await missingSystemTables(tx, this.#options.systemTables ?? []);
     const migration = migrationOf(steps, missing);
     const refused = await this.#refusedOf(tx, steps);
     if (refused.length > 0) throw new MigrationRefused({ ...migration, destructive: refused });
     for (const step of steps) if (step.apart === undefined) await this.#take(tx, step);
-    // Only those: a role without rights on the schema can serve a database that is current.
+    // Nothing else: a role without rights on the schema can serve a database that is current.
     for (const statement of missing) await tx.run(statement);
     await makeVersionKey(tx);
     const { version = 'unknown' } = this.#options;
@@ -210,54 +217,50 @@ class MigrationRun {
     return refused;
   }
 
-  async #take(tx: Transaction, { sql: statement, filling }: Step): Promise<void> {
-    this.#options.onStatement?.(statement);
-    await tx.run(raw(statement));
-    if (filling !== undefined) await fillCopies(tx, filling);
+  async #take(tx: Transaction, { sql: statement, foldedCopy }: Step): Promise<void> {
+    this.#options.onStatement?.(statement.text);
+    await tx.run(statement);
+    if (foldedCopy !== undefined) await throughPages((after) => copyPage(tx, foldedCopy, after));
   }
 
   async #runApart(session: Session, step: Step): Promise<void> {
     const { sql: statement, apart, onBrokenRow } = step;
-    this.#options.onStatement?.(statement);
-    this.#options.onNote?.(`running, while the tables are in use: ${statement}`);
+    this.#options.onStatement?.(statement.text);
+    this.#options.onNote?.(`running, while the tables are in use: ${statement.text}`);
     try {
-      if (apart === 'statement') await session.run(raw(statement));
-      else if (apart === 'transaction') await this.#inTurns((tx) => tx.run(raw(statement)));
+      if (apart === 'statement') await session.run(statement);
+      else if (apart === 'transaction') await this.#inTurns((tx) => tx.run(statement));
       else await this.#runInPages(step);
     } catch (error) {
       const isBroken = error instanceof StoreError && ['unique', 'check', 'foreign_key'].includes(error.kind);
       if (onBrokenRow === undefined || !isBroken) throw error;
       await this.#runApart(session, onBrokenRow.undo);
-      const risk = { sql: statement, why: onBrokenRow.why, kind: 'impossible' } as const;
-      throw new MigrationRefused({ statements: [statement], destructive: [risk], apart: [statement] });
+      const { text: broken } = statement;
+      const risk = { sql: broken, why: onBrokenRow.why, kind: 'impossible' } as const;
+      throw new MigrationRefused({ statements: [broken], destructive: [risk], apart: [broken] });
     }
   }
 
-  async #runInPages({ sql: statement, apart, filling }: Step): Promise<void> {
+  async #runInPages({ sql: statement, apart, foldedCopy }: Step): Promise<void> {
     invariant(typeof apart === 'object', 'a step in pages has a table');
-    if (filling !== undefined) {
-      await this.#fill(filling);
-      await this.#inTurns((tx) => tx.run(raw(statement)));
-      return;
-    }
-    let after: string | undefined;
-    do {
-      const start = after;
-      after = await this.#inTurns((tx) => changePage(tx, { statement, table: apart.pagesOf, start }));
-    } while (after !== undefined);
+    if (foldedCopy === undefined)
+      return this.#eachPage((tx, after) => changePage(tx, { statement, table: apart.pagesOf, after }));
+    await this.#eachPage((tx, after) => copyPage(tx, foldedCopy, after));
+    await this.#inTurns((tx) => tx.run(statement));
   }
 
   async #end(tx: Transaction, id: string | undefined): Promise<void> {
     if (id !== undefined) await noteEnd(tx, id);
-    await writeRecord(tx, fingerprintOf(this.#schema), await this.#tablesNow(tx));
+    await writeSchemaRecord(tx, fingerprintOf(this.#schema), await this.#tablesNow(tx));
   }
 
   /**
-   * An interrupted migration leaves tables that are known as made by a schema. Who finds its columns
-   * and unique fields there serves meanwhile; indexes and references may be missing.
+   * Records the tables before the remaining steps, so that an interrupted migration still owns them.
+   * A node that finds its columns and unique fields serves meanwhile; indexes and references may be
+   * missing.
    */
   async #noteTables(tx: Transaction, id: string | undefined): Promise<void> {
-    await writeRecord(tx, underWay(present(id, 'the migration')), await this.#tablesNow(tx));
+    await writeSchemaRecord(tx, pendingFingerprint(present(id, 'the migration')), await this.#tablesNow(tx));
   }
 
   async #tablesNow(tx: Transaction): Promise<readonly string[]> {
@@ -272,33 +275,29 @@ class MigrationRun {
 }
 
 interface ChangedPage {
-  readonly statement: string;
+  readonly statement: Sql;
   readonly table: string;
-  readonly start: string | undefined;
+  /** The last id of the page before. */
+  readonly after: string | undefined;
+}
+
+/** @param run runs a page after an id; → its last id, undefined after the last page */
+async function throughPages(run: (after: string | undefined) => Promise<string | undefined>): Promise<void> {
+  let after = await run(undefined);
+  while (after !== undefined) after = await run(after);
 }
 
 /** → the last id of the page; undefined after the last page. */
-async function changePage(tx: Transaction, { statement, table, start }: ChangedPage): Promise<string | undefined> {
-  const from = start === undefined ? sql`TRUE` : sql`id > ${param('uuid', start)}`;
+async function changePage(tx: Transaction, { statement, table, after }: ChangedPage): Promise<string | undefined> {
+  const from = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
   const ids = await tx.rows(sql`
     SELECT id::text
       FROM ${ident(table)}
      WHERE ${from}
      ORDER BY id
-     LIMIT ${raw(String(PAGE))}`);
+     LIMIT ${raw(String(PAGE_ROWS))}`);
   const last = ids.at(-1)?.[0];
   if (last === undefined || last === null) return undefined;
-  await tx.run(sql`${raw(statement)} AND ${from} AND id <= ${param('uuid', last)}`);
-  return ids.length < PAGE ? undefined : last;
+  await tx.run(sql`${statement} AND ${from} AND id <= ${param('uuid', last)}`);
+  return ids.length < PAGE_ROWS ? undefined : last;
 }
-
-async function writeRecord(tx: Transaction, fingerprint: string, tables: readonly string[]): Promise<void> {
-  await tx.run(sql`
-    INSERT INTO bylaw_schema (id, fingerprint, tables, applied_at)
-    VALUES (1, ${text(fingerprint)}, ${param('jsonb', JSON.stringify(tables))}, now())
-        ON CONFLICT (id) DO UPDATE
-       SET fingerprint = excluded.fingerprint, tables = excluded.tables, applied_at = excluded.applied_at`);
-}
-
-/** Whether both schemas want the same tables, so that nothing lies to be migrated between them. */
-export const haveSameTables = (a: Schema, b: Schema): boolean => fingerprintOf(a) === fingerprintOf(b);

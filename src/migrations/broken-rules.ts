@@ -1,4 +1,4 @@
-/** Rows that were stored under other rules than a field has now: nothing changes them, and a plan counts them. */
+/** Rows that were stored under other rules than a field has now: a plan counts them, and no migration changes them. */
 
 import { type Database, StoreError } from '../database/contract.ts';
 import type { Collection, Field, Schema } from '../schema/model/model.ts';
@@ -12,9 +12,9 @@ export interface BrokenRule {
   readonly field: string;
   /** `max 5`. */
   readonly rule: string;
-  /** Undefined: counting them would take too long. */
+  /** Undefined: the count would take too long. */
   readonly count: number | undefined;
-  /** The query that finds the rows, by the names of the database. */
+  /** The query that finds the rows; it has the names of the database. */
   readonly query: string;
 }
 
@@ -24,9 +24,9 @@ interface Rule {
   readonly isBroken: Sql;
 }
 
-const TIME_LIMIT_MS = 10_000;
+const COUNT_LIMIT_MS = 10_000;
 
-/** Only rules that some row breaks. */
+/** The rules that some row breaks. */
 export async function brokenRules(db: Database, schema: Schema): Promise<readonly BrokenRule[]> {
   const broken: BrokenRule[] = [];
   const { actual, formerNames } = renamedTables(tablesOf(schema), await readCatalog(db));
@@ -34,22 +34,22 @@ export async function brokenRules(db: Database, schema: Schema): Promise<readonl
     const existing = actual.get(collection.table);
     if (existing === undefined) continue;
     const table = formerNames.get(collection.table) ?? collection.table;
-    const rules = rulesOf(collection, existing);
+    const rules = fieldRules(collection, existing);
     if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, rules })));
   }
   return broken;
 }
 
-interface Counted {
+interface RuleCount {
   readonly collection: string;
   readonly table: string;
   readonly rules: readonly Rule[];
 }
 
-async function countIn(db: Database, { collection, table, rules }: Counted): Promise<readonly BrokenRule[]> {
+async function countIn(db: Database, { collection, table, rules }: RuleCount): Promise<readonly BrokenRule[]> {
   const counts = rules.map(({ isBroken }) => sql`count(*) FILTER (WHERE ${isBroken})`);
   const statement = sql`SELECT ${join(counts, ', ')} FROM ${ident(table)}`;
-  const cells = await db.rows(statement, { lane: 'slow', limitMs: TIME_LIMIT_MS }).then(
+  const cells = await db.rows(statement, { lane: 'slow', limitMs: COUNT_LIMIT_MS }).then(
     ([row]) => row?.map(Number),
     (error: unknown) => {
       if (error instanceof StoreError && error.kind === 'time_limit') return undefined;
@@ -63,12 +63,12 @@ async function countIn(db: Database, { collection, table, rules }: Counted): Pro
   });
 }
 
-function rulesOf({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
+function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
   return [...fields.values()].flatMap((field) => {
     const stored = columns.has(field.column) ? field.column : field.was;
     const type = stored === undefined ? undefined : columns.get(stored)?.type;
     if (field.readOnly || stored === undefined || !TYPES[field.type].includes(type ?? '')) return [];
-    return rulesOfField(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
+    return rulesOf(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }
 
@@ -81,7 +81,7 @@ const TYPES: Readonly<Record<Field['type'], readonly string[]>> = {
   datetime: ['timestamp with time zone'],
 };
 
-function rulesOfField(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
+function rulesOf(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
   const measured = field.type === 'string' ? sql`char_length(${column})` : column;
   const rules: [string, Sql][] = [];

@@ -1,4 +1,4 @@
-/** What the database holds now, read from its own catalogue. */
+/** The actual tables, read from PostgreSQL's catalogue. */
 
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
@@ -15,41 +15,43 @@ export interface ActualColumn {
 }
 export interface ActualConstraint {
   readonly name: string;
-  /** `c`: only those that hold a column to NOT NULL while a migration is under way. */
+  /** `c`: only a CHECK that keeps a column NOT NULL while a migration runs. */
   readonly kind: 'p' | 'u' | 'f' | 'c';
   readonly columns: readonly string[];
   readonly table?: string;
   readonly onDelete?: string;
-  /** Checked by each statement; where it is unique, any number of rows may have null. */
+  /** PostgreSQL checks it with each statement; if it is unique, any number of rows may have null. */
   readonly isPlain: boolean;
-  /** False: rows that existed before it may break it. */
+  /** False: rows that are older than the constraint may break it. */
   readonly isValidated: boolean;
-  /** Of a key: the statements that drop the foreign keys which need it. */
+  /** For a key: the statements that drop the foreign keys which need it. */
   readonly dropsOfUsers: readonly string[];
 }
 export interface ActualIndex {
   readonly name: string;
   readonly columns: readonly string[];
   readonly isUnique: boolean;
-  /** False: it was being built when its builder ended. */
+  /** False: its builder ended before the index was complete. */
   readonly isValid: boolean;
 }
 export interface ActualTable {
   readonly name: string;
   readonly columns: Map<string, ActualColumn>;
   readonly constraints: readonly ActualConstraint[];
-  /** Those that no constraint owns. */
+  /** The indexes that no constraint owns. */
   readonly indexes: readonly ActualIndex[];
-  readonly division?: ActualDivision;
+  readonly tenantLayout?: ActualTenantLayout;
 }
-/** See `Division`. Partitions that an operator has made are none. */
-type ActualDivision = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+/** As `TableTenantLayout`. Partitions that an operator has made do not count. */
+type ActualTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 
 const COLUMNS = raw(`
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
        coalesce(col_description(c.oid, a.attnum), '')
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
- WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
+ WHERE c.relnamespace = current_schema()::regnamespace
+   AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+   AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY c.relname, a.attnum`);
 
 const CONSTRAINTS = raw(`
@@ -76,13 +78,14 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
 
 const INDEXES = raw(`
 SELECT c.relname, i.relname, x.indisunique, x.indisvalid,
-       (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text FROM generate_series(1, x.indnkeyatts) AS n)
+       (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text
+          FROM generate_series(1, x.indnkeyatts) AS n)
   FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
  WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL
    AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY c.relname, i.relname`);
 
-/** The partitions that we make have names that no collection can have. */
+/** Our partitions have names that no collection can have. */
 const PARTITIONED = raw(`
 SELECT c.relname, a.attname
   FROM pg_partitioned_table p
@@ -143,8 +146,8 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
   }
   for (const [name, column] of await db.rows((await tenantStorageOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
     const entry = tables.get(name!);
-    const division: ActualDivision = column == null ? { kind: 'reference' } : { kind: 'by', column };
-    if (entry !== undefined) tables.set(name!, { ...entry, division });
+    const tenantLayout: ActualTenantLayout = column == null ? { kind: 'reference' } : { kind: 'by', column };
+    if (entry !== undefined) tables.set(name!, { ...entry, tenantLayout });
   }
   return tables;
 }
@@ -164,7 +167,7 @@ function constraintOf(cells: Cells): ActualConstraint {
   };
 }
 
-/** By the table's name in the first cell. */
+/** The rows by the name of the table, which is in the first cell. */
 async function group<T>(db: Queryable, statement: Sql, make: (cells: Cells) => T): Promise<Map<string, T[]>> {
   const groups = new Map<string, T[]>();
   for (const row of await db.rows(statement)) {

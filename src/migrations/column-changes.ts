@@ -1,25 +1,25 @@
-/** The steps that bring the columns of a table that exists to those of the schema. */
+/** The steps from the columns of an existing table to those of the schema. */
 import { isFoldedCopy } from '../policy/fold.ts';
+import { empty, ident, raw, type Sql, sql } from '../sql.ts';
 import type { ActualColumn } from './catalog.ts';
-import { type ChangingTable, quotedName, sameColumns } from './changing-table.ts';
-import { columnTypeOf } from './ddl.ts';
-import { requireOnline } from './online.ts';
-import { FILLING_MARK, markOf } from './search-columns.ts';
+import { requireOnline } from './online-ddl.ts';
+import { COPYING_MARK, commentOn } from './search-columns.ts';
 import type { Step } from './step.ts';
-import type { Column } from './tables.ts';
+import { sameColumns, type TableDiff } from './table-diff.ts';
+import { type Column, columnTypeOf } from './tables.ts';
 
 export class ColumnChanges {
-  readonly #t: ChangingTable;
-  readonly #alter: string;
+  readonly #t: TableDiff;
+  readonly #alter: Sql;
 
-  constructor(table: ChangingTable) {
+  constructor(table: TableDiff) {
     this.#t = table;
     this.#alter = table.alter;
   }
 
   renames(): Step[] {
     return [...this.#t.renamed].map(([name, was]) => ({
-      sql: `${this.#alter} RENAME COLUMN ${quotedName(was)} TO ${quotedName(name)}`,
+      sql: sql`${this.#alter} RENAME COLUMN ${ident(was)} TO ${ident(name)}`,
     }));
   }
 
@@ -29,17 +29,17 @@ export class ColumnChanges {
       const existing = this.#t.actual.columns.get(this.#t.stored(column.name));
       steps.push(...(await (existing ? this.#change(column, existing) : this.#add(column))));
     }
-    // Copies are written last: a row may have to get a required value before it can be changed.
-    const copies = steps.filter(({ filling, apart }) => filling !== undefined && apart !== undefined);
+    // Copies are written last: a row may need a required value before it can be changed.
+    const copies = steps.filter(({ foldedCopy, apart }) => foldedCopy !== undefined && apart !== undefined);
     return [...steps.filter((step) => !copies.includes(step)), ...copies, ...this.#drop()];
   }
 
-  /** Steps after which rows can be inserted that do not know the columns which the schema does not have. */
+  /** Steps after which an INSERT may leave out the columns that the schema does not have. */
   relaxations(): Step[] {
     const known = this.#known();
     return [...this.#t.actual.columns]
       .filter(([name, { required, hasDefault }]) => !known.has(name) && required && !hasDefault)
-      .map(([name]) => ({ sql: `${this.#alter} ALTER COLUMN ${quotedName(name)} DROP NOT NULL` }));
+      .map(([name]) => ({ sql: sql`${this.#alter} ALTER COLUMN ${ident(name)} DROP NOT NULL` }));
   }
 
   #known(): ReadonlySet<string> {
@@ -52,19 +52,19 @@ export class ColumnChanges {
     return gone.map(([name, { type }]) => (isFoldedCopy(name) ? this.#dropCopy(name) : this.#dropColumn(name, type)));
   }
 
-  /** Nothing is lost, and a copy that is no longer written would go stale. */
+  /** The copy loses nothing, and would become stale without its writers. */
   #dropCopy(name: string): Step {
-    return { sql: `${this.#alter} DROP COLUMN ${quotedName(name)}` };
+    return { sql: sql`${this.#alter} DROP COLUMN ${ident(name)}` };
   }
 
   #dropColumn(name: string, type: string): Step {
     const { table } = this.#t;
     const hint = this.#hintOfRename(name, type);
     return {
-      sql: `${this.#alter} DROP COLUMN ${quotedName(name)}`,
+      sql: sql`${this.#alter} DROP COLUMN ${ident(name)}`,
       destructive: `the schema no longer has "${table.name}"."${name}"; its values would be lost${hint}`,
       values: { table: this.#t.actual.name, column: name },
-      // Kept beside its new name, it could not become that any more.
+      // If it were kept, it could not be renamed once the new column exists.
       isExtra: hint === '',
     };
   }
@@ -72,45 +72,48 @@ export class ColumnChanges {
   #hintOfRename(gone: string, type: string): string {
     const { table, actual, renamed } = this.#t;
     const come = table.columns.find(
-      ({ name, type: wanted, copies }) =>
-        wanted === type && copies === undefined && !actual.columns.has(name) && !renamed.has(name),
+      ({ name, type: wanted, foldedFrom }) =>
+        wanted === type && foldedFrom === undefined && !actual.columns.has(name) && !renamed.has(name),
     );
     if (come === undefined) return '';
-    // The column of a relation is named after it.
+    // The name of a relation's column is that of the relation with `_id`.
     const named = (column: string): string => (type === 'uuid' ? column.replace(/_id$/, '') : column);
     return `; if \`${named(come.name)}\` is its new name, give that \`was: ${named(gone)}\``;
   }
 
   async #add(column: Column): Promise<Step[]> {
-    const value = column.standing ?? column.fill;
-    const add = `${this.#alter} ADD COLUMN ${quotedName(column.name)} ${columnTypeOf(column)}`;
-    if (column.copies !== undefined) return this.#addCopies(add, column, column.copies);
-    const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
+    const value = valueOfExisting(column);
+    const add = sql`${this.#alter} ADD COLUMN ${ident(column.name)} ${raw(columnTypeOf(column))}`;
+    if (column.foldedFrom !== undefined) return this.#addFoldedCopy(add, column, column.foldedFrom);
+    const alter = sql`${this.#alter} ALTER COLUMN ${ident(column.name)}`;
     if (!column.required) {
-      // In a statement of its own, so that the rows that exist stay without a value.
-      const standing = column.standing === undefined ? [] : [{ sql: `${alter} SET DEFAULT ${column.standing}` }];
-      return [{ sql: add }, ...standing];
+      // A statement of its own: existing rows get no value.
+      return [{ sql: add }, ...this.#setDefault(column)];
     }
-    if (value === undefined) return [await this.#addRequired(`${add} NOT NULL`, column)];
-    const steps = [{ sql: `${add} NOT NULL DEFAULT ${value}` }];
-    if (column.standing === undefined) steps.push({ sql: `${alter} DROP DEFAULT` });
-    return steps;
+    if (value === undefined) return [await this.#addRequired(sql`${add} NOT NULL`, column)];
+    const dropDefault = column.columnDefault === undefined ? [{ sql: sql`${alter} DROP DEFAULT` }] : [];
+    return [{ sql: sql`${add} NOT NULL DEFAULT ${value}` }, ...dropDefault];
   }
 
-  async #addCopies(add: string, { name: copy }: Column, column: string): Promise<Step[]> {
-    const { name } = this.#t.table;
-    if (!(await this.#t.isOnline())) return [{ sql: add, filling: { table: name, column, copy } }];
-    return [{ sql: add }, { sql: markOf(name, copy, FILLING_MARK) }, this.#fillCopies(copy, column)];
+  #setDefault({ name, columnDefault }: Column): Step[] {
+    if (columnDefault === undefined) return [];
+    return [{ sql: sql`${this.#alter} ALTER COLUMN ${ident(name)} SET DEFAULT ${raw(columnDefault)}` }];
   }
 
-  /** The mark goes when all copies are there, so that a migration that was interrupted goes on. */
-  #fillCopies(copy: string, column: string): Step {
-    const { name } = this.#t.table;
-    return { sql: markOf(name, copy, undefined), filling: { table: name, column, copy }, apart: { pagesOf: name } };
+  async #addFoldedCopy(add: Sql, { name: to }: Column, from: string): Promise<Step[]> {
+    const { name: table } = this.#t.table;
+    if (!(await this.#t.isOnline())) return [{ sql: add, foldedCopy: { table, from, to } }];
+    return [{ sql: add }, { sql: commentOn(table, to, COPYING_MARK) }, this.#copyOnline(to, from)];
   }
 
-  async #addRequired(statement: string, column: Column): Promise<Step> {
-    if (!(await this.#t.exists('true'))) return { sql: statement };
+  /** The mark is removed when all rows have copies: until then, the next migration continues. */
+  #copyOnline(to: string, from: string): Step {
+    const { name: table } = this.#t.table;
+    return { sql: commentOn(table, to, undefined), foldedCopy: { table, from, to }, apart: { pagesOf: table } };
+  }
+
+  async #addRequired(statement: Sql, column: Column): Promise<Step> {
+    if (!(await this.#t.exists(raw('true')))) return { sql: statement };
     return {
       sql: statement,
       destructive:
@@ -121,25 +124,24 @@ export class ColumnChanges {
   }
 
   async #change(column: Column, existing: ActualColumn): Promise<Step[]> {
-    const alter = `${this.#alter} ALTER COLUMN ${quotedName(column.name)}`;
+    const alter = sql`${this.#alter} ALTER COLUMN ${ident(column.name)}`;
     const steps: Step[] = [];
     const isOther = existing.type !== column.type;
-    // PostgreSQL would not convert it.
-    if (isOther && existing.hasDefault) steps.push({ sql: `${alter} DROP DEFAULT` });
+    // PostgreSQL does not convert the default.
+    if (isOther && existing.hasDefault) steps.push({ sql: sql`${alter} DROP DEFAULT` });
     if (isOther) steps.push(await this.#changeType(column, existing));
-    if (column.standing !== undefined && (isOther || !existing.hasDefault))
-      steps.push({ sql: `${alter} SET DEFAULT ${column.standing}` });
+    if (isOther || !existing.hasDefault) steps.push(...this.#setDefault(column));
     if (column.required && !existing.required) steps.push(...(await this.#require(column)));
     else steps.push(...this.#dropCheck(column));
-    if (!column.required && existing.required) steps.push({ sql: `${alter} DROP NOT NULL` });
-    if (column.copies !== undefined && existing.comment === FILLING_MARK)
-      steps.push(this.#fillCopies(column.name, column.copies));
+    if (!column.required && existing.required) steps.push({ sql: sql`${alter} DROP NOT NULL` });
+    if (column.foldedFrom !== undefined && existing.comment === COPYING_MARK)
+      steps.push(this.#copyOnline(column.name, column.foldedFrom));
     return steps;
   }
 
   async #changeType(column: Column, existing: ActualColumn): Promise<Step> {
     const { table } = this.#t;
-    const change = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} TYPE ${columnTypeOf(column)}`;
+    const change = sql`${this.#alter} ALTER COLUMN ${ident(column.name)} TYPE ${raw(columnTypeOf(column))}`;
     const what = `"${table.name}"."${column.name}" would change from ${existing.type} to ${column.type}`;
     // A double represents every int within ±(2^53−1) exactly.
     if (existing.type === 'bigint' && column.type === 'double precision') {
@@ -147,42 +149,50 @@ export class ColumnChanges {
       return (await this.#t.isLarge()) ? { sql: change, rewrites } : { sql: change };
     }
     return {
-      sql: `${change} USING ${quotedName(column.name)}::text::${column.type}`,
+      sql: sql`${change} USING ${ident(column.name)}::text::${raw(column.type)}`,
       destructive: `${what}; values that do not fit are changed, or make the migration fail`,
       values: { table: this.#t.actual.name, column: this.#t.stored(column.name) },
     };
   }
 
   async #require(column: Column): Promise<readonly Step[]> {
-    const statement = `${this.#alter} ALTER COLUMN ${quotedName(column.name)} SET NOT NULL`;
-    const isNull = `${quotedName(this.#t.stored(column.name))} IS NULL`;
+    const statement = sql`${this.#alter} ALTER COLUMN ${ident(column.name)} SET NOT NULL`;
+    const isNull = sql`${ident(this.#t.stored(column.name))} IS NULL`;
     const why =
       `"${this.#t.table.name}"."${column.name}" becomes required, and some rows have no value; ` +
       `give them one first, or the field a default; ${this.#t.rowsWhere(isNull)} finds them`;
     const hasNulls = await this.#t.exists(isNull);
-    const value = column.standing ?? column.fill;
+    const value = valueOfExisting(column);
     const isBlocked = hasNulls && (value === undefined || (await this.#isTaken(column, value)));
     if (isBlocked) return [{ sql: statement, destructive: why, isImpossible: true }];
-    const table = quotedName(this.#t.table.name);
-    const name = quotedName(column.name);
-    const fill = hasNulls ? `UPDATE ${table} SET ${name} = ${value} WHERE ${name} IS NULL` : undefined;
+    const table = ident(this.#t.table.name);
+    const name = ident(column.name);
+    const fill =
+      hasNulls && value !== undefined ? sql`UPDATE ${table} SET ${name} = ${value} WHERE ${name} IS NULL` : undefined;
     if (await this.#t.isOnline()) return requireOnline(this.#t, { column: column.name, fill, statement, why });
     return [...(fill === undefined ? [] : [{ sql: fill }]), { sql: statement }, ...this.#dropCheck(column)];
   }
 
-  /** Not every row without a value can get this one. */
-  async #isTaken({ name, type }: Column, value: string): Promise<boolean> {
+  /** Whether the column is unique and the value cannot be given to all rows without one. */
+  async #isTaken({ name, type }: Column, value: Sql): Promise<boolean> {
     if (!this.#t.table.uniques.some((columns) => sameColumns(columns, [name]))) return false;
     const stored = this.#t.stored(name);
-    const column = quotedName(stored);
-    // A value of another type is converted first, and nothing is known of the result.
+    const column = ident(stored);
+    // A value of another type is converted first; the result is unknown.
     const isSame = this.#t.actual.columns.get(stored)?.type === type;
-    return this.#t.exists(`${isSame ? `${column} = ${value} OR ` : ''}${column} IS NULL OFFSET 1`);
+    const isValue = isSame ? sql`${column} = ${value} OR ` : empty;
+    return this.#t.exists(sql`${isValue}${column} IS NULL OFFSET 1`);
   }
 
-  /** Left by a migration that was interrupted, and needed no longer. */
+  /** Drops the CHECK of an interrupted migration, which has become superfluous. */
   #dropCheck({ name }: Column): Step[] {
     const check = this.#t.requiredCheckOf(name);
-    return check === undefined ? [] : [{ sql: `${this.#alter} DROP CONSTRAINT ${quotedName(check.name)}` }];
+    return check === undefined ? [] : [{ sql: sql`${this.#alter} DROP CONSTRAINT ${ident(check.name)}` }];
   }
+}
+
+/** The value that existing rows without one get. */
+function valueOfExisting({ columnDefault, fill }: Column): Sql | undefined {
+  const value = columnDefault ?? fill;
+  return value === undefined ? undefined : raw(value);
 }

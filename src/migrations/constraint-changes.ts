@@ -1,33 +1,42 @@
-/** The steps that bring the constraints and indexes of a table that exists to those of the schema. */
+/** The steps from the constraints and indexes of an existing table to those of the schema. */
 
 import { constraintName } from '../schema/model/stored-names.ts';
+import { empty, ident, raw, type Sql, sql } from '../sql.ts';
 import type { ActualConstraint, ActualIndex } from './catalog.ts';
-import { type ChangingTable, quotedName, sameColumns } from './changing-table.ts';
-import { addForeignKey, addUnique, attachUnique, createIndex, foreignColumns, uniqueName } from './ddl.ts';
-import { buildIndex, dropIndex, uniqueOnline, validate } from './online.ts';
+import { addForeignKey, addUnique, createIndex } from './ddl.ts';
+import {
+  addForeignKeyNotValid,
+  attachUnique,
+  buildIndex,
+  createIndexConcurrently,
+  dropIndex,
+  uniqueOnline,
+  validate,
+} from './online-ddl.ts';
 import { createTrigramIndex } from './search-columns.ts';
 import type { Step } from './step.ts';
-import type { ForeignKey } from './tables.ts';
+import { sameColumns, type TableDiff } from './table-diff.ts';
+import { type ForeignKey, foreignColumns, uniqueName } from './tables.ts';
 
 interface RenamedConstraint {
   readonly constraint: ActualConstraint | undefined;
   readonly to: string;
-  /** Makes it anew. */
-  readonly add?: () => string;
+  /** The statement that adds it again. */
+  readonly add?: () => Sql;
 }
 
 const SUFFIX = { u: 'key', f: 'fkey', p: 'pkey', c: 'required' } as const;
 
 export class ConstraintChanges {
-  readonly #t: ChangingTable;
+  readonly #t: TableDiff;
   readonly #name: string;
 
-  constructor(table: ChangingTable) {
+  constructor(table: TableDiff) {
     this.#t = table;
     this.#name = table.table.name;
   }
 
-  /** Before columns change. */
+  /** Steps before the columns change. */
   async stepsBefore(): Promise<Step[]> {
     return [
       ...this.#dropConstraints(await this.#t.isOnline()),
@@ -38,20 +47,22 @@ export class ConstraintChanges {
     ];
   }
 
-  /** Steps that refer to columns which other tables may get only after this one's. */
+  /** Steps that need columns of other tables, which may be added later than those of this one. */
   async stepsAfter(): Promise<Step[]> {
     const steps: Step[] = [];
     for (const columns of this.#t.table.uniques)
       if (this.#uniqueOf(columns) === undefined) steps.push(...(await this.#addUnique(columns)));
     for (const key of this.#t.table.foreignKeys) steps.push(...(await this.#addForeignKey(key)));
     for (const columns of this.#t.table.indexes) {
-      if (this.#indexOf(columns) === undefined)
-        steps.push(...(await this.#build(columns, (isOnline) => createIndex(this.#name, columns, isOnline))));
+      if (this.#indexOf(columns) !== undefined) continue;
+      const create = (isOnline: boolean) =>
+        isOnline ? createIndexConcurrently(this.#name, columns) : createIndex(this.#name, columns);
+      steps.push(...(await this.#build(columns, create)));
     }
     return steps;
   }
 
-  /** `schema`: of the extension. */
+  /** @param schema the schema of the extension pg_trgm */
   async searchSteps(schema: string | undefined): Promise<Step[]> {
     const steps: Step[] = [];
     for (const column of this.#t.table.searched) {
@@ -62,7 +73,7 @@ export class ConstraintChanges {
     return steps;
   }
 
-  async #build(columns: readonly string[], create: (isOnline: boolean) => string): Promise<readonly Step[]> {
+  async #build(columns: readonly string[], create: (isOnline: boolean) => Sql): Promise<readonly Step[]> {
     const isOnline = await this.#t.isOnline();
     return buildIndex(create(isOnline), this.#leftover(constraintName(this.#name, columns, 'idx')), isOnline);
   }
@@ -70,27 +81,27 @@ export class ConstraintChanges {
   #dropConstraints(isOnline: boolean): Step[] {
     const { uniques, foreignKeys } = this.#t.table;
     const replaced = uniques.flatMap((columns) => this.#replacedBy(columns));
-    // Rows stay checked until the other one is built.
-    const isLater = uniques.flatMap((columns) => (this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : []));
+    // Rows stay checked until the new constraint exists.
+    const later = uniques.flatMap((columns) => (this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : []));
     const gone = this.#t.actual.constraints.filter((constraint) => {
-      if (isLater.includes(constraint)) return false;
+      if (later.includes(constraint)) return false;
       if (constraint.kind === 'u') return !this.#isWanted(constraint);
       return constraint.kind === 'f' && !foreignKeys.some((key) => this.#isKey(key, constraint));
     });
     return gone.map((constraint) => {
       const { name, kind, columns } = constraint;
-      const sql = `${this.#t.alter} DROP CONSTRAINT ${quotedName(name)}`;
+      const drop = sql`${this.#t.alter} DROP CONSTRAINT ${ident(name)}`;
       // Nodes of a newer version may rely on it.
       const isExtra = kind === 'u' && !replaced.includes(constraint) && !this.#hasColumnsOfUnique(constraint);
       if (this.#isOurs(constraint)) {
         const needed = this.#whyNeeded(constraint);
         const impossible = needed === undefined ? {} : { destructive: needed, isImpossible: true };
-        return { sql, ...impossible, ...(isExtra && { isExtra }) };
+        return { sql: drop, ...impossible, ...(isExtra && { isExtra }) };
       }
-      // No schema can declare it, so nothing would bring it back.
+      // No schema can declare it, so no migration would restore it.
       const what = `${kind === 'u' ? 'UNIQUE' : 'FOREIGN KEY'} (${columns.join(', ')})`;
       return {
-        sql,
+        sql: drop,
         destructive: `no schema can declare the constraint ${what} of "${this.#name}"; it would be lost`,
       };
     });
@@ -109,7 +120,7 @@ export class ConstraintChanges {
     );
   }
 
-  /** Of a migration that was interrupted, for a schema that wanted more than this one. */
+  /** Drops indexes of an interrupted migration to a schema that wanted more than this one. */
   #dropLeftovers(): Step[] {
     const { actual, table } = this.#t;
     const missing = table.uniques.filter((columns) => this.#uniqueOf(columns) === undefined);
@@ -119,7 +130,7 @@ export class ConstraintChanges {
       name === (isUnique ? uniqueName(actual.name, columns) : constraintName(actual.name, columns, 'idx'));
     const isGone = (index: ActualIndex): boolean => {
       const { name, columns, isUnique, isValid } = index;
-      // It is no constraint's yet, so nothing is missing without it.
+      // No constraint uses it yet.
       if (isUnique && name === uniqueName(actual.name, columns, 'newkey')) return !building.has(name);
       return !isValid && isOurs(index) && !uniques.has(name) && !this.#wantsIndex(name);
     };
@@ -133,16 +144,16 @@ export class ConstraintChanges {
     );
   }
 
-  /** Foreign keys of an adopted table that wait for the commit: a write would be answered before it fails. */
+  /** Deferred foreign keys of an adopted table: a write would be answered before it fails. */
   #checkKeysAtOnce(): Step[] {
     const { table, actual, alter } = this.#t;
     const waiting = actual.constraints.filter(
       (constraint) => !constraint.isPlain && table.foreignKeys.some((key) => this.#isKey(key, constraint)),
     );
-    return waiting.map(({ name }) => ({ sql: `${alter} ALTER CONSTRAINT ${quotedName(name)} NOT DEFERRABLE` }));
+    return waiting.map(({ name }) => ({ sql: sql`${alter} ALTER CONSTRAINT ${ident(name)} NOT DEFERRABLE` }));
   }
 
-  /** Follows a renamed column: a constraint error finds its field by the name of the constraint. */
+  /** Follows renamed columns: a constraint error finds its field by the name of the constraint. */
   #renameConstraints(): Step[] {
     const { table, actual, alter } = this.#t;
     const uniques = table.uniques.map((columns) => ({
@@ -159,12 +170,12 @@ export class ConstraintChanges {
     return [...uniques, ...keys, ...renamed].flatMap(({ constraint, to, add }) => {
       if (constraint === undefined || constraint.name === to) return [];
       if (!this.#t.canRename && add !== undefined)
-        return [{ sql: `${alter} DROP CONSTRAINT ${quotedName(constraint.name)}` }, { sql: add() }];
-      return [{ sql: `${alter} RENAME CONSTRAINT ${quotedName(constraint.name)} TO ${quotedName(to)}` }];
+        return [{ sql: sql`${alter} DROP CONSTRAINT ${ident(constraint.name)}` }, { sql: add() }];
+      return [{ sql: sql`${alter} RENAME CONSTRAINT ${ident(constraint.name)} TO ${ident(to)}` }];
     });
   }
 
-  /** Another table may get the former name, and its key that of this one. */
+  /** Another table may get the former name, and with it the name of this primary key. */
   #renamedKey(): readonly RenamedConstraint[] {
     const { actual } = this.#t;
     if (actual.name === this.#name) return [];
@@ -178,9 +189,7 @@ export class ConstraintChanges {
     return [...this.#t.table.indexes, ...searched].flatMap((columns) => {
       const name = this.#indexOf(columns)?.name;
       const to = constraintName(this.#name, columns, 'idx');
-      return name === undefined || name === to
-        ? []
-        : [{ sql: `ALTER INDEX ${quotedName(name)} RENAME TO ${quotedName(to)}` }];
+      return name === undefined || name === to ? [] : [{ sql: sql`ALTER INDEX ${ident(name)} RENAME TO ${ident(to)}` }];
     });
   }
 
@@ -204,14 +213,17 @@ export class ConstraintChanges {
     return constraint.isPlain && this.#hasColumnsOfUnique(constraint);
   }
 
-  /** Unique constraints of its field that are not as the schema wants them, or have its name, while there is none that is. */
+  /**
+   * The unique constraints that this one replaces, if it does not exist yet: constraints of its field
+   * that the schema does not want, or with its name.
+   */
   #replacedBy(unique: readonly string[]): readonly ActualConstraint[] {
     if (this.#uniqueOf(unique) !== undefined) return [];
     const { actual, table } = this.#t;
     return actual.constraints.filter((constraint) => {
       if (constraint.kind !== 'u' || this.#isWanted(constraint)) return false;
       const places = table.uniques.filter((columns) => this.#standsFor(constraint, columns));
-      // What is made at once needs its name at once.
+      // A constraint on new columns is added in the transaction, so its name must be free by then.
       const first = places.find((columns) => !this.#t.hasColumns(columns)) ?? places[0];
       return first === unique;
     });
@@ -225,7 +237,7 @@ export class ConstraintChanges {
     return this.#isOurs(constraint) && (name === uniqueName(this.#name, unique) || columns.at(-1) === stored.at(-1));
   }
 
-  /** Whether the former constraint goes in the statement that adds the new one. */
+  /** Whether one statement drops the former constraint and adds the new one. */
   #isSwapped(unique: readonly string[], isOnline: boolean): boolean {
     return isOnline && this.#t.hasColumns(unique);
   }
@@ -237,7 +249,7 @@ export class ConstraintChanges {
     );
   }
 
-  /** Of a migration that was interrupted. */
+  /** The invalid index of an interrupted migration. */
   #leftover(name: string): ActualIndex | undefined {
     return this.#t.actual.indexes.find((index) => index.name === name && !index.isValid);
   }
@@ -246,12 +258,18 @@ export class ConstraintChanges {
     const statement = addUnique(this.#name, columns);
     const column = columns.at(-1)!;
     if (!this.#t.hasColumns(columns)) return [await this.#addUniqueToNew(statement, columns)];
-    const within = columns.length === 1 ? '' : ` within ${columns.slice(0, -1).map(quotedName).join(', ')}`;
+    const within =
+      columns.length === 1
+        ? ''
+        : ` within ${columns
+            .slice(0, -1)
+            .map((name) => ident(name).text)
+            .join(', ')}`;
     const why =
       `"${this.#name}"."${column}" becomes unique${within}, and some rows have equal values; change them first; ` +
-      `${this.#t.duplicates(columns)} finds them`;
+      `${this.#t.duplicates(columns).text} finds them`;
     const isOnline = await this.#t.isOnline();
-    // At once, they are dropped before.
+    // In the transaction, they are dropped first.
     const swapped = this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : [];
     const needed = swapped.flatMap((constraint) => this.#whyNeeded(constraint) ?? []);
     if (needed.length > 0) return [{ sql: statement, destructive: needed.join('; '), isImpossible: true }];
@@ -269,7 +287,7 @@ export class ConstraintChanges {
     return [...drops, { sql: statement }];
   }
 
-  /** The index that an interrupted migration has built, which only has to become the constraint. */
+  /** The complete index of an interrupted migration, which only has to become the constraint. */
   #builtUnique(unique: readonly string[], names: readonly string[]): string | undefined {
     const stored = this.#t.storedAll(unique);
     const built = this.#t.actual.indexes.filter(
@@ -278,11 +296,11 @@ export class ConstraintChanges {
     return names.find((name) => built.some((index) => index.name === name));
   }
 
-  /** Rows that exist get the default of a new column that is required. */
-  async #addUniqueToNew(statement: string, unique: readonly string[]): Promise<Step> {
+  /** Existing rows get the default of a new column that is required. */
+  async #addUniqueToNew(statement: Sql, unique: readonly string[]): Promise<Step> {
     const { columns, name } = this.#t.table;
     const isFilled = unique.every((column) => columns.some((one) => one.name === column && one.required));
-    if (!isFilled || !(await this.#t.exists('true OFFSET 1'))) return { sql: statement };
+    if (!isFilled || !(await this.#t.exists(raw('true OFFSET 1')))) return { sql: statement };
     const made = unique.find((column) => !this.#t.hasColumn(column));
     return {
       sql: statement,
@@ -312,17 +330,18 @@ export class ConstraintChanges {
     const name = constraintName(this.#name, [key.column], 'fkey');
     if (existing !== undefined) return [validate(this.#t, name, why)];
     if (!(await this.#t.isOnline())) return [{ sql: add }];
-    return [{ sql: addForeignKey(this.#name, key, true) }, validate(this.#t, name, why)];
+    return [{ sql: addForeignKeyNotValid(this.#name, key) }, validate(this.#t, name, why)];
   }
 
-  /** The condition for rows whose reference leads nowhere. */
-  #orphans({ column, table, tenant }: ForeignKey): string {
-    const own = (name: string): string => `${quotedName(this.#t.actual.name)}.${quotedName(this.#t.stored(name))}`;
+  /** The condition of rows whose target does not exist. */
+  #orphans({ column, table, tenant }: ForeignKey): Sql {
+    const own = (name: string): Sql => ident(this.#t.actual.name, this.#t.stored(name));
     const stored = own(column);
     const target = this.#t.storedTable(table);
-    if (target === undefined) return `${stored} IS NOT NULL`;
+    if (target === undefined) return sql`${stored} IS NOT NULL`;
     const isNew = tenant === undefined || !this.#t.hasStored(table, tenant.references);
-    const isOfTenant = isNew ? '' : ` AND target.${quotedName(tenant.references)} = ${own(tenant.column)}`;
-    return `${stored} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${quotedName(target)} AS target WHERE target.id = ${stored}${isOfTenant})`;
+    const isOfTenant = isNew ? empty : sql` AND target.${ident(tenant.references)} = ${own(tenant.column)}`;
+    const matching = sql`SELECT 1 FROM ${ident(target)} AS target WHERE target.id = ${stored}${isOfTenant}`;
+    return sql`${stored} IS NOT NULL AND NOT EXISTS (${matching})`;
   }
 }

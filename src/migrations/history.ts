@@ -1,4 +1,4 @@
-/** Which migrations a database has had. */
+/** The migrations of a database, in the table `bylaw_migrations`. */
 import { v7 } from 'uuid';
 import type { Queryable } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
@@ -14,16 +14,16 @@ export const HISTORY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_migrati
 )`);
 
 export interface PastMigration {
-  /** As PostgreSQL prints it. */
+  /** In PostgreSQL's format. */
   readonly startedAt: string;
-  /** Null: it was interrupted, or is under way. */
+  /** Null: the migration was interrupted, or is running. */
   readonly finishedAt: string | null;
-  /** Of the program. */
+  /** The version of the program. */
   readonly version: string;
   readonly statements: readonly string[];
 }
 
-/** → its id. */
+/** → the id of the migration. */
 export async function noteStart(q: Queryable, version: string, statements: readonly string[]): Promise<string> {
   const id = v7();
   await q.run(sql`
@@ -39,7 +39,7 @@ export async function noteEnd(q: Queryable, id: string): Promise<void> {
      WHERE id = ${uuid(id)}`);
 }
 
-/** The oldest first. */
+/** The oldest migration comes first. */
 export async function readHistory(q: Queryable): Promise<readonly PastMigration[]> {
   const [found] = await q.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_migrations')})) IS NOT NULL`);
   if (found?.[0] !== 't') return [];

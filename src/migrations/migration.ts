@@ -1,26 +1,25 @@
-/** What a migration is: its plan, what may keep it from happening, and what callers may ask for. */
+/** A migration: its plan, the reasons to refuse it, and the options of callers. */
 
 import { assertCitusFits, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
-import { readStrings } from '../database/text-array.ts';
 import { VERSION_KEY_TABLE } from '../database/version-key.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql, sql, text } from '../sql.ts';
 import { readCatalog } from './catalog.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
-import { IDEMPOTENCY_TABLES } from './idempotency-tables.ts';
 import { extraOf } from './readiness.ts';
 import { renamedTables } from './renamed-tables.ts';
+import { ownedTables, SCHEMA_RECORD_TABLE } from './schema-record.ts';
 import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
 
 export interface Migration {
-  /** As they run, in order; empty when the database is as the schema wants it. */
+  /** In the order of execution; empty if the database matches the schema. */
   readonly statements: readonly string[];
-  /** Those of them that do not happen unasked. */
+  /** The statements that need the operator's consent. */
   readonly destructive: readonly RiskyStatement[];
-  /** Those that run after the others are committed, while the tables are in use. */
+  /** The statements that run after the others are committed, while the tables are in use. */
   readonly apart: readonly string[];
 }
 
@@ -28,8 +27,8 @@ export interface RiskyStatement {
   readonly sql: string;
   readonly why: string;
   /**
-   * `impossible`: it fails as long as the rows are as they are. `rewrites`: nobody can use the table
-   * while it runs. Otherwise it loses data or may fail.
+   * `impossible`: it fails unless rows change. `rewrites`: it blocks the table while it runs.
+   * `destructive`: it loses data or may fail.
    */
   readonly kind: 'destructive' | 'impossible' | 'rewrites';
 }
@@ -37,28 +36,28 @@ export interface RiskyStatement {
 export interface MigrateOptions {
   readonly allowDestructive?: boolean;
   /**
-   * Decides about each destructive statement, in the transaction that would run it. Default: none
-   * is allowed.
+   * Decides about each destructive statement, in the transaction that would run it. Default: none is
+   * allowed.
    */
   readonly allows?: (tx: Transaction, step: Step) => Promise<boolean>;
-  /** Default: true. Without it, a large table is not written again. */
+  /** Default: true. Otherwise, no large table is rewritten. */
   readonly mayRewrite?: boolean;
-  /** Idempotent statements of other rooms, run after the collections' tables exist. */
+  /** Idempotent statements of other rooms; they run after the tables of collections exist. */
   readonly systemTables?: readonly Sql[];
   /**
-   * Keeps tables and columns that the schema does not know, so that a version of the program can
+   * Keeps tables and columns that the schema does not have, so that a version of the program can
    * serve a database that a newer one has migrated. Default: they are dropped, which is destructive.
    */
   readonly keepsExtra?: boolean;
-  /** Copies of search fields are made again, for rows that an older version has written since. */
+  /** Copies the search fields of all rows again: an older version may have written rows since. */
   readonly repeatsCopies?: boolean;
-  /** Of the program, for the history. */
+  /** The version of the program, for the history. */
   readonly version?: string;
-  /** Hears what the operator should know: what is kept, what is waited for, what takes long. */
+  /** Receives notes for the operator: kept tables, waits, slow statements. */
   readonly onNote?: (note: string) => void;
-  /** Before each statement; what it throws ends the migration there. */
+  /** Called before each statement; an exception ends the migration there. */
   readonly onStatement?: (statement: string) => void;
-  /** Bytes from which tables are changed while they are in use; for tests. */
+  /** For tests: bytes from which tables are changed while they are in use. */
   readonly largeFrom?: number;
 }
 
@@ -67,13 +66,13 @@ export class MigrationRefused extends Error {
   constructor(migration: Migration) {
     const of = (kind: RiskyStatement['kind']) => migration.destructive.filter((risky) => risky.kind === kind);
     const parts = [
-      said('the schema asks for changes that the rows do not allow', of('impossible')),
-      said(
+      refusalText('the schema asks for changes that the rows do not allow', of('impossible')),
+      refusalText(
         'the schema asks for changes that lose data or may refuse it',
         of('destructive'),
         'to do it nevertheless: bylaw migrate apply --allow-destructive (bylaw migrate plan shows every statement)',
       ),
-      said(
+      refusalText(
         'the schema asks for changes that shut a large table while they run',
         of('rewrites'),
         'to do it at a quiet time: bylaw migrate apply',
@@ -85,7 +84,7 @@ export class MigrationRefused extends Error {
   }
 }
 
-function said(what: string, risky: Migration['destructive'], remedy?: string): string {
+function refusalText(what: string, risky: Migration['destructive'], remedy?: string): string {
   if (risky.length === 0) return '';
   const list = risky.map(({ why, sql: statement }) => `- ${why}\n  ${statement.replaceAll('\n', '\n  ')}`);
   return [`${what}:`, ...list, ...(remedy === undefined ? [] : [remedy])].join('\n');
@@ -93,14 +92,14 @@ function said(what: string, risky: Migration['destructive'], remedy?: string): s
 
 export async function planMigration(db: Database, schema: Schema, options: MigrateOptions = {}): Promise<Migration> {
   const canRunApart = db.openSession !== undefined;
-  const steps = await stepsOf(db, { schema, canRunApart, ...options });
+  const { steps } = await readPlan(db, { schema, canRunApart, ...options });
   return migrationOf(steps, await missingSystemTables(db, options.systemTables ?? []));
 }
 
 export function migrationOf(steps: readonly Step[], systemTables: readonly Sql[]): Migration {
   const first = steps.filter(({ apart }) => apart === undefined);
   const later = steps.filter(({ apart }) => apart !== undefined);
-  const textsOf = (some: readonly Step[]): readonly string[] => some.map((step) => step.sql);
+  const textsOf = (some: readonly Step[]): readonly string[] => some.map((step) => step.sql.text);
   return {
     statements: [...textsOf(first), ...systemTables.map(({ text }) => text), ...textsOf(later)],
     destructive: steps.flatMap((step) => riskOf(step) ?? []),
@@ -108,7 +107,12 @@ export function migrationOf(steps: readonly Step[], systemTables: readonly Sql[]
   };
 }
 
-export function riskOf({ sql: statement, destructive, isImpossible, rewrites }: Step): RiskyStatement | undefined {
+export function riskOf({
+  sql: { text: statement },
+  destructive,
+  isImpossible,
+  rewrites,
+}: Step): RiskyStatement | undefined {
   if (destructive !== undefined)
     return { sql: statement, why: destructive, kind: isImpossible === true ? 'impossible' : 'destructive' };
   return rewrites === undefined ? undefined : { sql: statement, why: rewrites, kind: 'rewrites' };
@@ -119,32 +123,41 @@ export interface Planning extends MigrateOptions {
   readonly canRunApart: boolean;
 }
 
-export async function stepsOf(db: Queryable, planning: Planning): Promise<readonly Step[]> {
-  const { schema, keepsExtra, onNote } = planning;
+export interface MigrationPlan {
+  readonly steps: readonly Step[];
+  /** The names of tables and columns that the schema does not have and that stay. */
+  readonly kept: readonly string[];
+}
+
+export async function readPlan(db: Queryable, planning: Planning): Promise<MigrationPlan> {
+  const { schema, keepsExtra } = planning;
   const actual = await readCatalog(db);
   const owned = actual.has('bylaw_schema') ? await ownedTables(db) : [];
   const wanted = tablesOf(schema);
-  if (keepsExtra === true) {
-    const extra = extraOf(wanted, renamedTables(wanted, actual).actual, owned);
-    for (const name of extra) onNote?.(`kept, though the schema does not have it: ${name}`);
-  }
-  const layout = await tenantStorageOf(db);
-  if (layout === 'citus' && hasTenants(schema)) await assertCitusFits(db);
-  return planSteps({ ...planning, db, wanted, actual, owned, layout });
+  const kept = keepsExtra === true ? extraOf(wanted, renamedTables(wanted, actual).actual, owned) : [];
+  const tenantStorage = await tenantStorageOf(db);
+  if (tenantStorage === 'citus' && hasTenants(schema)) await assertCitusFits(db);
+  return { steps: await planSteps({ ...planning, db, wanted, actual, owned, tenantStorage }), kept };
 }
 
-const SCHEMA_RECORD = raw(`CREATE TABLE IF NOT EXISTS "bylaw_schema" (
-  id int PRIMARY KEY CHECK (id = 1),
-  fingerprint text NOT NULL,
-  tables jsonb NOT NULL,
-  applied_at timestamptz NOT NULL
-)`);
-
-const OWN_TABLES: readonly Sql[] = [SCHEMA_RECORD, HISTORY_TABLE, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
+/** Responses that are kept under idempotency keys. Earlier builds used `bylaw_idempotency`, which nothing reads. */
+const IDEMPOTENCY_TABLES: readonly Sql[] = [
+  raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_answers" (
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  path text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  body_hash text NOT NULL,
+  answer text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (user_id, path, key)
+)`),
+  raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_answers_created_at" ON "bylaw_kept_answers" (created_at)'),
+];
+const OWN_TABLES: readonly Sql[] = [SCHEMA_RECORD_TABLE, HISTORY_TABLE, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;
 
-/** Of the idempotent statements, those that would do something. */
+/** The idempotent statements that would create something. */
 export async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise<readonly Sql[]> {
   const missing: Sql[] = [];
   for (const statement of [...OWN_TABLES, ...more]) {
@@ -157,9 +170,4 @@ export async function missingSystemTables(db: Queryable, more: readonly Sql[]): 
 async function tableExists(db: Queryable, name: string): Promise<boolean> {
   const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${text(name)})) IS NOT NULL`);
   return row?.[0] === 't';
-}
-
-export async function ownedTables(db: Queryable): Promise<readonly string[]> {
-  const [row] = await db.rows(raw('SELECT tables FROM bylaw_schema WHERE id = 1'));
-  return row ? readStrings(row[0]) : [];
 }

@@ -1,9 +1,9 @@
-/** Tables that the schema calls by another name than the database. */
+/** Tables that have another name in the schema than in the database. */
+import { ident, sql } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
-import { quotedName } from './changing-table.ts';
-import { renamedPartitions } from './division.ts';
 import type { Step } from './step.ts';
 import type { Table } from './tables.ts';
+import { renamedPartitions } from './tenant-tables.ts';
 
 export interface Renamed {
   /** By their new names. */
@@ -30,8 +30,8 @@ export function renamedTables(wanted: ReadonlyMap<string, Table>, actual: Readon
     actual: new Map(renamed),
     formerNames: new Map([...names].map(([former, name]) => [name, former])),
     steps: [...names].flatMap(([former, name]) => [
-      { sql: `ALTER TABLE ${quotedName(former)} RENAME TO ${quotedName(name)}` },
-      ...(actual.get(former)?.division?.kind === 'by' ? renamedPartitions(former, name) : []),
+      { sql: sql`ALTER TABLE ${ident(former)} RENAME TO ${ident(name)}` },
+      ...(actual.get(former)?.tenantLayout?.kind === 'by' ? renamedPartitions(former, name) : []),
     ]),
   };
 }

@@ -1,47 +1,44 @@
-/** What search fields have in the database: the trigram indexes of their folded copies, and the copies of rows that exist. */
+/** The search fields in the database: the folded copies of existing rows, and the trigram indexes of the copies. */
 
 import type { Queryable } from '../database/contract.ts';
 import { fold } from '../policy/fold.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { ident, param, raw, sql } from '../sql.ts';
+import { ident, param, raw, type Sql, sql } from '../sql.ts';
+import { stringLiteral } from './tables.ts';
 
-/** A new column of copies, and the column that it is copied from. */
-export interface Filling {
+/** A column, and the new column that holds its folded copies. */
+export interface FoldedCopy {
   readonly table: string;
-  readonly column: string;
-  readonly copy: string;
-  /** Also of rows that have a copy: a program that does not know it may have changed the value since. */
+  readonly from: string;
+  readonly to: string;
+  /** Also copies rows that have a copy: a program without the new column may have changed the value since. */
   readonly isRepeated?: boolean;
 }
 
-const PAGE = 1000;
+const COPIED_ROWS = 1000;
 
-/** The comment of a column whose copies are being made, until all are there. */
-export const FILLING_MARK = 'bylaw: its copies are being made';
+/** The comment on a column while rows lack their copies. */
+export const COPYING_MARK = 'bylaw: its copies are being made';
 
 /** Without a text, the comment is removed. */
-export function markOf(table: string, column: string, comment: string | undefined): string {
-  const quoted = comment === undefined ? 'NULL' : `'${comment}'`;
-  return `COMMENT ON COLUMN ${ident(table, column).text} IS ${quoted}`;
+export function commentOn(table: string, column: string, comment: string | undefined): Sql {
+  const quoted = comment === undefined ? raw('NULL') : stringLiteral(comment);
+  return sql`COMMENT ON COLUMN ${ident(table, column)} IS ${quoted}`;
 }
 
-/** Fills the copies of all rows that lack them, by the function that every later write uses. */
-export async function fillCopies(tx: Queryable, filling: Filling): Promise<void> {
-  let after: string | undefined;
-  do after = await fillPage(tx, filling, after);
-  while (after !== undefined);
-}
-
-/** → the last id of the page; undefined after the last page. */
-export async function fillPage(
+/**
+ * Copies a page of rows by the function that every later write uses. → the last id of the page;
+ * undefined after the last page.
+ */
+export async function copyPage(
   tx: Queryable,
-  filling: Filling,
+  copy: FoldedCopy,
   after: string | undefined,
 ): Promise<string | undefined> {
-  const { table, column, copy, isRepeated = false } = filling;
-  const [name, from, to] = [ident(table), ident(column), ident(copy)];
+  const { isRepeated = false } = copy;
+  const [name, from, to] = [ident(copy.table), ident(copy.from), ident(copy.to)];
   const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
-  // FOR UPDATE: a copy of a value that is changed meanwhile would be stale.
+  // Locked: the copy of a value that changes in the meantime would be stale.
   const rows = await tx.rows(sql`
     SELECT id::text, ${from}
       FROM ${name}
@@ -49,7 +46,7 @@ export async function fillPage(
        AND ${from} IS NOT NULL
        AND ${isRepeated ? sql`TRUE` : sql`${to} IS NULL`}
      ORDER BY id
-     LIMIT ${raw(String(PAGE))}
+     LIMIT ${raw(String(COPIED_ROWS))}
        FOR NO KEY UPDATE`);
   if (rows.length === 0) return undefined;
   const ids = rows.map(([id]) => id!);
@@ -60,10 +57,10 @@ export async function fillPage(
       FROM unnest(${param('uuid[]', ids)}, ${param('text[]', copies)}) AS c (id, text)
      WHERE t.id = c.id
        AND t.${to} IS DISTINCT FROM c.text`);
-  return rows.length < PAGE ? undefined : ids.at(-1);
+  return rows.length < COPIED_ROWS ? undefined : ids.at(-1);
 }
 
-/** The extension pg_trgm: where it is, whether this role could add it, or neither. */
+/** The extension pg_trgm: its schema if it is installed; otherwise whether this role can add it. */
 export type Trigrams = { readonly schema: string } | 'addable' | 'none';
 
 export async function findTrigrams(db: Queryable): Promise<Trigrams> {
@@ -87,17 +84,17 @@ export async function findTrigrams(db: Queryable): Promise<Trigrams> {
   return addable?.[0] === 't' ? 'addable' : 'none';
 }
 
-export const ADD_TRIGRAMS = 'CREATE EXTENSION IF NOT EXISTS pg_trgm';
+export const ADD_TRIGRAMS = raw('CREATE EXTENSION IF NOT EXISTS pg_trgm');
 
 interface TrigramIndex {
-  /** Of the extension; undefined where this migration adds it. */
+  /** The schema of the extension; undefined if this migration adds it. */
   readonly schema: string | undefined;
   readonly isOnline: boolean;
 }
 
-export function createTrigramIndex(table: string, column: string, { schema, isOnline }: TrigramIndex): string {
-  const operators = schema === undefined ? 'gin_trgm_ops' : ident(schema, 'gin_trgm_ops').text;
-  const index = ident(constraintName(table, [column], 'idx')).text;
-  const build = `CREATE INDEX ${isOnline ? 'CONCURRENTLY ' : ''}${index}`;
-  return `${build} ON ${ident(table).text} USING gin (${ident(column).text} ${operators})`;
+export function createTrigramIndex(table: string, column: string, { schema, isOnline }: TrigramIndex): Sql {
+  const operators = schema === undefined ? raw('gin_trgm_ops') : ident(schema, 'gin_trgm_ops');
+  const create = raw(isOnline ? 'CREATE INDEX CONCURRENTLY' : 'CREATE INDEX');
+  const index = ident(constraintName(table, [column], 'idx'));
+  return sql`${create} ${index} ON ${ident(table)} USING gin (${ident(column)} ${operators})`;
 }

@@ -1,37 +1,38 @@
-/** A statement of a migration, and how it has to be run. */
-import type { LosableValues } from './loss.ts';
-import type { Filling } from './search-columns.ts';
+/** A statement of a migration, and how it runs. */
+import type { Sql } from '../sql.ts';
+import type { FoldedCopy } from './search-columns.ts';
+import type { LosableValues } from './value-loss.ts';
 
 export interface Step {
-  readonly sql: string;
+  readonly sql: Sql;
   /** Why this loses data, or may not succeed. */
   readonly destructive?: string;
-  /** No rows that are there allow it; `destructive` has the query that finds them. */
+  /** The existing rows do not allow it; `destructive` has the query that finds them. */
   readonly isImpossible?: boolean;
-  /** It drops what the schema does not know, and which harms nobody who serves the schema. */
+  /** It drops something that the schema does not have and that does not hinder a node that serves the schema. */
   readonly isExtra?: boolean;
-  /** What it drops or converts; not given where rows that exist stand against it. */
+  /** The values that it drops or converts; absent if existing rows prevent it. */
   readonly values?: LosableValues;
-  /** Why nobody can use a table while this runs, for as long as its size makes it. */
+  /** Why this blocks the table, for a time that grows with its size. */
   readonly rewrites?: string;
-  /** Follows the statement; where that is run in pages, precedes it. */
-  readonly filling?: Filling;
+  /** Copied after the statement, or before it if it runs in pages. */
+  readonly foldedCopy?: FoldedCopy;
   /**
    * Runs after the steps without it, which are one transaction: in a transaction of its own, outside
-   * of any, or once for each page of a table. What it has done stays if a later step fails.
+   * of any, or once for each page of a table. Its effect stays if a later step fails.
    */
-  readonly apart?: 'transaction' | 'statement' | Pages;
-  /** What to do if rows that were written meanwhile do not allow it. */
+  readonly apart?: 'transaction' | 'statement' | PagedRun;
+  /** The remedy if rows that were written in the meantime do not allow it. */
   readonly onBrokenRow?: BrokenRow;
 }
 
-/** `sql` ends in a condition, to which a range of ids is added. */
-interface Pages {
+/** The statement ends in a condition, to which a range of ids is added. */
+interface PagedRun {
   readonly pagesOf: string;
 }
 
 interface BrokenRow {
   readonly why: string;
-  /** Removes what would hold up writers or the next try. */
+  /** Removes the object that would block writers or the next attempt. */
   readonly undo: Pick<Step, 'sql' | 'apart'>;
 }

@@ -9,47 +9,51 @@ import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
-import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
+import { constraintName, VERSION_COLUMN } from '../schema/model/stored-names.ts';
+import { ident, join, raw, type Sql } from '../sql.ts';
 
 export interface Column {
   readonly name: string;
   /** As `format_type` prints it; text is always COLLATE "C". */
   readonly type: string;
   readonly required: boolean;
-  /** Fills the rows that exist when the column is added or becomes required. */
+  /** The value of existing rows when the column is added or becomes required, as SQL. */
   readonly fill?: string;
-  /** A default of the table itself, for columns that the program may leave out. */
-  readonly standing?: string;
+  /** The DEFAULT of the column, as SQL: the program may leave the column out. */
+  readonly columnDefault?: string;
   readonly was?: string;
-  /** Holds the folded copies of this column. */
-  readonly copies?: string;
+  /** The column whose folded copies this one holds. */
+  readonly foldedFrom?: string;
 }
 export interface ForeignKey {
   readonly column: string;
   readonly table: string;
   readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL' | 'NO ACTION';
-  /** Between rows of one tenant: the columns that hold it, here and there. They come first in the key. */
+  /** The columns that hold the tenant, here and there; first in the key, so that both rows have one tenant. */
   readonly tenant?: { readonly column: string; readonly references: string };
 }
-/** `reference`: every machine has all rows. `by`: rows of one value of `column` are together, also with those of other tables with the same `target`. */
-export type Division =
+/**
+ * `reference`: every machine has all rows. `by`: rows with one value of `column` are on one machine,
+ * together with such rows of other tables with the same `target`.
+ */
+export type TableTenantLayout =
   | { readonly kind: 'reference' }
   | { readonly kind: 'by'; readonly column: string; readonly target: string };
 export interface Table {
   readonly name: string;
-  /** The names that it may have had before; the first that exists is renamed. */
+  /** Possible former names; the first one that exists is renamed. */
   readonly was?: readonly string[];
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
-  /** The columns of each; the last is the field's. */
+  /** The columns of each; the last one is that of the field. */
   readonly uniques: readonly (readonly string[])[];
   readonly foreignKeys: readonly ForeignKey[];
-  /** Columns of each index. */
+  /** The columns of each index. */
   readonly indexes: readonly (readonly string[])[];
-  /** Columns that a trigram index serves, where the database can have one. */
+  /** Columns with a trigram index, if the database can have one. */
   readonly searched: readonly string[];
-  /** Left out: all rows are on one machine. */
-  readonly division?: Division;
+  /** Undefined: all rows are on one machine. */
+  readonly tenantLayout?: TableTenantLayout;
 }
 
 const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
@@ -79,29 +83,28 @@ function collectionTable(collection: Collection, schema: Schema): Table {
       ...systemColumns(collection),
       ...fields.flatMap((field) => (field.search ? [columnOf(field), copyColumnOf(field)] : [columnOf(field)])),
       ...references.map(referenceColumnOf),
-      // With a default, which PostgreSQL does not write into the rows that exist: adding it to a
-      // large table takes no time.
-      { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', standing: '1' },
+      // PostgreSQL does not write the default into existing rows: adding the column to a large table takes no time.
+      { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', columnDefault: '1' },
     ],
     primaryKey: [...tenantColumnsOf(collection), 'id'],
     uniques: uniqueColumns(collection),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
     searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
-    ...divisionOf(collection, schema),
+    ...tenantLayoutOf(collection, schema),
   };
 }
 
-/** What the keys of a distributed collection begin with. */
+/** The first column of every key of a collection that is stored by tenant. */
 const tenantColumnsOf = ({ tenantLayout }: Collection): readonly string[] =>
   tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
 
-function divisionOf(collection: Collection, schema: Schema): Pick<Table, 'division'> {
+function tenantLayoutOf(collection: Collection, schema: Schema): Pick<Table, 'tenantLayout'> {
   const { tenantLayout } = collection;
   if (tenantLayout === null) return {};
-  if (tenantLayout.kind === 'reference') return { division: { kind: 'reference' } };
+  if (tenantLayout.kind === 'reference') return { tenantLayout: { kind: 'reference' } };
   const tenant = present(collection.relations.get(tenantLayout.by), `the relation ${tenantLayout.by}`);
-  return { division: { kind: 'by', column: tenantLayout.column, target: tableNameOf(schema, tenant) } };
+  return { tenantLayout: { kind: 'by', column: tenantLayout.column, target: targetOf(schema, tenant).table } };
 }
 
 function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schema): ForeignKey {
@@ -111,7 +114,7 @@ function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schem
   const [own] = tenantColumnsOf(collection);
   const [references] = tenantColumnsOf(target);
   if (own === undefined || references === undefined) return { column, table: target.table, onDelete };
-  // SET NULL would clear the tenant too. The store clears a reference itself before it deletes the record.
+  // SET NULL would clear the tenant too. The records room clears a reference itself before it deletes the record.
   const isCleared = onDelete === 'SET NULL';
   const tenant = { column: own, references };
   return { column, table: target.table, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
@@ -121,12 +124,12 @@ function belongsTosOf(collection: Collection): readonly BelongsTo[] {
   return [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
 }
 
-/** What users have besides their fields. */
+/** The columns of users besides their fields. */
 function systemColumns(collection: Collection): readonly Column[] {
   if (collection.kind !== 'users') return [];
   return [
-    { name: 'roles', type: 'text[]', required: true, fill: `'{}'::text[]`, standing: `'{}'::text[]` },
-    { name: 'disabled', type: 'boolean', required: true, fill: 'false', standing: 'false' },
+    { name: 'roles', type: 'text[]', required: true, fill: `'{}'::text[]`, columnDefault: `'{}'::text[]` },
+    { name: 'disabled', type: 'boolean', required: true, fill: 'false', columnDefault: 'false' },
   ];
 }
 
@@ -140,15 +143,15 @@ function columnOf(field: Field): Column {
     type: FIELD_KINDS[field.type].column,
     required: field.required,
     fill,
-    // A version of the program that does not know the field leaves it out.
-    standing: isTime ? 'now()' : standingOf(field),
+    // A version of the program that does not know the field leaves the column out.
+    columnDefault: isTime ? 'now()' : defaultOf(field),
     was: field.was,
   };
 }
 
 function copyColumnOf({ column, was }: Field): Column {
   const former = was && foldedColumn(was);
-  return { name: foldedColumn(column), type: 'text', required: false, copies: column, was: former };
+  return { name: foldedColumn(column), type: 'text', required: false, foldedFrom: column, was: former };
 }
 
 function referenceColumnOf(relation: BelongsTo): Column {
@@ -160,7 +163,7 @@ function referenceColumnOf(relation: BelongsTo): Column {
   };
 }
 
-function standingOf({ type, default: value }: Field): string | undefined {
+function defaultOf({ type, default: value }: Field): string | undefined {
   return value?.kind === 'constant' && type !== 'datetime' ? fillOf(value) : undefined;
 }
 
@@ -177,16 +180,37 @@ function fillOf(value: Default): string | undefined {
 
 const targetOf = ({ collections }: Schema, { collection }: Relation): Collection =>
   present(collections.get(collection), `collection ${collection}`);
-/** The table that the relation leads to. */
-const tableNameOf = (schema: Schema, relation: Relation): string => targetOf(schema, relation).table;
 
 const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+export const stringLiteral = (text: string): Sql => raw(sqlString(text));
+
+export const columnList = (columns: readonly string[]): Sql =>
+  join(
+    columns.map((column) => ident(column)),
+    ', ',
+  );
+
+export const columnTypeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
+
+/** The name has the column of the field, for which an error is reported. */
+export const uniqueName = (table: string, columns: readonly string[], suffix: 'key' | 'newkey' = 'key'): string =>
+  constraintName(table, columns.slice(-1), suffix);
+
+interface ForeignColumns {
+  readonly own: readonly string[];
+  readonly references: readonly string[];
+}
+
+export const foreignColumns = ({ column, tenant }: ForeignKey): ForeignColumns =>
+  tenant === undefined
+    ? { own: [column], references: ['id'] }
+    : { own: [tenant.column, column], references: [tenant.references, 'id'] };
 
 function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
   const { linkTable, sourceColumn, targetColumn } = relation;
   const target = targetOf(schema, relation);
-  const { division } = divisionOf(collection, schema);
-  const tenant = division?.kind === 'by' ? [LINK_TENANT_COLUMN] : [];
+  const { tenantLayout } = tenantLayoutOf(collection, schema);
+  const tenant = tenantLayout?.kind === 'by' ? [LINK_TENANT_COLUMN] : [];
   const linked = (column: string, to: Collection): ForeignKey => {
     const [references] = tenantColumnsOf(to);
     const isOfTenant = references === undefined ? {} : { tenant: { column: LINK_TENANT_COLUMN, references } };
@@ -201,12 +225,12 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
     foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
     indexes: [[...tenant, targetColumn, sourceColumn]],
     searched: [],
-    ...(division?.kind === 'by' && { division: { ...division, column: LINK_TENANT_COLUMN } }),
-    ...(division?.kind === 'reference' && { division }),
+    ...(tenantLayout?.kind === 'by' && { tenantLayout: { ...tenantLayout, column: LINK_TENANT_COLUMN } }),
+    ...(tenantLayout?.kind === 'reference' && { tenantLayout }),
   };
 }
 
-/** Either of its names, or both, may be new. */
+/** The collection, the relation, or both may have a new name. */
 function formerLinkTables({ name, was }: Collection, relation: ManyToMany): readonly string[] {
   const collections = was === undefined ? [name] : [was, name];
   const relations = relation.was === undefined ? [relation.name] : [relation.was, relation.name];

@@ -1,6 +1,6 @@
-/** Migrations on both databases: what is done unasked, what is refused, and that nothing is left half done. */
+/** Migrations on both databases: the safe ones, the refused ones, and that none is left incomplete. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database/contract.ts';
+import type { Database, Queryable } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
@@ -18,7 +18,7 @@ const FIRST = collections(`
       tags: { kind: many_to_many, collection: teams }
 `);
 
-describe.each(KINDS)('%s', (kind) => {
+describe.each(KINDS)('a migration on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -48,7 +48,7 @@ describe.each(KINDS)('%s', (kind) => {
     return migration.destructive.map(({ why }) => why);
   };
 
-  it('plans nothing for a database that is as the schema wants it', async () => {
+  it('plans nothing for a database that matches the schema', async () => {
     const schema = schemaOf(FIRST);
     expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
     expect((await applyMigration(db, schema)).statements).toEqual([]);
@@ -56,7 +56,25 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await hasAllOf(db, schemaOf(FIRST.replace('n: {', 'm: { type: bool }, n: {')))).toBe(false);
   });
 
-  it('makes tables whose text is compared by code point, with keys that cascade', async () => {
+  it('reads the catalogue once if nothing changes', async () => {
+    let reads = 0;
+    const rowsOf =
+      (q: Queryable): Queryable['rows'] =>
+      (statement, ...options) => {
+        if (statement.text.includes('a.attnotnull')) reads++;
+        return q.rows(statement, ...options);
+      };
+    const transaction: Database['transaction'] = (work, options) =>
+      db.transaction((tx) => work({ ...tx, rows: rowsOf(tx) }), options);
+    const counting = Object.create(db, {
+      transaction: { value: transaction },
+      rows: { value: rowsOf(db) },
+    }) as Database;
+    await applyMigration(counting, schemaOf(FIRST));
+    expect(reads).toBe(1);
+  });
+
+  it('creates tables that compare text by code point, with keys that cascade', async () => {
     const catalogue = await readCatalog(db);
     const things = catalogue.get('things')!;
     expect(Object.fromEntries(things.columns)).toMatchObject({
@@ -122,7 +140,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
   });
 
-  it('renames by `was`, widens, and keeps what is there', async () => {
+  it('renames by `was`, widens types, and keeps values', async () => {
     const schema = schemaOf(
       collections(`
   teams: { fields: { name: { type: string, required: true } } }
@@ -152,7 +170,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(names.join()).not.toMatch(/things_name|things_team/);
   });
 
-  it('refuses what loses data or may be refused by it, changes nothing, and does it when told to', async () => {
+  it('refuses statements that lose data or may fail, changes nothing, and runs them with consent', async () => {
     const last = (fields: string) =>
       collections(`
   teams: { fields: { name: { type: string, required: true } } }
@@ -186,7 +204,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await thing('title, n')).toHaveLength(2);
   });
 
-  it('asks before it drops a constraint that no schema can declare', async () => {
+  it('requires consent before it drops a constraint that no schema can declare', async () => {
     await db.run(raw('CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room, place))'));
     await db.run(raw('CREATE TABLE bookings (id uuid PRIMARY KEY, room bigint, place bigint)'));
     await db.run(raw('ALTER TABLE bookings ADD FOREIGN KEY (room, place) REFERENCES seats (room, place)'));
@@ -200,7 +218,7 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(raw('DROP TABLE bookings, seats'));
   });
 
-  it('leaves tables alone that no schema made, and makes those of other rooms once', async () => {
+  it('leaves foreign tables alone, and creates tables of other rooms once', async () => {
     await db.run(raw('CREATE TABLE elsewhere (id int)'));
     const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];
     const schema = schemaOf(
@@ -219,7 +237,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await readCatalog(db)).has('elsewhere')).toBe(true);
   });
 
-  it('lets two processes migrate at once', async () => {
+  it('runs once for three callers at the same time', async () => {
     const schema = schemaOf(
       collections(
         '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n' +
@@ -231,7 +249,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 });
 
-describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
+describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -243,7 +261,7 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
       ([name]) => name,
     );
 
-  it('keeps a CHECK that demands more than a value', async () => {
+  it('keeps a CHECK that requires more than a value', async () => {
     await applyMigration(db, notes('string'));
     const own = {
       note_required: `note IS NOT NULL AND note <> ''`,
@@ -259,7 +277,7 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
       expect((await checks()).sort()).toEqual(names);
     }
     for (const name of names) await db.run(raw(`ALTER TABLE notes DROP CONSTRAINT ${name}`));
-    // What an interrupted migration leaves is dropped, whether it was validated or not.
+    // The CHECK of an interrupted migration is dropped, validated or not.
     for (const valid of ['', ' NOT VALID']) {
       await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT notes_note_required CHECK (note IS NOT NULL)${valid}`));
       await applyMigration(db, notes('string'));
@@ -268,8 +286,8 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
   });
 
   it.each([
-    ['waits for the commit', 'UNIQUE (note) DEFERRABLE INITIALLY DEFERRED'],
-    ['may be made to wait', 'UNIQUE (note) DEFERRABLE'],
+    ['is deferred', 'UNIQUE (note) DEFERRABLE INITIALLY DEFERRED'],
+    ['can be deferred', 'UNIQUE (note) DEFERRABLE'],
     ['allows one null', 'UNIQUE NULLS NOT DISTINCT (note)'],
   ])('replaces a unique constraint that %s', async (_, definition) => {
     await applyMigration(db, notes('string'));
@@ -284,7 +302,7 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
     }
   });
 
-  it('keeps a plain one, under the name that errors are read by', async () => {
+  it('keeps a plain constraint under the name that errors are mapped by', async () => {
     await db.run(raw('ALTER TABLE notes ADD CONSTRAINT mine UNIQUE (note)'));
     const unique = notes('{ type: string, unique: true, max: 100 }');
     expect((await applyMigration(db, unique)).statements).toEqual([
@@ -293,7 +311,7 @@ describe.each(KINDS)('a table with constraints of its owner on %s', (kind) => {
     await applyMigration(db, notes('string'), { allowDestructive: true });
   });
 
-  it('makes a foreign key that waits for the commit one that does not', async () => {
+  it('makes a deferred foreign key immediate', async () => {
     const linked = schemaOf(`
 collections:
   notes: { fields: { note: string }, relations: { next: { kind: belongs_to, collection: notes } } }

@@ -65,8 +65,8 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
   });
 
   it('begin every key and index with the tenant, and refer within it', async () => {
-    const { division, constraints, indexes } = (await readCatalog(db)).get('comments')!;
-    expect(division).toEqual({ kind: 'by', column: 'team_id' });
+    const { tenantLayout, constraints, indexes } = (await readCatalog(db)).get('comments')!;
+    expect(tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     expect(
       constraints.map(({ kind: of, columns, onDelete = '' }) => [of, ...columns, onDelete].join(' ')).toSorted(),
     ).toEqual([
@@ -78,7 +78,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     ]);
     expect(new Set(indexes.map(({ columns }) => columns[0]))).toEqual(new Set(['team_id']));
     const links = (await readCatalog(db)).get('documents__tags')!;
-    expect(links.division).toEqual({ kind: 'by', column: '_tenant' });
+    expect(links.tenantLayout).toEqual({ kind: 'by', column: '_tenant' });
     expect(links.constraints.map(({ kind: of, columns }) => [of, ...columns].join(' ')).toSorted()).toEqual([
       'f _tenant record_id',
       'f member_id',
@@ -230,7 +230,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
   const rows = async () => db.rows(raw('SELECT id, slug, body, team_id, above_id, _version FROM notes ORDER BY id'));
   beforeAll(() => {
     const columns = tablesOf(notes('')).get('notes')!.columns;
-    folded = columns.find(({ copies }) => copies === 'body')!.name;
+    folded = columns.find(({ foldedFrom }) => foldedFrom === 'body')!.name;
     folded = `"${folded}"`;
   });
 
@@ -244,12 +244,12 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
       /"notes" would be divided by "team_id".*stop the service first.*bylaw migrate apply/s,
     );
     await applyMigration(db, notes(BY_TEAM));
-    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     expect(await rows()).toEqual(before);
     expect(await db.rows(raw('SELECT _tenant, record_id, member_id FROM notes__alike'))).toEqual([[red, id(2), id(1)]]);
     expect((await planMigration(db, notes(BY_TEAM))).statements).toEqual([]);
     await applyMigration(db, notes(''));
-    expect((await readCatalog(db)).get('notes')!.division).toBeUndefined();
+    expect((await readCatalog(db)).get('notes')!.tenantLayout).toBeUndefined();
     expect(await rows()).toEqual(before);
     expect((await planMigration(db, notes(''))).statements).toEqual([]);
     await db.close();
@@ -338,7 +338,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await db.run(raw('DROP VIEW slugs'));
     await db.run(raw('ALTER TABLE invoices DROP CONSTRAINT invoices_note_fkey'));
     await applyMigration(db, notes(BY_TEAM));
-    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     await db.close();
   }, 60_000);
 
@@ -358,7 +358,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     const before = await rows();
     const start = { keepsExtra: true, mayRewrite: false };
     await expect(applyMigration(db, notes(''), start)).rejects.toThrow(/"notes" would be divided no longer/);
-    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     expect(await rows()).toEqual(before);
     await applyMigration(db, notes(BY_TEAM), start);
     await db.close();
@@ -368,7 +368,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     db = await openKind(kind);
     await applyMigration(db, notes(''));
     await applyMigration(db, notes(BY_TEAM), { mayRewrite: false });
-    expect((await readCatalog(db)).get('notes')!.division).toEqual({ kind: 'by', column: 'team_id' });
+    expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     await db.close();
   }, 60_000);
 });
@@ -380,9 +380,9 @@ describe('a cluster', () => {
   });
   afterAll(() => db?.close());
   const planned = async (schema: Schema, actual: Awaited<ReturnType<typeof readCatalog>> = new Map()) =>
-    (await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], layout: 'citus', canRunApart: false })).map(
-      (step) => step.sql,
-    );
+    (
+      await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], tenantStorage: 'citus', canRunApart: false })
+    ).map((step) => step.sql.text);
 
   it('gets its tables by these statements', async () => {
     const statements = await planned(SAMPLE);
@@ -457,8 +457,10 @@ describe('a cluster', () => {
       }),
     );
     const input = { db: own, wanted: tablesOf(notes(BY_TEAM)), actual, owned: [], canRunApart: false } as const;
-    const textsOf = async (layout: 'citus' | 'partitions') =>
-      (await planSteps({ ...input, layout })).map((step) => step.sql).filter((statement) => statement.includes('_key'));
+    const textsOf = async (tenantStorage: 'citus' | 'partitions') =>
+      (await planSteps({ ...input, tenantStorage }))
+        .map((step) => step.sql.text)
+        .filter((statement) => statement.includes('_key'));
     expect(await textsOf('partitions')).toEqual([
       'ALTER TABLE "notes" RENAME CONSTRAINT "old_key" TO "notes_slug_key"',
     ]);

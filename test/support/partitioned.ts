@@ -15,7 +15,7 @@ export const asWanted = (db: Database, schema: Schema): Database => (hasPartitio
  * A unique constraint of a partitioned table must hold its partition key, so that users and whatever has a unique field stay whole;
  * a distributed collection has partitions of its own.
  */
-const canPartition = ({ uniques, division }: Table): boolean => uniques.length === 0 && division === undefined;
+const canPartition = ({ uniques, tenantLayout }: Table): boolean => uniques.length === 0 && tenantLayout === undefined;
 
 const CREATES = /^create table "([^"]+)" \(/;
 

@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../database/contract.ts';
 import { applyMigration } from '../../migrations/apply-migration.ts';
-import { type Columns, losesNothing, readColumns } from '../../migrations/loss.ts';
 import { type Migration, MigrationRefused } from '../../migrations/migration.ts';
+import { type ColumnNumbers, losesNothing, readColumnNumbers } from '../../migrations/value-loss.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
 import type { Io } from '../support/command.ts';
@@ -32,18 +32,18 @@ const reasonsOf = ({ destructive }: Migration): string =>
 export class DevMigration {
   readonly #db: Database;
   readonly #io: Io;
-  /** Those that were there when `bylaw dev` started. */
-  readonly #before: Columns;
+  /** The columns at the start of `bylaw dev`. */
+  readonly #before: ColumnNumbers;
   #question: AbortController | undefined;
 
-  private constructor(db: Database, io: Io, before: Columns) {
+  private constructor(db: Database, io: Io, before: ColumnNumbers) {
     this.#db = db;
     this.#io = io;
     this.#before = before;
   }
 
   static async open(db: Database, io: Io): Promise<DevMigration> {
-    return new DevMigration(db, io, await readColumns(db));
+    return new DevMigration(db, io, await readColumnNumbers(db));
   }
 
   /**
@@ -74,8 +74,8 @@ export class DevMigration {
   #apply(schema: Schema, allowed: readonly string[]): Promise<Migration> {
     return applyMigration(this.#db, schema, {
       ...migrateOptions(),
-      allows: async (tx, { sql, values }) =>
-        allowed.includes(sql) || (values !== undefined && (await losesNothing(tx, values, this.#before))),
+      allows: async (tx, { sql: { text }, values }) =>
+        allowed.includes(text) || (values !== undefined && (await losesNothing(tx, values, this.#before))),
     });
   }
 

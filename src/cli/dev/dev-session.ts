@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../http/observe/log.ts';
-import { haveSameTables } from '../../migrations/apply-migration.ts';
+import { haveSameTables } from '../../migrations/schema-record.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Service } from '../../service/start-service.ts';
 import type { Io } from '../support/command.ts';

@@ -40,9 +40,9 @@ export class Judge {
   /** @param unstable names of functions that are not immutable */
   constructor(schema: Schema, unstable: ReadonlySet<string>) {
     this.#unstable = unstable;
-    for (const { name, division } of tablesOf(schema).values()) {
-      if (division?.kind === 'by') this.#divided.set(name, division.column);
-      if (division?.kind === 'reference') this.#replicated.add(name);
+    for (const { name, tenantLayout } of tablesOf(schema).values()) {
+      if (tenantLayout?.kind === 'by') this.#divided.set(name, tenantLayout.column);
+      if (tenantLayout?.kind === 'reference') this.#replicated.add(name);
     }
   }
 

@@ -1,31 +1,33 @@
-/** What an owner has added to a table and no schema can declare: a table that takes its place would not have it. */
+/**
+ * Objects that an owner has added to a table and that no schema can declare: a table that replaces
+ * it would lose them.
+ */
 
 import type { Queryable } from '../database/contract.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { type Sql, sql, text } from '../sql.ts';
+import { ident, type Sql, sql, text } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
-import { quotedName, sameColumns } from './changing-table.ts';
-import { uniqueName } from './ddl.ts';
-import { FILLING_MARK } from './search-columns.ts';
-import type { Table } from './tables.ts';
+import { COPYING_MARK } from './search-columns.ts';
+import { sameColumns } from './table-diff.ts';
+import { type Table, uniqueName } from './tables.ts';
 
-export interface CopiedTable {
-  /** By its name in the database. */
+export interface ReplacedTable {
+  /** Its `name` is the one in the database. */
   readonly actual: ActualTable;
   readonly wanted: Table;
-  /** Whether the plan itself drops the foreign keys of a table, and makes them again. */
+  /** Whether the plan itself drops the foreign keys of a table, and adds them again. */
   readonly isKnown: (table: string) => boolean;
 }
 
-export interface LostByCopy {
+export interface UndeclaredObjects {
   /** Such as `the trigger "audit"`. */
   readonly lost: readonly string[];
-  /** What keeps the table from being dropped, with what to do. */
-  readonly inTheWay: readonly string[];
+  /** Objects that prevent a DROP of the table, each with the remedy. */
+  readonly blocking: readonly string[];
 }
 
-/** Their kind, their name, and the table that they are of where that is another one. */
-const things = (table: string): Sql => sql`
+/** Their kind, their name, and their table if that is another one. */
+const selectObjects = (table: string): Sql => sql`
 SELECT * FROM (
 WITH t AS (SELECT * FROM pg_class WHERE oid = to_regclass(quote_ident(${text(table)})))
 SELECT 'constraint', k.conname::text, ''
@@ -53,7 +55,7 @@ SELECT 'comment', coalesce(a.attname::text, t.relname::text), ''
   FROM t
   JOIN pg_description d ON d.objoid = t.oid AND d.classoid = 'pg_class'::regclass
   LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.objsubid AND a.attnum > 0
- WHERE d.description <> ${text(FILLING_MARK)}
+ WHERE d.description <> ${text(COPYING_MARK)}
  UNION
 SELECT CASE WHEN a.attidentity = '' AND a.attgenerated = '' THEN 'default' ELSE 'computed' END, a.attname::text, ''
   FROM pg_attribute a JOIN t ON a.attrelid = t.oid
@@ -67,7 +69,9 @@ SELECT 'owner', pg_get_userbyid(t.relowner)::text, '' FROM t WHERE pg_get_userby
  UNION
 SELECT 'row security', t.relname::text, '' FROM t WHERE t.relrowsecurity OR t.relforcerowsecurity
  UNION
-SELECT 'storage', t.relname::text, '' FROM t WHERE t.reloptions IS NOT NULL OR t.relreplident <> 'd' OR t.reltablespace <> 0
+SELECT 'storage', t.relname::text, ''
+  FROM t
+ WHERE t.reloptions IS NOT NULL OR t.relreplident <> 'd' OR t.reltablespace <> 0
  UNION
 SELECT 'reference', format('ALTER TABLE %s DROP CONSTRAINT %I', k.conrelid::regclass, k.conname),
        CASE WHEN c.relnamespace = t.relnamespace THEN c.relname::text ELSE '' END
@@ -78,36 +82,38 @@ SELECT 'view', r.ev_class::regclass::text, ''
   FROM pg_depend d
   JOIN t ON d.refobjid = t.oid AND d.refclassid = 'pg_class'::regclass
   JOIN pg_rewrite r ON d.objid = r.oid AND d.classid = 'pg_rewrite'::regclass
- WHERE r.ev_class <> t.oid) AS things (kind, name, of)
+ WHERE r.ev_class <> t.oid) AS objects (kind, name, of)
  ORDER BY kind, name`;
 
-export async function lostByCopy(db: Queryable, copied: CopiedTable): Promise<LostByCopy> {
-  const { actual, wanted, isKnown } = copied;
+export async function undeclaredObjects(
+  db: Queryable,
+  { actual, wanted, isKnown }: ReplacedTable,
+): Promise<UndeclaredObjects> {
   const lost: string[] = [];
-  const inTheWay: string[] = [];
-  const made = namesMadeAgain(actual, wanted);
-  for (const [kind = '', name = '', of = ''] of await readThings(db, actual.name)) {
+  const blocking: string[] = [];
+  const kept = namesMadeAgain(actual, wanted);
+  for (const [kind = '', name = '', of = ''] of await readObjects(db, actual.name)) {
     if (kind === 'reference') {
       if (!isKnown(of))
-        inTheWay.push(`a foreign key of a table that the schema does not have refers to it; drop that first: ${name}`);
+        blocking.push(`a foreign key of a table that the schema does not have refers to it; drop that first: ${name}`);
     } else if (kind === 'view')
-      inTheWay.push(`the view ${name} reads it; drop that first, and make it again afterwards`);
+      blocking.push(`the view ${name} reads it; drop that first, and make it again afterwards`);
     else if (kind === 'default') {
-      // Those of the schema are made again; those of columns that it does not have are lost with these.
+      // The new table has the defaults of the schema. The default of a dropped column is lost with the column.
       const column = wanted.columns.find((one) => one.name === name || one.was === name);
-      if (column !== undefined && column.standing === undefined) lost.push(`the default of "${name}"`);
-    } else if (!made.has(name) || !NAMED_BY_US.has(kind)) lost.push(described(kind, name));
+      if (column !== undefined && column.columnDefault === undefined) lost.push(`the default of "${name}"`);
+    } else if (!kept.has(name) || !NAMED_BY_US.has(kind)) lost.push(described(kind, name));
   }
-  return { lost, inTheWay };
+  return { lost, blocking };
 }
 
-async function readThings(db: Queryable, table: string): Promise<readonly (readonly string[])[]> {
-  return (await db.rows(things(table))).map((cells) => cells.map((cell) => cell ?? ''));
+async function readObjects(db: Queryable, table: string): Promise<readonly (readonly string[])[]> {
+  return (await db.rows(selectObjects(table))).map((cells) => cells.map((cell) => cell ?? ''));
 }
 
 const NAMED_BY_US: ReadonlySet<string> = new Set(['constraint', 'index']);
 
-/** Of constraints and indexes that a schema has declared, and of those that the new table has, by whatever name. */
+/** The names of constraints and indexes that a schema has declared, or that the new table has under another name. */
 function namesMadeAgain(
   { name, constraints, indexes }: ActualTable,
   { uniques, indexes: wanted }: Table,
@@ -126,6 +132,7 @@ function namesMadeAgain(
 }
 
 function described(kind: string, name: string): string {
+  const quoted = ident(name).text;
   switch (kind) {
     case 'grants':
       return 'the rights that were granted on it';
@@ -134,12 +141,12 @@ function described(kind: string, name: string): string {
     case 'storage':
       return 'its storage parameters, tablespace or replica identity';
     case 'owner':
-      return `its owner ${quotedName(name)}`;
+      return `its owner ${quoted}`;
     case 'comment':
-      return `the comment on ${quotedName(name)}`;
+      return `the comment on ${quoted}`;
     case 'computed':
-      return `how the database computes ${quotedName(name)}`;
+      return `how the database computes ${quoted}`;
     default:
-      return `the ${kind} ${quotedName(name)}`;
+      return `the ${kind} ${quoted}`;
   }
 }

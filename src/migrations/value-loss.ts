@@ -1,4 +1,4 @@
-/** Whether a statement that would drop or convert values loses any, for `bylaw dev`. */
+/** Decides for `bylaw dev` whether a statement that would drop or convert values loses any. */
 
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
@@ -11,12 +11,12 @@ export interface LosableValues {
 }
 
 /**
- * The columns of a moment. PostgreSQL numbers tables and their columns and uses no number twice, so
- * a column that is renamed later is still known.
+ * The columns of a moment. PostgreSQL numbers tables and their columns and never reuses a number, so
+ * a column keeps its number when it is renamed.
  */
-export type Columns = ReadonlySet<string>;
+export type ColumnNumbers = ReadonlySet<string>;
 
-export async function readColumns(db: Queryable): Promise<Columns> {
+export async function readColumnNumbers(db: Queryable): Promise<ColumnNumbers> {
   const rows = await db.rows(
     raw(`
 SELECT a.attrelid || '.' || a.attnum
@@ -31,23 +31,23 @@ SELECT a.attrelid || '.' || a.attnum
 }
 
 /**
- * True if the values did not exist at the time of `before`, or if there are none. Nobody can add
- * any until `tx` ends.
+ * True if the values did not exist at the time of `before`, or if there are none. The lock keeps
+ * other sessions from adding any until `tx` ends.
  */
 export async function losesNothing(
   tx: Transaction,
   { table, column }: LosableValues,
-  before: Columns,
+  before: ColumnNumbers,
 ): Promise<boolean> {
-  await tx.run(raw(`LOCK TABLE ${ident(table).text} IN ACCESS EXCLUSIVE MODE`));
-  const isPlace = column === undefined ? sql`attnum = 1` : sql`attname = ${text(column)}`;
+  await tx.run(sql`LOCK TABLE ${ident(table)} IN ACCESS EXCLUSIVE MODE`);
+  const isColumn = column === undefined ? sql`attnum = 1` : sql`attname = ${text(column)}`;
   const [found] = await tx.rows(sql`
     SELECT attrelid || '.' || attnum
       FROM pg_attribute
      WHERE attrelid = to_regclass(quote_ident(${text(table)}))
-       AND ${isPlace}`);
+       AND ${isColumn}`);
   if (found !== undefined && !before.has(found[0]!)) return true;
-  const isFilled = column === undefined ? 'true' : `${ident(column).text} IS NOT NULL`;
-  const [row] = await tx.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${ident(table).text} WHERE ${isFilled})`));
+  const isFilled = column === undefined ? raw('true') : sql`${ident(column)} IS NOT NULL`;
+  const [row] = await tx.rows(sql`SELECT EXISTS (SELECT 1 FROM ${ident(table)} WHERE ${isFilled})`);
   return row?.[0] === 'f';
 }

@@ -1,0 +1,155 @@
+/** An existing table and the table that the schema wants, with questions to the existing rows. */
+
+import type { TenantStorage } from '../database/citus.ts';
+import type { Queryable } from '../database/contract.ts';
+import { ident, join, type Sql, sql, text } from '../sql.ts';
+import type { ActualConstraint, ActualTable } from './catalog.ts';
+import { columnList, type Table } from './tables.ts';
+
+export const sameColumns = (a: readonly string[], b: readonly string[]): boolean => a.join('\0') === b.join('\0');
+
+/** Bytes. PostgreSQL scans a smaller table in some ten milliseconds, for which others may wait. */
+const LARGE_BYTES = 1 << 20;
+
+export interface TableDiffOptions {
+  /** Whether statements can run outside of transactions. */
+  readonly canRunApart: boolean;
+  /** For tests: bytes from which a table is large. */
+  readonly largeFrom?: number | undefined;
+  readonly tenantStorage?: TenantStorage;
+}
+
+interface TableDiffInput {
+  readonly db: Queryable;
+  readonly table: Table;
+  /** Its `name` is the one in the database. */
+  readonly actual: ActualTable;
+  /** The name of another table in the database; undefined if there is none yet. */
+  readonly storedTable: (name: string) => string | undefined;
+  /** Whether the database has the column, by the name of the table in the schema. */
+  readonly hasStored: (table: string, column: string) => boolean;
+  readonly options: TableDiffOptions;
+}
+
+export class TableDiff {
+  readonly table: Table;
+  readonly actual: ActualTable;
+  /** `ALTER TABLE` and the new name. */
+  readonly alter: Sql;
+  readonly storedTable: TableDiffInput['storedTable'];
+  readonly hasStored: TableDiffInput['hasStored'];
+  readonly #db: Queryable;
+  readonly #options: TableDiffOptions;
+  /** The name of a column in the schema → its name in the database, if they differ. */
+  readonly #renamed = new Map<string, string>();
+  #size: Promise<TableSize> | undefined;
+
+  constructor({ db, table, actual, storedTable, hasStored, options }: TableDiffInput) {
+    this.hasStored = hasStored;
+    this.#db = db;
+    this.#options = options;
+    this.table = table;
+    this.storedTable = storedTable;
+    this.actual = actual;
+    this.alter = sql`ALTER TABLE ${ident(table.name)}`;
+    for (const { name, was } of table.columns) {
+      if (was !== undefined && !actual.columns.has(name) && actual.columns.has(was)) this.#renamed.set(name, was);
+    }
+  }
+
+  get renamed(): ReadonlyMap<string, string> {
+    return this.#renamed;
+  }
+
+  hasColumns(columns: readonly string[]): boolean {
+    return columns.every((column) => this.hasColumn(column));
+  }
+
+  /** The names of columns in the database. */
+  storedAll(columns: readonly string[]): readonly string[] {
+    return columns.map((column) => this.stored(column));
+  }
+
+  /** The name of a column in the database. */
+  stored(column: string): string {
+    return this.#renamed.get(column) ?? column;
+  }
+
+  hasColumn(column: string): boolean {
+    return this.actual.columns.has(this.stored(column));
+  }
+
+  /** The CHECK that keeps the column NOT NULL until NOT NULL is declared. */
+  requiredCheckOf(column: string): ActualConstraint | undefined {
+    return this.actual.constraints.find(
+      ({ kind, columns }) => kind === 'c' && sameColumns(columns, [this.stored(column)]),
+    );
+  }
+
+  /** Citus cannot rename constraints of distributed tables. */
+  get canRename(): boolean {
+    return this.#options.tenantStorage !== 'citus' || this.table.tenantLayout === undefined;
+  }
+
+  /** A scan takes longer than others should wait. */
+  async isLarge(): Promise<boolean> {
+    return (await this.#readSize()).bytes >= (this.#options.largeFrom ?? LARGE_BYTES);
+  }
+
+  /** Whether it is changed while it is in use. PostgreSQL cannot do that with a partitioned table. */
+  async isOnline(): Promise<boolean> {
+    if (!this.#options.canRunApart) return false;
+    return (await this.isLarge()) && !(await this.#readSize()).isPartitioned;
+  }
+
+  /** @param condition names columns as the database does */
+  exists(condition: Sql): Promise<boolean> {
+    return this.#isTrue(sql`SELECT EXISTS (SELECT 1 FROM ${this.#from} WHERE ${condition})`);
+  }
+
+  hasDuplicates(columns: readonly string[]): Promise<boolean> {
+    return this.#isTrue(sql`SELECT EXISTS (${this.duplicates(columns)})`);
+  }
+
+  duplicates(columns: readonly string[]): Sql {
+    const stored = this.storedAll(columns);
+    const list = columnList(stored);
+    const present = join(
+      stored.map((name) => sql`${ident(name)} IS NOT NULL`),
+      ' AND ',
+    );
+    return sql`SELECT ${list} FROM ${this.#from} WHERE ${present} GROUP BY ${list} HAVING count(*) > 1`;
+  }
+
+  /** For messages: the query that finds rows. */
+  rowsWhere(condition: Sql): string {
+    return sql`SELECT id FROM ${this.#from} WHERE ${condition}`.text;
+  }
+
+  get #from(): Sql {
+    return ident(this.actual.name);
+  }
+
+  #readSize(): Promise<TableSize> {
+    this.#size ??= readTableSize(this.#db, this.actual.name);
+    return this.#size;
+  }
+
+  async #isTrue(query: Sql): Promise<boolean> {
+    const [row] = await this.#db.rows(query);
+    return row?.[0] === 't';
+  }
+}
+
+interface TableSize {
+  readonly bytes: number;
+  readonly isPartitioned: boolean;
+}
+
+async function readTableSize(db: Queryable, table: string): Promise<TableSize> {
+  const [row] = await db.rows(sql`
+    SELECT pg_relation_size(oid), relkind
+      FROM pg_class
+     WHERE oid = to_regclass(quote_ident(${text(table)}))`);
+  return { bytes: Number(row?.[0] ?? 0), isPartitioned: row?.[1] === 'p' };
+}

@@ -1,0 +1,83 @@
+/**
+ * Tables whose rows are stored by tenant: Citus distributes them over machines where the database
+ * has it; otherwise they are hash partitions on one machine.
+ */
+import { createHash } from 'node:crypto';
+import type { TenantStorage } from '../database/citus.ts';
+import { constraintName } from '../schema/model/stored-names.ts';
+import { empty, ident, join, raw, type Sql, sql } from '../sql.ts';
+import type { ActualTable } from './catalog.ts';
+import { addUnique, createTable } from './ddl.ts';
+import type { Step } from './step.ts';
+import { columnList, columnTypeOf, stringLiteral, type Table, type TableTenantLayout } from './tables.ts';
+
+/** Of each table, without Citus. More would cost planning time, fewer would hold more rows each. */
+const PARTITIONS = 8;
+const REMAINDERS = Array.from({ length: PARTITIONS }, (_, remainder) => remainder);
+
+/**
+ * The name of a partition, or of a table that is being replaced; at most 63 bytes. No collection has
+ * such a name: those begin with a letter.
+ */
+export function partitionName(table: string, which: number | 'former'): string {
+  const name = `_${table}_${which}`;
+  if (name.length <= 63) return name;
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
+  return `${name.slice(0, 50)}_${hash}`;
+}
+
+/** @param neighbour a table that is stored by the same tenants already */
+export function createStoredTable(table: Table, storage: TenantStorage, neighbour: string | undefined): readonly Sql[] {
+  const { name, tenantLayout } = table;
+  if (tenantLayout === undefined) return createTable(table);
+  if (storage === 'citus') return [...createTable(table), distribute(name, tenantLayout, neighbour)];
+  return tenantLayout.kind === 'reference' ? createTable(table) : createPartitionedTable(table, tenantLayout.column);
+}
+
+/** As `createTable`, with its partitions. */
+function createPartitionedTable(table: Table, key: string): readonly Sql[] {
+  const { name, columns, primaryKey, uniques } = table;
+  const definitions = columns.map((column) => {
+    const notNull = column.required ? raw(' NOT NULL') : empty;
+    const columnDefault = column.columnDefault === undefined ? empty : raw(` DEFAULT ${column.columnDefault}`);
+    return sql`${ident(column.name)} ${raw(columnTypeOf(column))}${notNull}${columnDefault}`;
+  });
+  const constraint = ident(constraintName(name, [], 'pkey'));
+  definitions.push(sql`CONSTRAINT ${constraint} PRIMARY KEY (${columnList(primaryKey)})`);
+  return [
+    sql`CREATE TABLE ${ident(name)} (${join(definitions, ', ')}) PARTITION BY HASH (${ident(key)})`,
+    ...uniques.map((unique) => addUnique(name, unique)),
+    ...REMAINDERS.map((remainder) => {
+      const bounds = raw(`WITH (MODULUS ${PARTITIONS}, REMAINDER ${remainder})`);
+      return sql`CREATE TABLE ${ident(partitionName(name, remainder))} PARTITION OF ${ident(name)} FOR VALUES ${bounds}`;
+    }),
+  ];
+}
+
+/** A cluster has no partitions, and renames shards by itself. */
+export const renamedPartitions = (from: string, to: string): readonly Step[] =>
+  REMAINDERS.map((remainder) => {
+    const [former, name] = [from, to].map((table) => ident(partitionName(table, remainder))) as [Sql, Sql];
+    return { sql: sql`ALTER TABLE IF EXISTS ${former} RENAME TO ${name}` };
+  });
+
+/** The argument of a function that takes a table by its name. */
+const tableLiteral = (table: string): Sql => stringLiteral(ident(table).text);
+
+/** On a cluster. */
+function distribute(table: string, layout: TableTenantLayout, neighbour: string | undefined): Sql {
+  if (layout.kind === 'reference') return sql`SELECT create_reference_table(${tableLiteral(table)})`;
+  const together = neighbour === undefined ? stringLiteral('none') : tableLiteral(neighbour);
+  const distributed = sql`${tableLiteral(table)}, ${stringLiteral(layout.column)}`;
+  return sql`SELECT create_distributed_table(${distributed}, colocate_with => ${together})`;
+}
+
+/** On a cluster: every node gets a copy of a table that has none, or no longer. */
+export function replicate(
+  { name, tenantLayout: wanted }: Table,
+  { tenantLayout: actual }: ActualTable,
+): readonly Step[] {
+  if (wanted?.kind === actual?.kind) return [];
+  if (wanted?.kind === 'reference') return [{ sql: distribute(name, wanted, undefined) }];
+  return [{ sql: sql`SELECT undistribute_table(${tableLiteral(name)}, cascade_via_foreign_keys => true)` }];
+}
