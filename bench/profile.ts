@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Bench, BenchOptions } from './support/bench.ts';
-import { byId, create, ownOrPublished, patch } from './support/courses.ts';
 import { DocumentsWorld } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
 import { allocationsOf, type LayerBytes, type LayerTime, layersOf } from './support/layers.ts';
 import { type LoadResult, load } from './support/load.ts';
-import type { Course } from './support/race.ts';
+import { byId, create, ownOrPublished, patch } from './support/race/courses.ts';
+import type { Course } from './support/race/race.ts';
 
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 2;

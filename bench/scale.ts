@@ -1,11 +1,11 @@
 /** Whether lists take longer where there are more rows, and what first pages of many take in the database. */
 import type { Bench, BenchOptions } from './support/bench.ts';
-import { fewMatch, ownOrPublished, ownOrTeam } from './support/courses.ts';
 import { record } from './support/figures.ts';
 import { measureFirstPages } from './support/first-pages.ts';
 import { verdict } from './support/measure.ts';
-import { type Course, type Lap, medianOf } from './support/race.ts';
-import { raceAll } from './support/race-all.ts';
+import { fewMatch, ownOrPublished, ownOrTeam } from './support/race/courses.ts';
+import { type Course, type Lap, medianOf } from './support/race/race.ts';
+import { raceAll } from './support/race/race-all.ts';
 
 const SIZES = [1_000, 100_000];
 /** Where fewer records match than a page holds, a list has less to do: each is judged from the least size that fills its page. */

@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import { call } from './movies/client.ts';
-import { type Answered, mustBeAlike } from './support/alike.ts';
 import type { Bench } from './support/bench.ts';
 import { nameOf, SCHEMA, type SignedIn, server, signUp } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
 import { judgeRounds, median } from './support/measure.ts';
 import { residentMiB } from './support/processor-time.ts';
+import { type Answered, mustBeAlike } from './support/race/alike.ts';
 import { type Server, serveArguments, startServer } from './support/server.ts';
 
 const ROUNDS = 9;

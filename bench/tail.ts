@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Bench, BenchOptions } from './support/bench.ts';
-import { ownOrPublished } from './support/courses.ts';
 import { DocumentsWorld } from './support/documents-world.ts';
 import { load } from './support/load.ts';
 import type { Pause } from './support/pauses.ts';
+import { ownOrPublished } from './support/race/courses.ts';
 
 const LOADS = [1, 4, 16, 64];
 const PRELOAD = fileURLToPath(new URL('./support/pauses.ts', import.meta.url));

@@ -10,7 +10,7 @@ import { decide, type Permit } from '../src/policy/access.ts';
 import { compileChecked } from '../src/policy/compile.ts';
 import type { Policy, PolicyRequest, Related, Row } from '../src/policy/types.ts';
 import { ident, raw, type Sql, sql } from '../src/sql.ts';
-import { createTables, createWrittenTable, type Database } from './fuzz/tables.ts';
+import { createTables, createWrittenTable, type Database } from './fuzz/policies/tables.ts';
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { BOOK_SCHEMAS, type BookCase, type Chapter, chapters } from './support/book.ts';

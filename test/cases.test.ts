@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { compile } from '../src/policy/compile.ts';
 import type { Policy, Residual, Row } from '../src/policy/types.ts';
 import { ident, type Sql, sql } from '../src/sql.ts';
-import { createTables, createWrittenTable, type Database } from './fuzz/tables.ts';
+import { createTables, createWrittenTable, type Database } from './fuzz/policies/tables.ts';
 import { relatedOf } from './oracle/database.ts';
 import { interpret } from './oracle/interpret.ts';
 import { areas, type Case, COLLECTION, DOCUMENTS, world } from './support/cases.ts';

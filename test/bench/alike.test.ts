@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Answered, mustBeAlike } from '../../bench/support/alike.ts';
+import { type Answered, mustBeAlike } from '../../bench/support/race/alike.ts';
 
 const page = (record: object): Answered => ({ status: 200, body: { data: [record], page: { has_more: false } } });
 

@@ -1,6 +1,8 @@
 /** The servers that race answer alike, so that what is measured is the same work: on both databases, in one process and in two. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { DocumentsWorld, type WorldOptions } from '../../bench/support/documents-world.ts';
+import { parentOf, processorTime, residentMiB } from '../../bench/support/processor-time.ts';
 import {
   byId,
   create,
@@ -10,10 +12,8 @@ import {
   ownOrTeam,
   patch,
   patchOfTeam,
-} from '../../bench/support/courses.ts';
-import { DocumentsWorld, type WorldOptions } from '../../bench/support/documents-world.ts';
-import { parentOf, processorTime, residentMiB } from '../../bench/support/processor-time.ts';
-import { mustAnswerAlike } from '../../bench/support/race.ts';
+} from '../../bench/support/race/courses.ts';
+import { mustAnswerAlike } from '../../bench/support/race/race.ts';
 
 const COURSES = [ownOrPublished, ownOrTeam, fewMatch, byId, create, createInTeam, patch, patchOfTeam];
 const ROWS = 3_000;

@@ -6,13 +6,13 @@ import type { Database as StoreDatabase } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl, startPostgres } from '../support/postgres.ts';
-import { loadCompiler, ROOT } from './compiler.ts';
-import { runDoors } from './doors.ts';
-import { FAULTS } from './fault-list.ts';
-import { describe as told } from './report.ts';
-import { noCounts, type Run, runWorld } from './run.ts';
-import { loadDoors } from './store-modules.ts';
-import type { Database } from './tables.ts';
+import { runDoors } from './doors/doors.ts';
+import { loadDoors } from './doors/store-modules.ts';
+import { FAULTS } from './faults/fault-list.ts';
+import { loadCompiler, ROOT } from './policies/compiler.ts';
+import { describe as told } from './policies/report.ts';
+import { noCounts, type Run, runWorld } from './policies/run.ts';
+import type { Database } from './policies/tables.ts';
 
 const WORLDS = 3;
 

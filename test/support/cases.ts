@@ -1,5 +1,6 @@
 /** The cases of test/cases as data: one world, and a file of cases for each area. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { parse } from 'yaml';
 import { namedCondition, readHead } from '../../src/policy/check/condition-calls.ts';
 import type {
@@ -11,7 +12,7 @@ import type {
   Row,
   ScalarType,
 } from '../../src/policy/types.ts';
-import type { World } from '../fuzz/world.ts';
+import type { World } from '../fuzz/policies/world.ts';
 import { type Data, relatedOf } from '../oracle/database.ts';
 
 export interface Case {
@@ -87,11 +88,11 @@ const data = dataOf();
 export const world: World = { catalog, data, updated: writtenOf('update'), created: writtenOf('create') };
 
 export function areas(): readonly Area[] {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml') && file !== 'world.yaml');
+  const files = globSync(['{operators,paths,requests}/*.yaml'], { cwd: FOLDER });
   return files.sort().map((file) => {
     const { cases, action = 'list', half = 'before' } = read<CaseFile>(file);
     return {
-      area: file.replace('.yaml', ''),
+      area: basename(file, '.yaml'),
       cases: cases.map((each) => ({
         ...each,
         action,

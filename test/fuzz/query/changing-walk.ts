@@ -5,9 +5,9 @@
 import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder, keysOf } from '../../oracle/order.ts';
-import { readAll } from '../doors-world.ts';
+import { readAll } from '../doors/doors-world.ts';
+import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
-import { scalarOf } from '../values.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
 import { type Change, HiddenChanges } from './hidden-changes.ts';
 import { sortOf } from './options.ts';

@@ -4,9 +4,9 @@ import { print } from '../../../grammar/printer.ts';
 import type { Elements, Expr, Operand, Path } from '../../../grammar/syntax.ts';
 import type { Filter, FilterPlace } from '../../../src/policy/filter.ts';
 import type { Checked, Params } from '../../../src/policy/types.ts';
-import { SPAN } from '../policies.ts';
+import { SPAN } from '../policies/policies.ts';
+import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../policies/values.ts';
 import type { Random } from '../random.ts';
-import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../values.ts';
 import type { QueryCompiler } from './compiler.ts';
 
 export interface ClientFilter {

@@ -1,5 +1,5 @@
 /** The compiler of filters under test, beside that of policies. */
-import { type Compiler, loadCompiler, loaderOf, ROOT } from '../compiler.ts';
+import { type Compiler, loadCompiler, loaderOf, ROOT } from '../policies/compiler.ts';
 
 type FilterModule = typeof import('../../../src/policy/filter.ts');
 type AccessModule = typeof import('../../../src/policy/access.ts');

@@ -1,5 +1,5 @@
 /** Faults of what a filter sees, of orders, pages, cursors, counts and aggregates. */
-import { type Fault, fault } from '../fault.ts';
+import { type Fault, fault } from '../faults/fault.ts';
 
 const SIGHT = 'src/policy/lower/sight.ts';
 const KEYSET = 'src/records/page/keyset.ts';

@@ -2,8 +2,8 @@
 import type { ManyToMany, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
+import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
-import { scalarOf } from '../values.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
 
 /** A row is undefined before it is made, and after it is gone. */

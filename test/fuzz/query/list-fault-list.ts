@@ -1,5 +1,5 @@
 /** Faults of what filters say of the list rule, of its branches, and of the union of their first ids. */
-import { type Fault, fault } from '../fault.ts';
+import { type Fault, fault } from '../faults/fault.ts';
 
 const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual-cache.ts';

@@ -9,7 +9,7 @@ import { aggregated } from '../../oracle/aggregate.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { inOrder } from '../../oracle/order.ts';
 import { Showing } from '../../oracle/shown.ts';
-import { fill, randomSchema, readAll } from '../doors-world.ts';
+import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type Standing, type StockedWorld } from './caller.ts';
 import { wrongCan } from './capability-check.ts';

@@ -5,9 +5,9 @@
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Catalog, PolicyRequest } from '../../../src/policy/types.ts';
 import type { ReadRules } from '../../oracle/hide.ts';
-import type { Compiler } from '../compiler.ts';
-import { type Compiled, compileForm, Rejected } from '../differential.ts';
-import { PolicyMaker, type Setting } from '../policies.ts';
+import type { Compiler } from '../policies/compiler.ts';
+import { type Compiled, compileForm, Rejected } from '../policies/differential.ts';
+import { PolicyMaker, type Setting } from '../policies/policies.ts';
 import type { Random } from '../random.ts';
 
 /** A union of policies; nobody's where there are none. */

@@ -1,8 +1,8 @@
 /** What a caller may ask the service about one collection, by every way to a record of it. */
 import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
+import { scalarOf } from '../policies/values.ts';
 import type { Random } from '../random.ts';
-import { scalarOf } from '../values.ts';
 import type { FuzzCaller, StockedWorld } from './caller.ts';
 import { aggregationOf, OptionMaker, sortOf } from './options.ts';
 

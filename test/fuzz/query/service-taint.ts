@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Collection, Schema } from '../../../src/schema/model/model.ts';
-import { fill, randomSchema, readAll } from '../doors-world.ts';
+import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
 import { aroundDifference } from './difference.ts';

@@ -1,5 +1,5 @@
 /** Estimates begin beyond 10,000 records. In a copy of the program they begin at a dozen, so that small worlds reach them. */
-import { ProgramCopy } from '../program-copy.ts';
+import { ProgramCopy } from '../faults/program-copy.ts';
 
 /** The most that is counted for an estimate. */
 export const MOST_COUNTED = 12;

@@ -1,6 +1,7 @@
 /** A store under test, with the readers of the bodies of queries and aggregates. */
-import { loaderOf, ROOT } from '../compiler.ts';
-import { type Doors, loadDoors } from '../store-modules.ts';
+
+import { type Doors, loadDoors } from '../doors/store-modules.ts';
+import { loaderOf, ROOT } from '../policies/compiler.ts';
 import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';
 
 type QueryModule = typeof import('../../../src/routes/records/query-request.ts');

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { examine } from '../../../src/policy/check/checker.ts';
 import type { Catalog, CatalogField } from '../../../src/policy/types.ts';
-import { random } from '../../fuzz/frontend.ts';
+import { random } from '../../fuzz/frontend/frontend.ts';
 
 const NAMES = (
   'title name email status state score rating price amount total count quantity description summary body content author_name ' +

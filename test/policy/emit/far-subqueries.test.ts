@@ -10,7 +10,7 @@ import { compile } from '../../../src/policy/compile.ts';
 import type { Catalog, Row } from '../../../src/policy/types.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 import { ident, raw, type Sql, sql } from '../../../src/sql.ts';
-import { createTables, type Database } from '../../fuzz/tables.ts';
+import { createTables, type Database } from '../../fuzz/policies/tables.ts';
 import { type Data, relatedOf } from '../../oracle/database.ts';
 import { emptySnapshot } from '../../support/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';

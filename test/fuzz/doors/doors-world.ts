@@ -1,0 +1,176 @@
+/** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
+
+import type { Database } from '../../../src/database/contract.ts';
+import type { ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+import type { Data, Id } from '../../oracle/database.ts';
+import { NOW, scalarOf } from '../policies/values.ts';
+import { ROLES } from '../policies/world.ts';
+import type { Random } from '../random.ts';
+import type { Doors } from './store-modules.ts';
+
+interface RelationSpec {
+  readonly kind: string;
+  readonly collection: string;
+  readonly via?: string;
+  readonly required?: boolean;
+  readonly on_delete?: string;
+  readonly access?: object;
+}
+interface CollectionSpec {
+  readonly fields: Record<string, object>;
+  readonly relations: Record<string, RelationSpec>;
+}
+type Specs = Readonly<Record<string, CollectionSpec>>;
+
+export const PLAIN = ['docs', 'teams', 'tags'];
+const FIELDS: Readonly<Record<string, ScalarType>> = {
+  title: 'string',
+  score: 'int',
+  rate: 'float',
+  flag: 'bool',
+  due: 'datetime',
+};
+const REQUIRED: Readonly<Record<string, ScalarType>> = { kind: 'string', size: 'int', open: 'bool' };
+
+/** JSON is YAML. */
+export function randomSchema(random: Random): string {
+  const specs: Specs = Object.fromEntries(['users', ...PLAIN].map((name) => [name, randomCollection(name, random)]));
+  for (const from of PLAIN) addRelations(specs, from, random);
+  const collections = Object.fromEntries(
+    Object.entries(specs).map(([name, spec]) => [name, { ...spec, access: { read: true } }]),
+  );
+  return JSON.stringify({
+    roles: Object.fromEntries(ROLES.map((role) => [role, {}])),
+    register: { roles: ['member'] },
+    collections,
+  });
+}
+
+function randomCollection(name: string, random: Random): CollectionSpec {
+  const optional = Object.entries(FIELDS).filter(() => random.chance(0.6));
+  const required = name === 'users' ? [] : Object.entries(REQUIRED);
+  const fields = [
+    ...optional.map(([field, type]) => [field, { type, ...ownRules(random) }]),
+    ...required.map(([field, type]) => [field, { type, required: true, ...ownRules(random) }]),
+  ];
+  return { fields: Object.fromEntries(fields), relations: {} };
+}
+
+/** The session replaces them by random ones. */
+const ownRules = (random: Random): object => (random.chance(0.35) ? { access: { read: true, write: true } } : {});
+
+/** Each belongs_to with the way back, or without: has_many, has_one, or none. */
+function addRelations(specs: Specs, from: string, random: Random): void {
+  const { relations } = specs[from]!;
+  for (const name of random.shuffled(['owner', 'parent', 'team']).slice(0, 1 + random.below(3))) {
+    const collection = random.chance(0.25) ? from : random.pick(Object.keys(specs));
+    const way = random.pick(['has_one', 'has_one', 'has_many', 'has_many', undefined]);
+    const required = way !== 'has_one' && collection === 'users' && random.chance(0.4);
+    const fate = required ? {} : { on_delete: random.pick(['cascade', 'restrict', 'set_null', 'set_null']) };
+    relations[name] = { kind: 'belongs_to', collection, required, ...fate, ...ownRules(random) };
+    if (way === undefined) continue;
+    specs[collection]!.relations[`${way === 'has_one' ? 'one' : 'many'}_${from}_${name}`] = {
+      kind: way,
+      collection: from,
+      via: name,
+    };
+  }
+  if (random.chance(0.9)) {
+    const collection = random.pick(Object.keys(specs));
+    relations[`linked_${collection}`] = { kind: 'many_to_many', collection };
+  }
+}
+
+// ---------------------------------------------------------------- rows
+
+export interface Stocked {
+  readonly doors: Doors;
+  readonly schema: Schema;
+  readonly db: Database;
+}
+
+/** @param few of a collection at least; at most twice as many and one */
+export async function fill({ doors, schema, db }: Stocked, random: Random, few = 3): Promise<void> {
+  const store = new doors.Store(db, schema);
+  const names = ['users', ...PLAIN];
+  const ids = new Map(
+    names.map((name) => [name, Array.from({ length: few + random.below(few + 2) }, () => random.uuid())] as const),
+  );
+  await db.transaction(async (tx) => {
+    for (const name of names) {
+      for (const id of ids.get(name)!) {
+        const { fields, relations } = schema.collections.get(name)!;
+        const values: Record<string, unknown> = { id, created_at: NOW, updated_at: NOW };
+        if (name === 'users') Object.assign(values, { email: `${id}@example.org`, email_verified: random.chance(0.5) });
+        for (const field of fields.values()) {
+          if (Object.hasOwn(values, field.name)) continue;
+          if (field.required || random.chance(0.75)) values[field.name] = scalarOf(field.type, random);
+        }
+        for (const relation of relations.values())
+          if (relation.kind === 'belongs_to' && relation.required)
+            values[relation.name] = random.pick(ids.get('users')!);
+        await doors.system.insertSystem(store, tx, { collection: name, values });
+      }
+    }
+    await connect({ doors, schema, db: tx }, ids, random);
+  });
+}
+
+async function connect(
+  { doors, schema, db }: Omit<Stocked, 'db'> & { readonly db: Pick<Database, 'run'> },
+  ids: ReadonlyMap<string, readonly Id[]>,
+  random: Random,
+): Promise<void> {
+  const { sql, ident, param } = doors.compiler.sql;
+  for (const name of ids.keys()) {
+    const { relations, table } = schema.collections.get(name)!;
+    for (const relation of relations.values()) {
+      if (relation.kind === 'many_to_many') await link(relation);
+      if (relation.kind !== 'belongs_to' || relation.required) continue;
+      const targets = random.shuffled(ids.get(relation.collection)!);
+      for (const id of ids.get(name)!) {
+        if (random.chance(0.3)) continue;
+        const target = relation.unique ? targets.pop() : random.pick(targets);
+        if (target === undefined) break;
+        const column = ident(relation.column);
+        await db.run(
+          sql`UPDATE ${ident(table)} SET ${column} = ${param('uuid', target)} WHERE id = ${param('uuid', id)}`,
+        );
+      }
+    }
+
+    async function link({ linkTable, sourceColumn, targetColumn, collection }: ManyToMany): Promise<void> {
+      const columns = sql`${ident(sourceColumn)}, ${ident(targetColumn)}`;
+      for (const id of ids.get(name)!) {
+        for (const target of ids.get(collection)!.filter(() => random.chance(0.25)))
+          await db.run(
+            sql`INSERT INTO ${ident(linkTable)} (${columns}) VALUES (${param('uuid', id)}, ${param('uuid', target)})`,
+          );
+      }
+    }
+  }
+}
+
+/** All that the database holds. */
+export async function readAll({ doors, schema, db }: Stocked): Promise<Data> {
+  const { sql, ident, raw } = doors.compiler.sql;
+  const store = new doors.Store(db, schema);
+  const rows = new Map<string, readonly Row[]>();
+  const links = new Map<string, (readonly [Id, Id])[]>();
+  for (const [name, { relations }] of schema.collections) {
+    rows.set(name, await doors.system.findSystem(store, db, { collection: name, where: raw('TRUE') }));
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const { linkTable, sourceColumn, targetColumn } = relation;
+      const pairs = await db.rows(
+        sql`SELECT ${ident(sourceColumn)}, ${ident(targetColumn)} FROM ${ident(linkTable)} ORDER BY 1, 2`,
+      );
+      links.set(
+        linkTable,
+        pairs.map(([source, target]) => [source!, target!] as const),
+      );
+    }
+  }
+  return { rows, links };
+}

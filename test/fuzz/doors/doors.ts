@@ -1,0 +1,570 @@
+/**
+ * The store's own doors: random creates, updates and deletes under random rules, on a real database. test/oracle/judge.ts derives from the definition what each
+ * comes to: whether it is allowed, and what the database holds afterwards.
+ */
+import type { Expr, Operand, Path } from '../../../grammar/syntax.ts';
+import type { Database } from '../../../src/database/contract.ts';
+import type { Permit } from '../../../src/policy/access.ts';
+import type { Action, Checked, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
+import type { AccessContext } from '../../../src/records/access-context.ts';
+import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import type { Collection, MemberAction } from '../../../src/schema/model/model.ts';
+import type { Data, Id } from '../../oracle/database.ts';
+import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';
+import {
+  answered,
+  isPermitted,
+  judge,
+  type MemberOperation,
+  type Standing,
+  seen,
+  type Write,
+} from '../../oracle/judge.ts';
+import { compileForm, Rejected } from '../policies/differential.ts';
+import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
+import { randomRequest } from '../policies/requests.ts';
+import { scalarOf } from '../policies/values.ts';
+import type { World } from '../policies/world.ts';
+import { Random } from '../random.ts';
+import { inCompany } from './company.ts';
+import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
+import type { Doors } from './store-modules.ts';
+
+export interface DoorCounts {
+  worlds: number;
+  writes: number;
+  allowed: number;
+}
+export interface DoorRun {
+  readonly doors: Doors;
+  readonly seed: number;
+  readonly counts: DoorCounts;
+  isOver(): boolean;
+}
+
+const WRITES = 120;
+
+/** One world of writes in a database without tables. The first disagreement in full; undefined if there is none. */
+export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
+  const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
+  const { schema, issues } = run.doors.parseSchema(randomSchema(random));
+  if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
+  await run.doors.applyMigration(db, schema);
+  const stocked = { doors: run.doors, schema, db: inCompany(db, random, run.doors) };
+  await fill(stocked, random);
+  run.counts.worlds++;
+  const session = new Session(stocked, random);
+  for (let i = 0; i < WRITES && !run.isOver(); i++) {
+    const found = await session.next(run.counts);
+    if (found !== undefined) return `${found}\n  again       seed ${run.seed}, world ${number} of the doors`;
+  }
+  return undefined;
+}
+
+class Session {
+  readonly #stocked: Stocked;
+  readonly #random: Random;
+  readonly #makers = new Map<string, PolicyMaker>();
+  #data: Data | undefined;
+  /** The rules of records, and the write, need the record itself alone, so that one statement can be enough. */
+  #isSimple = false;
+  /** Otherwise those of records decide alone. */
+  #hasMemberRules = false;
+
+  constructor(stocked: Stocked, random: Random) {
+    this.#stocked = stocked;
+    this.#random = random;
+  }
+
+  async next(counts: DoorCounts): Promise<string | undefined> {
+    const before = this.#data ?? (await readAll(this.#stocked));
+    this.#isSimple = this.#random.chance(0.3);
+    this.#hasMemberRules = this.#random.chance(0.55);
+    const write = this.#write(before);
+    const request = this.#request(write, before);
+    const about = { data: before, write };
+    const rules = new RandomRules({
+      of: (collection, action) => this.#rules(collection, action, about),
+      ofMember: (collection, member, action) => this.#memberRules(collection, member, { action, about }),
+    });
+    const standing = { catalog: this.#stocked.schema, data: before, request, rules };
+    const expected = judge(write, standing);
+    const { error, answer } = await this.#perform(write, request, rules);
+    // A refusal that wrote something is found by one of the next looks.
+    const isRead = error === undefined || expected !== undefined || this.#random.chance(0.2);
+    const after = isRead ? await readAll(this.#stocked) : before;
+    this.#data = after;
+    counts.writes++;
+    if (expected !== undefined) counts.allowed++;
+    const wanted = shown(expected ?? before);
+    const isTold = isVersionTold(write, standing, error);
+    if (isTold && (error === undefined) === (expected !== undefined) && wanted === shown(after)) {
+      const now = { ...standing, data: after };
+      const told = answer && sorted([answered(write, now)]);
+      if (answer !== undefined && sorted([answer]) !== told) {
+        return [
+          'DISAGREEMENT: the store, in the answer to a write',
+          ...rules.lines(),
+          `  request     ${JSON.stringify(request)}`,
+          `  expected    ${told}`,
+          `  found       ${sorted([answer])}`,
+        ].join('\n');
+      }
+      const looked = this.#random.pick([write.collection, write.collection, ...PLAIN]);
+      return this.#look(looked, request, now);
+    }
+    return [
+      `DISAGREEMENT: the store, ${expected === undefined ? 'refused' : 'allowed'} by the judge, ` +
+        `${error === undefined ? 'allowed' : `refused (${error})`} by the store${isTold ? '' : ', in what it says of the version'}`,
+      `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
+      ...rules.lines(),
+      `  request     ${JSON.stringify(request)}`,
+      `  before      ${shown(before)}`,
+      `  expected    ${wanted}`,
+      `  found       ${shown(after)}`,
+    ].join('\n');
+  }
+
+  /** The code of a refusal, or the answer where the write was made. What is not a refusal is a defect. */
+  async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
+    const { doors, schema, db } = this.#stocked;
+    const ask = this.#accessTo(write.collection, request, rules);
+    const records = doors.createRecords(db, schema);
+    const data = request.data as Row;
+    const ifVersion = await this.#versionsFor(write);
+    try {
+      if (write.action === 'delete') {
+        await records.remove(ask, { id: write.id, ifVersion });
+        return {};
+      }
+      const { id, json } =
+        write.action === 'create'
+          ? await records.create(ask, { data, relations: [], given: { id: write.id } })
+          : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
+      return { answer: json === undefined ? { id } : (JSON.parse(json) as Row) };
+    } catch (error) {
+      const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
+      if (errors === undefined) throw error;
+      return { error: [code, ...errors.map((fault) => fault.code)].join(' ') };
+    }
+  }
+
+  /** What the caller takes for the version of the record: of a stale one, that of an earlier or a later state, or of another record. */
+  async #versionsFor({ collection, id, isCurrent }: Write): Promise<readonly string[] | undefined> {
+    if (isCurrent === undefined) return undefined;
+    const { doors, schema, db } = this.#stocked;
+    const { sql, ident, param } = doors.compiler.sql;
+    const random = this.#random;
+    const table = ident(schema.collections.get(collection)!.table);
+    const rows = await db.rows(sql`SELECT ${ident('_version')} FROM ${table} WHERE id = ${param('uuid', id)}`);
+    const count = Number(rows[0]![0]);
+    const versions = await new doors.Store(db, schema).versions(db);
+    const versionOf = (change: number, record = id): string =>
+      versions.of({ collection, id: record, count: String(count + change) });
+    const stale = [versionOf(1), versionOf(-1), versionOf(0, random.uuid())].filter(() => random.chance(0.5));
+    return isCurrent ? random.shuffled([versionOf(0), ...stale]) : stale;
+  }
+
+  #accessTo(name: string, request: PolicyRequest, rules: RandomRules): AccessContext {
+    const { doors, schema } = this.#stocked;
+    const permits = new Map<string, Permit>();
+    const permit = (collection: string, action: Action): Permit => {
+      const key = `${collection} ${action}`;
+      const made = permits.get(key) ?? doors.decide({ rules: rules.policies(collection, action), request });
+      permits.set(key, made);
+      return made;
+    };
+    const member = (collection: string, own: string, action: MemberAction): Permit | undefined => {
+      const policies = rules.ofMember(collection, own, action)?.map(({ policy }) => policy);
+      return policies && doors.decide({ rules: policies, request });
+    };
+    const prospect = () => ({ certain: permit(name, 'update'), possible: permit(name, 'update') });
+    return {
+      collection: schema.collections.get(name)!,
+      permit,
+      member,
+      prospect,
+      auth: request.auth!,
+      now: request.now,
+    };
+  }
+
+  // -------------------------------------------------------------- the view
+
+  /** A list of a collection, with a filter or without: it shows what the rules of records and members leave. */
+  async #look(collection: string, request: PolicyRequest, standing: Standing): Promise<string | undefined> {
+    const { doors, schema, db } = this.#stocked;
+    const rules = standing.rules as RandomRules;
+    const filter = this.#filter(collection, standing.data);
+    const { fields, relations } = schema.collections.get(collection)!;
+    const filters = Object.entries(filter).map(([name, value]): Filter => {
+      const relation = relations.get(name);
+      return relation?.kind === 'belongs_to'
+        ? { kind: 'belongs_to', relation, id: value as string }
+        : { kind: 'field', field: fields.get(name)!, value: value as string };
+    });
+    const asked = { filters, limit: 100, offset: 0, relations: [], count: false };
+    const ask = this.#accessTo(collection, request, rules);
+    const { json } = await doors.createRecords(db, schema).list(ask, asked);
+    const [found, expected] = [sorted(JSON.parse(json) as readonly Row[]), sorted(seen(collection, filter, standing))];
+    if (found === expected) return undefined;
+    return [
+      'DISAGREEMENT: the store, in what a list shows',
+      `  list        ${collection} ${JSON.stringify(filter)}`,
+      ...rules.lines(),
+      `  request     ${JSON.stringify(request)}`,
+      `  data        ${shown(standing.data)}`,
+      `  expected    ${expected}`,
+      `  found       ${found}`,
+    ].join('\n');
+  }
+
+  /** The value of some record, or nothing. */
+  #filter(collection: string, data: Data): Row {
+    const random = this.#random;
+    const { memberAccess } = this.#stocked.schema.collections.get(collection)!;
+    const records = data.rows.get(collection)!;
+    if (records.length === 0) return {};
+    const record = random.pick(records);
+    const names = [...memberAccess.keys()].filter((name) => record[name] !== null);
+    if (names.length === 0 || random.chance(0.5)) return {};
+    const name = random.pick(names);
+    return { [name]: record[name] };
+  }
+
+  // -------------------------------------------------------------- the write
+
+  #write(data: Data): Write {
+    const random = this.#random;
+    const wanted = random.pick(ACTIONS);
+    const collection = wanted === 'update' && random.chance(0.15) ? 'users' : random.pick(PLAIN);
+    const own = data.rows.get(collection)!;
+    // What is left is enough for rules to walk.
+    const action = own.length === 0 || (wanted === 'delete' && own.length < 3) ? 'create' : wanted;
+    const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
+    if (action === 'delete') return this.#deletion(data, collection, id);
+    const made = this.#stocked.schema.collections.get(collection)!;
+    const isPlain = this.#isSimple;
+    const write = {
+      action,
+      collection,
+      id,
+      values: this.#values(made, action, data),
+      partners: isPlain ? [] : this.#partners(made, data),
+      members: isPlain ? [] : this.#members(made, data, { action, id }),
+      isCurrent: action === 'create' ? undefined : this.#isCurrent(),
+    } as const;
+    const isEmpty = Object.keys(write.values).length + write.partners.length + write.members.length === 0;
+    return isEmpty ? this.#write(data) : write;
+  }
+
+  #deletion(data: Data, collection: string, id: Id): Write {
+    const stored = { catalog: this.#stocked.schema, data };
+    if (dependsOnOrder(stored, goingWith(stored, { collection, id }))) return this.#write(data);
+    return { action: 'delete', collection, id, values: {}, partners: [], members: [], isCurrent: this.#isCurrent() };
+  }
+
+  /** Whether the version that the caller names is the record's; mostly it names none. */
+  #isCurrent(): boolean | undefined {
+    return this.#random.pick([undefined, undefined, undefined, true, false]);
+  }
+
+  #values({ fields, relations }: Collection, action: Write['action'], data: Data): Row {
+    const random = this.#random;
+    const values: Record<string, unknown> = {};
+    const share = random.pick([0, 0.2, 0.5]);
+    // A create without references may be one plain statement.
+    const absence = action === 'create' && this.#isSimple ? 0.8 : 0.25;
+    for (const { name, type, required, readOnly } of fields.values()) {
+      if (readOnly) continue;
+      if (action === 'create' || random.chance(share))
+        values[name] = !required && random.chance(0.25) ? null : scalarOf(type, random);
+    }
+    for (const relation of relations.values()) {
+      if (relation.kind !== 'belongs_to') continue;
+      if (action === 'create' || random.chance(share))
+        values[relation.name] =
+          !relation.required && random.chance(absence) ? null : this.#idOf(relation.collection, data, relation.unique);
+    }
+    return values;
+  }
+
+  #partners({ relations }: Collection, data: Data): Write['partners'] {
+    const random = this.#random;
+    return [...relations.values()].flatMap((relation) => {
+      if (relation.kind !== 'has_one' || random.chance(0.5)) return [];
+      return [{ relation, id: random.chance(0.3) ? null : this.#idOf(relation.collection, data, false) }];
+    });
+  }
+
+  #members({ relations }: Collection, data: Data, { action, id }: Pick<Write, 'action' | 'id'>): Write['members'] {
+    const random = this.#random;
+    return [...relations.values()].flatMap((relation): MemberOperation[] => {
+      if (relation.kind !== 'many_to_many' || random.chance(0.35)) return [];
+      const some = () => Array.from({ length: random.below(4) }, () => this.#idOf(relation.collection, data, false)!);
+      const links = data.links.get(relation.linkTable) ?? [];
+      const own = () => links.flatMap(([source, target]) => (source === id && random.chance(0.5) ? [target] : []));
+      const replaces = random.chance(0.4);
+      const operation = {
+        relation,
+        ...(replaces && { set: some() }),
+        ...((!replaces || random.chance(0.3)) && { add: some() }),
+        ...((action === 'update' || random.chance(0.3)) && random.chance(0.6) && { remove: [...some(), ...own()] }),
+      };
+      return [operation];
+    });
+  }
+
+  /** The id of a stored record; for a unique reference, often one that is not referenced yet. */
+  #idOf(collection: string, data: Data, isUnique: boolean): Id | null {
+    const rows = data.rows.get(collection)!;
+    if (rows.length === 0) return null;
+    return isUnique && this.#random.chance(0.3) ? null : (this.#random.pick(rows).id as Id);
+  }
+
+  // -------------------------------------------------------------- the request and its rules
+
+  #request(write: Write, data: Data): PolicyRequest {
+    const random = this.#random;
+    const world = { catalog: this.#stocked.schema, data } as unknown as World;
+    const request = randomRequest(world, this.#setting(write.collection, write.action), random);
+    // Callers who write their own record are judged as they were before the write.
+    const users = data.rows.get('users')!;
+    const auth =
+      write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
+    const caller = auth ?? request.auth ?? random.pick(users);
+    return { ...request, auth: caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
+  }
+
+  #setting(collection: string, action: Action): Setting {
+    return { catalog: this.#stocked.schema, collection, action };
+  }
+
+  #rules(collection: string, action: Action, about: About): readonly RandomRule[] {
+    const random = this.#random;
+    if (random.chance(this.#isSimple ? 0.85 : action === 'read' ? 0.7 : 0.15))
+      return [this.#compiled(collection, action, TRUE)!];
+    const isOfWrite = action === 'update' && collection === about.write.collection;
+    const crossed = isOfWrite && random.chance(0.3) ? this.#crossed(about.write) : [];
+    if (crossed.length > 0) return crossed;
+    return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, about));
+  }
+
+  /** Two rules: what the write makes of a field, and the opposite. Where it changes the field, each holds once and neither for both records. */
+  #crossed({ collection, values }: Write): readonly RandomRule[] {
+    const given = Object.entries(values).filter(([, value]) => value !== null);
+    if (given.length === 0) return [];
+    const [field, value] = this.#random.pick(given);
+    const left = { kind: 'path', root: 'record', steps: [{ name: field, span: SPAN }], span: SPAN } as const;
+    const is: Expr = { kind: 'compare', op: '=', opSpan: SPAN, left, right: literalOf(value), span: SPAN };
+    const rules = this.#random.shuffled<Expr>([is, { kind: 'not', item: is, span: SPAN }]);
+    return rules.map((rule) => this.#compiled(collection, 'update', rule)).filter((rule) => rule !== undefined);
+  }
+
+  /** Undefined where the schema declares none, and sometimes where it does. */
+  #memberRules(
+    collection: string,
+    member: string,
+    { action, about }: { readonly action: MemberAction; readonly about: About },
+  ): readonly RandomRule[] | undefined {
+    const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
+    if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
+    if (this.#random.chance(0.1)) return [];
+    // Where one statement is enough for the write, the members show most by rules that read other records.
+    const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
+    const plain = this.#isSimple && action === 'read' ? this.#plainMask(collection) : undefined;
+    if (plain !== undefined) return [this.#compiled(collection, action, plain)!];
+    const simple = this.#random.chance(0.4) || !PLAIN.includes(collection) ? TRUE : IS_OPEN;
+    if (this.#random.chance(share)) return [this.#compiled(collection, action, simple)!];
+    return action === 'read' ? [this.#rule(collection, action, about)] : this.#rules(collection, action, about);
+  }
+
+  #rule(collection: string, action: Action, { data, write }: About): RandomRule {
+    const isOfWrite = collection === write.collection && action === write.action && action !== 'delete';
+    const direct = isOfWrite && this.#random.chance(0.35) ? this.#aboutHeld(write, data) : undefined;
+    if (direct !== undefined) return this.#compiled(collection, action, direct)!;
+    const key = `${collection} ${action}`;
+    const ids = new Map([...data.rows].map(([name, rows]) => [name, idsOf(rows)]));
+    const maker =
+      this.#makers.get(key) ?? new PolicyMaker(this.#setting(collection, action), { random: this.#random, ids });
+    this.#makers.set(key, maker);
+    for (;;) {
+      const made = this.#compiled(collection, action, maker.make());
+      if (made !== undefined) return made;
+    }
+  }
+
+  /** Of the record alone, or of the caller alone. */
+  #plainMask(collection: string): Expr | undefined {
+    const roll = this.#random.next();
+    if (roll < 0.35) return this.#ofCaller();
+    if (roll > 0.8 || !PLAIN.includes(collection)) return undefined;
+    return this.#random.chance(0.5) ? IS_OPEN : { kind: 'not', item: IS_OPEN, span: SPAN };
+  }
+
+  /** Whether the caller has anything, which no record says. */
+  #ofCaller(): Expr | undefined {
+    const { relations } = this.#stocked.schema.collections.get('users')!;
+    const many = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');
+    if (many.length === 0) return undefined;
+    const steps = [{ name: this.#random.pick(many).name, span: SPAN }];
+    const path = { kind: 'path', root: 'auth', steps, span: SPAN } as const;
+    const variable = { name: 'm', span: SPAN };
+    return { kind: 'quantified', quantifier: 'any', path, variable, condition: TRUE, span: SPAN };
+  }
+
+  /** What the record has as it is stored, or as the write makes it, or both. */
+  #aboutHeld(write: Write, data: Data): Expr | undefined {
+    const after = this.#held(write, data, 'next');
+    const before =
+      write.action === 'update' && this.#random.chance(0.6) ? this.#held(write, data, 'record') : undefined;
+    if (after === undefined || before === undefined) return after;
+    return { kind: this.#random.pick(['and', 'and', 'or']), items: [before, after], span: SPAN };
+  }
+
+  /** Whether it has a partner, or has a member: mostly one that the write speaks of. */
+  #held(
+    { collection, partners, members }: Write,
+    data: Data,
+    root: Extract<Path['root'], 'record' | 'next'>,
+  ): Expr | undefined {
+    const random = this.#random;
+    const held = [...this.#stocked.schema.collections.get(collection)!.relations.values()].filter(
+      ({ kind }) => kind === 'has_one' || kind === 'many_to_many',
+    );
+    if (held.length === 0) return undefined;
+    const { kind, name, collection: target } = random.pick(held);
+    const spoken = [
+      ...partners.filter(({ relation }) => relation.name === name).map(({ id }) => id),
+      ...members.filter(({ relation }) => relation.name === name).flatMap(({ set, add, remove }) => [set, add, remove]),
+    ].flat(2);
+    const ids = [...spoken.filter((id) => typeof id === 'string'), ...idsOf(data.rows.get(target)!).slice(0, 2)];
+    const path = { kind: 'path', root, steps: [{ name, span: SPAN }], span: SPAN } as const;
+    const right = { kind: 'text', value: random.pick(ids), span: SPAN } as const;
+    const op = kind === 'has_one' ? '=' : 'contains';
+    const expr: Expr =
+      kind === 'has_one' && random.chance(0.4)
+        ? { kind: 'is null', negated: random.chance(0.5), operand: path, span: SPAN }
+        : { kind: 'compare', op, opSpan: SPAN, left: path, right, span: SPAN };
+    return random.chance(0.4) ? { kind: 'not', item: expr, span: SPAN } : expr;
+  }
+
+  /** Undefined where the checker refuses it. */
+  #compiled(collection: string, action: Action, expr: Expr): RandomRule | undefined {
+    const setting = this.#setting(collection, action);
+    try {
+      const { compiler } = this.#stocked.doors;
+      const { meant, generated, closures } = compileForm('it', expr, { setting, compiler, random: this.#random });
+      const policy = this.#random.chance(0.5) ? generated : closures;
+      return { policy, meant, namesNext: policy.namesNext };
+    } catch (error) {
+      if (!(error instanceof Rejected)) throw error;
+      return undefined;
+    }
+  }
+}
+
+/** The subjects of the generated rules. */
+interface About {
+  readonly data: Data;
+  readonly write: Write;
+}
+
+const IS_OPEN: Expr = {
+  kind: 'truth',
+  operand: { kind: 'path', root: 'record', steps: [{ name: 'open', span: SPAN }], span: SPAN },
+  span: SPAN,
+};
+const TRUE: Expr = { kind: 'truth', operand: { kind: 'bool', value: true, span: SPAN }, span: SPAN };
+
+function literalOf(value: unknown): Operand {
+  if (typeof value === 'boolean') return { kind: 'bool', value, span: SPAN };
+  if (typeof value === 'number') return { kind: 'number', source: JSON.stringify(value), span: SPAN };
+  return { kind: 'text', value: String(value), span: SPAN };
+}
+
+/** One is enough where a literal of the type is wanted. */
+export const idsOf = (rows: readonly Row[]): readonly Id[] =>
+  rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
+
+const ACTIONS = ['create', 'create', 'create', 'update', 'update', 'update', 'update', 'delete'] as const;
+
+/** A version that is not the record's is told, and only to a caller whom the rules allow the write. */
+function isVersionTold(write: Write, standing: Standing, error: string | undefined): boolean {
+  if (write.isCurrent !== false) return error !== 'changed';
+  const isOtherwiseAllowed = judge({ ...write, isCurrent: undefined }, standing) !== undefined;
+  return error === 'changed' ? isPermitted(write, standing) : !isOtherwiseAllowed;
+}
+
+interface Performed {
+  readonly error?: string;
+  readonly answer?: Row;
+}
+
+/** Equal for equal records, in whatever order their members come. */
+const sorted = (records: readonly Row[]): string =>
+  JSON.stringify(records.map((record) => Object.entries(record).sort()));
+
+interface RuleMaker {
+  of(collection: string, action: Action): readonly RandomRule[];
+  ofMember(collection: string, member: string, action: MemberAction): readonly RandomRule[] | undefined;
+}
+
+/** A rule for the store, and what the judge makes of it. */
+interface RandomRule {
+  readonly policy: Policy;
+  readonly meant: Checked;
+  readonly namesNext: boolean;
+}
+
+/** Made when first asked for, and the same for the judge and for the store. */
+class RandomRules {
+  readonly #make: RuleMaker;
+  readonly #made = new Map<string, readonly RandomRule[]>();
+  readonly #ofMembers = new Map<string, readonly RandomRule[] | undefined>();
+
+  constructor(make: RuleMaker) {
+    this.#make = make;
+  }
+
+  policies(collection: string, action: Action): readonly Policy[] {
+    return this.of(collection, action).map(({ policy }) => policy);
+  }
+
+  of(collection: string, action: Action): readonly RandomRule[] {
+    const key = `${collection} ${action}`;
+    const rules = this.#made.get(key) ?? this.#make.of(collection, action);
+    this.#made.set(key, rules);
+    return rules;
+  }
+
+  ofMember(collection: string, member: string, action: MemberAction): readonly RandomRule[] | undefined {
+    const key = `${collection}.${member} ${action}`;
+    if (!this.#ofMembers.has(key)) this.#ofMembers.set(key, this.#make.ofMember(collection, member, action));
+    return this.#ofMembers.get(key);
+  }
+
+  lines(): readonly string[] {
+    return [...this.#made, ...this.#ofMembers].flatMap(([key, policies = []]) =>
+      [...policies.map(({ policy }) => policy.text), ...(policies.length === 0 ? ['nobody, or no rule'] : [])].map(
+        (text) => `  ${key.padEnd(12)}${text}`,
+      ),
+    );
+  }
+}
+
+function bodyOf({ values, partners, members }: Write): Row {
+  return {
+    ...values,
+    ...Object.fromEntries(partners.map(({ relation, id }) => [relation.name, id])),
+    ...Object.fromEntries(members.map(({ relation, ...operation }) => [relation.name, operation])),
+  };
+}
+
+/** Equal for databases that hold the same. */
+function shown({ rows, links }: Data): string {
+  const byId = (a: Row, b: Row): number => (String(a.id) < String(b.id) ? -1 : 1);
+  const tables = [...rows].map(([name, all]) => [name, all.toSorted(byId).map((row) => Object.entries(row).sort())]);
+  const pairs = [...links].map(([name, all]) => [name, all.map((pair) => pair.join('→')).sort()]);
+  return JSON.stringify([tables, pairs]);
+}

@@ -1,0 +1,32 @@
+/** A database of PostgreSQL without tables: a schema that is dropped afterwards. */
+import pg from 'pg';
+import type { Database } from '../../../src/database/contract.ts';
+import type { Doors } from './store-modules.ts';
+
+interface OwnSchema {
+  /** Of the server, with a query string. */
+  readonly url: string;
+  readonly schema: string;
+  readonly openDatabase: Doors['openDatabase'];
+}
+
+export async function inOwnSchema<T>(
+  { url, schema, openDatabase }: OwnSchema,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  try {
+    await admin.query(`CREATE SCHEMA ${schema}`);
+    const own = `${url}&options=${encodeURIComponent(`-c search_path=${schema}`)}`;
+    const db = await openDatabase({ url: own, poolSize: 1, pipelines: 1 });
+    try {
+      return await work(db);
+    } finally {
+      await db.close();
+    }
+  } finally {
+    await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+    await admin.end();
+  }
+}

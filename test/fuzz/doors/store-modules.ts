@@ -1,0 +1,35 @@
+/** The modules of a store under test. */
+import { type Compiler, loadCompiler, loaderOf, ROOT } from '../policies/compiler.ts';
+
+type AccessModule = typeof import('../../../src/policy/access.ts');
+type LoadModule = typeof import('../../../src/schema/load.ts');
+type OpenModule = typeof import('../../../src/database/open-database.ts');
+type MigrateModule = typeof import('../../../src/migrations/apply-migration.ts');
+type RecordsModule = typeof import('../../../src/records/records.ts');
+type ContextModule = typeof import('../../../src/records/access-context.ts');
+type SystemModule = typeof import('../../../src/records/system.ts');
+
+/** A store under test: this tree's, or a copy of it with a fault put in. */
+export interface Doors {
+  readonly compiler: Compiler;
+  readonly decide: AccessModule['decide'];
+  readonly parseSchema: LoadModule['parseSchema'];
+  readonly openDatabase: OpenModule['openDatabase'];
+  readonly applyMigration: MigrateModule['applyMigration'];
+  readonly createRecords: RecordsModule['createRecords'];
+  readonly Store: ContextModule['Store'];
+  readonly system: SystemModule;
+}
+
+export async function loadDoors(root: URL = ROOT): Promise<Doors> {
+  const load = loaderOf(root);
+  const { decide } = await load<AccessModule>('src/policy/access.ts');
+  const { parseSchema } = await load<LoadModule>('src/schema/load.ts');
+  const { openDatabase } = await load<OpenModule>('src/database/open-database.ts');
+  const { applyMigration } = await load<MigrateModule>('src/migrations/apply-migration.ts');
+  const { createRecords } = await load<RecordsModule>('src/records/records.ts');
+  const { Store } = await load<ContextModule>('src/records/access-context.ts');
+  const system = await load<SystemModule>('src/records/system.ts');
+  const compiler = await loadCompiler(root);
+  return { compiler, decide, parseSchema, openDatabase, applyMigration, createRecords, Store, system };
+}

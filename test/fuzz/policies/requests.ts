@@ -1,0 +1,129 @@
+/** Random requests: present, missing, repeated and unreadable values. */
+import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
+import type { Random } from '../random.ts';
+import { KEY_OF, QUERY_KEYS, type Setting } from './policies.ts';
+import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES } from './values.ts';
+import { ROLES, type World } from './world.ts';
+
+/**
+ * The requests that one policy is asked with, in a random order: what an earlier one left in the policy must not decide a later one. One says all that it can,
+ * one says a part of the same, one says nothing, and the others are random.
+ */
+export function randomRequests(world: World, setting: Setting, random: Random): readonly PolicyRequest[] {
+  const whole = randomRequest(world, setting, random);
+  const others = Array.from({ length: OTHERS }, () => randomRequest(world, setting, random));
+  return random.shuffled([whole, partOf(whole, random), absent(whole), ...others]);
+}
+
+const OTHERS = 3;
+
+/** Some of it is gone or cannot be read, and of lists some elements. */
+function partOf({ auth, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
+  const some = (given: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+    const kept = Object.keys(given).filter(() => random.chance(0.7));
+    return fromEntries(
+      kept.map((key) => [key, Array.isArray(given[key]) ? partOfList(given[key], random) : given[key]]),
+    );
+  };
+  return {
+    auth: auth && some(auth),
+    query: some(query) as PolicyRequest['query'],
+    now,
+    ...(data && { data: some(data) }),
+  };
+}
+
+function partOfList(values: readonly unknown[], random: Random): readonly unknown[] {
+  const roll = random.next();
+  if (roll < 0.5) return [...values, UNREADABLE];
+  return values.map((value) => (random.chance(0.3) ? UNREADABLE : value));
+}
+
+/** Of no type. */
+const UNREADABLE = '\0';
+
+const absent = ({ auth, now, data }: PolicyRequest): PolicyRequest => ({
+  auth: auth && { id: auth.id },
+  query: {},
+  now,
+  ...(data && { data: {} }),
+});
+
+/** Assigning `__proto__` would set the prototype. */
+const fromEntries = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> =>
+  Object.fromEntries(entries);
+
+export function randomRequest({ catalog, data }: World, { collection }: Setting, random: Random): PolicyRequest {
+  const ids = [...data.rows.values()].flat().map((row) => row.id as string);
+  const query: Record<string, string | readonly string[]> = {};
+  for (const key of QUERY_KEYS) {
+    if (key === 'missing' || random.chance(0.15)) continue;
+    const value = random.chance(0.25)
+      ? Array.from({ length: random.pick([0, 2, 3, 4]) }, () => queryText(key, { ids, random }))
+      : queryText(key, { ids, random });
+    // Assigning `__proto__` would set the prototype.
+    Object.defineProperty(query, key, { value, enumerable: true });
+  }
+  const now = random.chance(0.7) ? NOW : random.pick(DATETIMES);
+  const auth = random.chance(0.07) ? null : caller(data.rows.get('users')!, random);
+  return { auth, query, now, data: randomBody(catalog.collections.get(collection)!, { ids, random }) };
+}
+
+function queryText(key: string, { ids, random }: { ids: readonly string[]; random: Random }): string {
+  const theme = Object.hasOwn(THEMES, key) ? THEMES[key] : undefined;
+  if (theme && random.chance(0.7)) return random.pick(theme);
+  if (random.chance(key === KEY_OF.id ? 0.25 : 0.75)) return random.pick(QUERY_TEXTS);
+  const id = random.pick(ids);
+  const spellings = [id, id, id.toUpperCase(), `{${id}}`, id.replaceAll('-', ''), ` ${id}`, `urn:uuid:${id}`];
+  return random.pick(spellings);
+}
+
+function caller(users: readonly Row[], random: Random): Row {
+  const { id, ...rest } = random.pick(users);
+  const roles = ROLES.filter(() => random.chance(0.4));
+  if (random.chance(0.1)) return { ...rest, roles };
+  return { id, ...rest, ...(random.chance(0.9) && { roles }) };
+}
+
+function randomBody(
+  {
+    fields,
+    relations,
+  }: {
+    fields: ReadonlyMap<string, { name: string; type: Parameters<typeof scalarOf>[0] }>;
+    relations: ReadonlyMap<string, { name: string; kind: string }>;
+  },
+  { ids, random }: { ids: readonly string[]; random: Random },
+): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const { name, type } of fields.values()) {
+    if (random.chance(0.2)) continue;
+    body[name] = random.chance(0.8) ? bodyValue(type, random) : random.pick(WRONG);
+  }
+  for (const { name, kind } of relations.values()) {
+    if (kind !== 'belongs_to' || random.chance(0.2)) continue;
+    const id = random.pick(ids);
+    body[name] = random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : random.pick(WRONG);
+  }
+  return body;
+}
+
+const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
+  type === 'datetime' ? random.pick(DATETIME_SPELLINGS) : scalarOf(type, random);
+
+const WRONG: readonly unknown[] = [
+  null,
+  '',
+  '5',
+  5,
+  1.5,
+  true,
+  [],
+  {},
+  ['a'],
+  'a\0',
+  '\uDFFF',
+  2 ** 53,
+  Number.NaN,
+  '2024-02-30T00:00:00Z',
+];

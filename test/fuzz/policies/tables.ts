@@ -1,0 +1,128 @@
+/** The tables of a world, with a row of bits for each row: `_bit` identifies the rows in a result. */
+import { heldColumn } from '../../../src/policy/condition.ts';
+import { foldedColumn } from '../../../src/policy/fold.ts';
+import type { Catalog, CatalogCollection, Row, ScalarType } from '../../../src/policy/types.ts';
+import type { Data } from '../../oracle/database.ts';
+import { folded } from '../../oracle/interpret.ts';
+
+export interface Database {
+  query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
+  string: 'text',
+  int: 'bigint',
+  float: 'float8',
+  bool: 'boolean',
+  datetime: 'timestamptz',
+};
+const quoted = (name: string): string => `"${name}"`;
+
+interface Column {
+  readonly column: string;
+  readonly type: string;
+  readonly declared: string;
+  readonly key: string;
+  /** Of the folded copy of a search field. */
+  readonly isFolded?: true;
+}
+
+function cellOf(row: Row, { key, isFolded }: Pick<Column, 'key' | 'isFolded'>): unknown {
+  const value = row[key] ?? null;
+  return isFolded && typeof value === 'string' ? folded(value) : value;
+}
+
+function columnsOf({ fields, relations }: CatalogCollection, collate: string): readonly Column[] {
+  const columns: Column[] = [{ column: 'id', type: 'uuid', declared: 'uuid PRIMARY KEY', key: 'id' }];
+  for (const { name, column, type, required, search } of fields.values()) {
+    const sqlType = COLUMN_TYPES[type];
+    const declared = `${sqlType}${type === 'string' ? collate : ''}${required ? ' NOT NULL' : ''}`;
+    columns.push({ column, type: sqlType, declared, key: name });
+    if (search)
+      columns.push({
+        column: foldedColumn(column),
+        type: 'text',
+        declared: `text${collate}`,
+        key: name,
+        isFolded: true,
+      });
+  }
+  for (const relation of relations.values()) {
+    if (relation.kind !== 'belongs_to') continue;
+    const declared = `uuid${relation.required ? ' NOT NULL' : ''}`;
+    columns.push({ column: relation.column, type: 'uuid', declared, key: relation.name });
+  }
+  return columns;
+}
+
+/** `collation`: how text columns are declared. The service declares them "C"; a policy must not depend on that. */
+export async function createTables(
+  database: Database,
+  { catalog, data, collation }: { catalog: Catalog; data: Data; collation: 'declared' | 'default' },
+): Promise<void> {
+  const collate = collation === 'declared' ? ' COLLATE "C"' : '';
+  for (const [name, collection] of catalog.collections) {
+    const columns = columnsOf(collection, collate);
+    const rows = data.rows.get(name) ?? [];
+    const declared = columns.map(({ column, declared }) => `${quoted(column)} ${declared}`);
+    const bits = `bit(${Math.max(1, rows.length)})`;
+    await database.query(`CREATE TABLE ${quoted(collection.table)} (${declared.join(', ')}, _bit ${bits})`);
+    const values: unknown[] = [];
+    const tuples = rows.map((row: Row, i) => {
+      const cells = columns.map((column) => `$${values.push(cellOf(row, column))}::${column.type}`);
+      return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
+    });
+    if (rows.length > 0)
+      await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
+    const keys = columns.filter(({ type }) => type === 'uuid').slice(1);
+    for (const { column } of new Set([...columns.slice(1, 3), ...keys])) {
+      await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
+    }
+    for (const relation of collection.relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const { linkTable, sourceColumn, targetColumn } = relation;
+      await database.query(
+        `CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`,
+      );
+      const pairs = data.links.get(linkTable) ?? [];
+      const sources = pairs.map(([source]) => source);
+      const targets = pairs.map(([, target]) => target);
+      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [
+        sources,
+        targets,
+      ]);
+      for (const column of [sourceColumn, targetColumn])
+        await database.query(`CREATE INDEX ON ${quoted(linkTable)} (${quoted(column)})`);
+    }
+  }
+}
+
+interface WrittenTable {
+  readonly name: string;
+  readonly collection: CatalogCollection;
+  readonly rows: readonly Row[];
+}
+
+/** Rows that writes would make, which no path reaches: a statement names them beside the stored ones. */
+export async function createWrittenTable(database: Database, { name, collection, rows }: WrittenTable): Promise<void> {
+  const columns = [...columnsOf(collection, ''), ...heldColumnsOf(collection)];
+  const declared = columns.map(({ column, type }) => `${quoted(column)} ${type}`);
+  await database.query(`CREATE TABLE ${quoted(name)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
+  const values: unknown[] = [];
+  const tuples = rows.map((row, i) => {
+    const cells = columns.map((column) => `$${values.push(cellOf(row, column))}::${column.type}`);
+    return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
+  });
+  await database.query(`INSERT INTO ${quoted(name)} VALUES ${tuples.join(', ')}`, values);
+  await database.query(`CREATE INDEX ON ${quoted(name)} (id)`);
+}
+
+function heldColumnsOf({ relations }: CatalogCollection): readonly Omit<Column, 'declared'>[] {
+  return [...relations.values()].flatMap((relation) => {
+    if (relation.kind === 'has_one') return [{ column: heldColumn(relation), type: 'uuid', key: relation.name }];
+    if (relation.kind === 'many_to_many') return [{ column: heldColumn(relation), type: 'uuid[]', key: relation.name }];
+    return [];
+  });
+}
+
+const bitsOf = (length: number, set: number): string => `${'0'.repeat(set)}1${'0'.repeat(length - set - 1)}`;

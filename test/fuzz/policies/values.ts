@@ -1,0 +1,165 @@
+/** Values that translators trip over. Small pools, so that equality is met often. */
+import type { ScalarType } from '../../../src/policy/types.ts';
+import type { Random } from '../random.ts';
+
+export const TEXTS: readonly string[] = [
+  '',
+  'a',
+  'A',
+  'b',
+  'ab',
+  'abc',
+  'ba',
+  'a%',
+  'a_',
+  '%',
+  '_',
+  '\\',
+  'a\\%',
+  "it's",
+  '"',
+  '{a}',
+  'a,b',
+  'NULL',
+  'null',
+  'true',
+  '1',
+  ' a',
+  'é',
+  'e\u0301',
+  'ß',
+  'İ',
+  'ΑΣ',
+  'ας',
+  'ﬁ',
+  'Ａ%',
+  'Å',
+  '가',
+  'z',
+  '\u{1F600}',
+  'a\u{1F600}',
+  '\uE000',
+  '\uFFFF',
+  '\uFFFD',
+  '\u{10FFFF}',
+  'a\u{10FFFF}',
+  '\u{10FFFF}\u{10FFFF}',
+  'a\u{10FFFF}\u{10FFFF}',
+  '\u{10FFFF}\u{10FFFF}\u{10FFFF}',
+  '\u{10000}',
+  '\uD7FF',
+  'a\uD7FF',
+  '__proto__',
+  'constructor',
+  'admin',
+  'member',
+  '$1',
+  '--',
+  '\b\f\n\r\t',
+  '\f',
+  'a/b',
+  '\u007f\u2028',
+];
+export const INTS: readonly number[] = [
+  0, 1, -1, 2, 3, 5, 10, -5, 9007199254740991, -9007199254740991, 9007199254740990,
+];
+export const FLOATS: readonly number[] = [
+  0, -0, 1, -1, 1.5, -1.5, 2, 0.1, 0.30000000000000004, 5e-324, 1.7976931348623157e308, -1.7976931348623157e308,
+  9007199254740992, 9007199254740991, 1e21,
+];
+export const NOW = '2024-03-01T12:00:00.000001Z';
+export const DATETIMES: readonly string[] = [
+  '0001-01-01T00:00:00.000000Z',
+  '9999-12-31T23:59:59.999999Z',
+  '1969-12-31T23:59:59.999999Z',
+  '2024-02-29T12:00:00.000001Z',
+  NOW,
+  '2024-03-01T12:00:00.000000Z',
+  '2024-03-01T12:00:00.000002Z',
+  '2024-03-02T12:00:00.000001Z',
+  '2024-03-01T11:59:59.999999Z',
+  '0099-06-15T00:00:00.500000Z',
+  '2024-03-01T12:00:00.500000Z',
+  '2024-03-01T12:00:00.000005Z',
+];
+/** Other ways to write an instant; all of them can be read. */
+export const DATETIME_SPELLINGS: readonly string[] = [
+  ...DATETIMES,
+  '2024-03-01T12:00:00Z',
+  '2024-03-01T12:00:00.5Z',
+  '2024-03-01T12:00:00.50+00:00',
+  '2024-03-01T14:00:00.000001+02:00',
+  '2024-02-29T23:30:00.000001-12:30',
+  '2024-03-01T12:00:00.00+00:00',
+  '0001-01-01T01:00:00+01:00',
+  '2024-03-02T12:00:00.000001-00:00',
+];
+
+export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
+  switch (type) {
+    case 'string':
+      return random.pick(TEXTS);
+    case 'int':
+      return random.pick(INTS);
+    case 'float':
+      return random.pick(FLOATS);
+    case 'bool':
+      return random.chance(0.5);
+    case 'datetime':
+      return random.pick(DATETIMES);
+  }
+}
+
+/** What a query parameter may say: readable as something, nearly readable, and not readable at all. */
+const ODD_TEXTS: readonly string[] = ['a\0b', '\0', '\uD800', 'a\uDC00'];
+const ODD_NUMBERS: readonly string[] = [
+  '01',
+  '+1',
+  ' 1',
+  '1 ',
+  '1\n',
+  '-0',
+  '1.0',
+  '1e0',
+  '1e999',
+  '9007199254740992',
+  '-9007199254740993',
+  'NaN',
+  'Infinity',
+  '0x10',
+  '.5',
+  '5.',
+];
+const BOOLS: readonly string[] = ['true', 'false', 'true', 'false', 'TRUE', 't', 'yes', '1'];
+/** Well formed, and rejected for one reason alone. */
+const NO_DATETIMES: readonly string[] = [
+  '2024-02-30T00:00:00Z',
+  '2023-02-29T00:00:00Z',
+  '9999-12-31T23:59:59.999999-00:01',
+];
+const ODD_DATETIMES: readonly string[] = [
+  'now',
+  'today',
+  'infinity',
+  ...NO_DATETIMES,
+  '2024-03-01T24:00:00Z',
+  '2024-03-01T23:59:60Z',
+  '2024-03-01 12:00:00Z',
+  '2024-03-01t12:00:00z',
+  '2024-03-01T12:00:00.0000001Z',
+  '2024-03-01T12:00:00',
+  '2024-03-01',
+  '0000-12-31T23:59:59Z',
+  '0001-01-01T00:00:00+00:01',
+  '2024-03-01T12:00:00+24:00',
+];
+const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
+
+/** By the key that mostly holds a value of that type. */
+export const THEMES: Readonly<Record<string, readonly string[]>> = {
+  k1: [...TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS],
+  k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
+  k3: BOOLS,
+  k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
+};
+export const QUERY_TEXTS: readonly string[] = [...Object.values(THEMES).flat(), ...ODD_IDS];

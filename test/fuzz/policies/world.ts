@@ -1,0 +1,268 @@
+/** A random schema with its rows, in memory and as tables. */
+import type {
+  BelongsTo,
+  Catalog,
+  CatalogCollection,
+  CatalogField,
+  CatalogRelation,
+  Row,
+  ScalarType,
+} from '../../../src/policy/types.ts';
+import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
+import type { Random } from '../random.ts';
+import { scalarOf, TEXTS } from './values.ts';
+
+export interface World {
+  readonly catalog: Catalog;
+  readonly data: Data;
+  /** What an update would make of each row, in the order of the rows. */
+  readonly updated: Written;
+  /** What creates would make. */
+  readonly created: Written;
+}
+/** Collection → rows that name their partners and members themselves. */
+type Written = ReadonlyMap<string, readonly Row[]>;
+interface Mutable extends CatalogCollection {
+  readonly fields: Map<string, CatalogField>;
+  readonly relations: Map<string, CatalogRelation>;
+}
+
+export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime'];
+const FIELD_NAMES = [
+  'title',
+  'body',
+  'score',
+  'rank',
+  'pinned',
+  'due',
+  'and',
+  'not',
+  'any',
+  'is',
+  'in',
+  'null',
+  'true',
+];
+const MORE_NAMES = [
+  'constructor',
+  'now',
+  'select',
+  'order',
+  'user',
+  'contains',
+  'starts',
+  'x',
+  'n',
+  'value',
+  'class',
+  'path',
+  'next',
+  'place',
+];
+const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
+export const ROLES = ['admin', 'member', 'editor'];
+/** Few rows for many policies, many rows for many decisions by each. */
+export const FEW_ROWS = 96;
+export const MANY_ROWS = 1200;
+
+/** `most`: rows of a collection. */
+export function randomWorld(random: Random, most = FEW_ROWS): World {
+  const collections = new Map<string, Mutable>();
+  const names = COLLECTIONS.slice(0, 2 + random.below(3));
+  for (const name of names) collections.set(name, randomCollection(name, random));
+  const counts = new Map(names.map((name) => [name, countOf(most, random)]));
+  for (const name of names) addRelations(collections, { from: name, counts, random });
+  const catalog: Catalog = { collections, roles: new Map(ROLES.map((role) => [role, {}])) };
+  const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
+  ids.get(random.pick(names))![0] = '00000000-0000-4000-8000-000000000000';
+  ids.get(random.pick(names))!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  const data = randomData({ catalog, ids }, random);
+  return { catalog, data, ...randomWrites({ catalog, data, ids }, random) };
+}
+
+/** Sometimes one of few rows has all rows of another as its elements, unless there are so many that nested quantifiers never end. */
+function countOf(most: number, random: Random): number {
+  if (most > FEW_ROWS) return most / 2 + random.below(most / 2);
+  return random.chance(0.3) ? 1 + random.below(12) : 24 + random.below(most - 24);
+}
+
+interface Stored {
+  readonly catalog: Catalog;
+  readonly data: Data;
+  readonly ids: ReadonlyMap<string, readonly Id[]>;
+}
+
+/** Of each collection: an update of every row, and creates of rows that are like them. */
+function randomWrites({ catalog, data, ids }: Stored, random: Random): Pick<World, 'updated' | 'created'> {
+  const other = randomData({ catalog, ids }, random);
+  const related = relatedOf(catalog, data);
+  const updated = new Map<string, readonly Row[]>();
+  const created = new Map<string, readonly Row[]>();
+  for (const [name, { relations }] of catalog.collections) {
+    const stored = data.rows.get(name)!;
+    const make = (row: Row, i: number, isNew: boolean): Row => {
+      const values = { ...row, ...someOf(other.rows.get(name)![i]!, random), id: isNew ? random.uuid() : row.id };
+      const held = [...relations.values()].flatMap((relation): [string, unknown][] => {
+        if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') return [];
+        const before = related.many(name, relation.name, row.id as Id).map(({ id }) => id as Id);
+        const after = relation.kind === 'has_one' ? partnerAfter : membersAfter;
+        return [[relation.name, after(before, { random, targets: ids.get(relation.collection)! })]];
+      });
+      return { ...values, ...Object.fromEntries(held) };
+    };
+    updated.set(
+      name,
+      stored.map((row, i) => make(row, i, false)),
+    );
+    created.set(
+      name,
+      stored.map((row, i) => make(row, i, true)),
+    );
+  }
+  return { updated, created };
+}
+
+/** None, one, some or all of the members of a row: a patch. */
+function someOf(row: Row, random: Random): Row {
+  const share = random.pick([0, 0.1, 0.5, 1]);
+  return Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'id' && random.chance(share)));
+}
+
+interface Targets {
+  readonly random: Random;
+  readonly targets: readonly Id[];
+}
+
+/** Unchanged, null, or a record that may be another one's partner. */
+function partnerAfter([before = null]: readonly (Id | null)[], { random, targets }: Targets): Id | null {
+  const roll = random.next();
+  return roll < 0.4 ? before : roll < 0.6 ? null : random.pick(targets);
+}
+
+/** As they were, a new set, or the old one with some gone and some more. */
+function membersAfter(before: readonly Id[], { random, targets }: Targets): readonly Id[] {
+  const more = Array.from({ length: random.below(4) }, () => random.pick(targets));
+  const roll = random.next();
+  if (roll < 0.3) return before;
+  const kept = roll < 0.5 ? [] : before.filter(() => random.chance(0.6));
+  return [...new Set([...kept, ...more])];
+}
+
+function randomCollection(name: string, random: Random): Mutable {
+  const fields = new Map<string, CatalogField>();
+  const add = (field: string, type: ScalarType, required: boolean) => {
+    const column = random.chance(0.2) ? `c_${field}` : field;
+    const search = type === 'string' && random.chance(0.5);
+    fields.set(field, { name: field, type, required, column, unique: false, index: random.chance(0.3), search });
+  };
+  if (name === 'users') {
+    add('email', 'string', true);
+    add('email_verified', 'bool', true);
+  }
+  const names = random.shuffled([...FIELD_NAMES, ...MORE_NAMES]);
+  for (const type of TYPES) {
+    add(names.pop()!, type, false);
+    if (random.chance(0.9)) add(names.pop()!, type, true);
+  }
+  add('created_at', 'datetime', true);
+  add('updated_at', 'datetime', true);
+  return { name, table: random.chance(0.2) ? `t_${name}` : name, fields, relations: new Map() };
+}
+
+interface Adding {
+  readonly from: string;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly random: Random;
+}
+
+function addRelations(collections: Map<string, Mutable>, { from, counts, random }: Adding): void {
+  const names = [...collections.keys()];
+  const own = collections.get(from)!;
+  for (const relation of random.shuffled(['owner', 'parent', 'team']).slice(0, 1 + random.below(3))) {
+    const target = random.chance(0.25) ? from : random.pick(names);
+    const other = collections.get(target)!;
+    const inverse = random.below(4);
+    const isOne = inverse === 0;
+    const canBeRequired = !isOne || counts.get(target)! >= counts.get(from)!;
+    const required = canBeRequired && random.chance(0.5);
+    own.relations.set(relation, {
+      kind: 'belongs_to',
+      name: relation,
+      collection: target,
+      required,
+      column: `${relation}_id`,
+    });
+    const back = { collection: from, via: relation, viaColumn: `${relation}_id` };
+    const name = `${isOne ? 'one' : 'many'}_${from}_${relation}`;
+    if (isOne) other.relations.set(name, { kind: 'has_one', name, ...back });
+    else if (inverse < 3) other.relations.set(name, { kind: 'has_many', name, ...back });
+  }
+  if (random.chance(0.6)) {
+    const target = random.pick(names);
+    const name = `linked_${target}`;
+    const linkTable = `${from}_${name}`;
+    const columns = random.chance(0.5) ? ['source_id', 'target_id'] : ['a', 'b'];
+    own.relations.set(name, {
+      kind: 'many_to_many',
+      name,
+      collection: target,
+      linkTable,
+      sourceColumn: columns[0]!,
+      targetColumn: columns[1]!,
+    });
+  }
+}
+
+/** The has_one of another collection that makes this belongs_to unique. */
+function isUnique(catalog: Catalog, from: string, { name, collection }: BelongsTo): boolean {
+  const others = catalog.collections.get(collection)!.relations.values();
+  return others.some((other) => other.kind === 'has_one' && other.collection === from && other.via === name);
+}
+
+function randomData(
+  { catalog, ids }: { catalog: Catalog; ids: ReadonlyMap<string, readonly Id[]> },
+  random: Random,
+): Data {
+  const rows = new Map<string, Row[]>();
+  const links = new Map<string, (readonly [Id, Id])[]>();
+  const anyId = () => random.pick(ids.get(random.pick([...ids.keys()]))!);
+  for (const [name, collection] of catalog.collections) {
+    const own = ids.get(name)!;
+    const made: Record<string, unknown>[] = own.map((id) => ({ id }));
+    for (const { name: field, type, required } of collection.fields.values()) {
+      for (const row of made)
+        row[field] = !required && random.chance(0.25) ? null : fieldValue(type, { random, anyId });
+    }
+    for (const relation of collection.relations.values()) {
+      if (relation.kind === 'many_to_many') {
+        const pairs = new Map<string, readonly [Id, Id]>();
+        for (let i = random.below(own.length * 2 + 1); i > 0; i--) {
+          const pair = [random.pick(own), random.pick(ids.get(relation.collection)!)] as const;
+          pairs.set(pair.join(), pair);
+        }
+        links.set(relation.linkTable, [...pairs.values()]);
+      }
+      if (relation.kind !== 'belongs_to') continue;
+      const targets = ids.get(relation.collection)!;
+      const unique = isUnique(catalog, name, relation) ? random.shuffled(targets) : undefined;
+      const isChain = relation.collection === name && unique === undefined && random.chance(0.6);
+      for (const [i, row] of made.entries()) {
+        // Each below the one before, so that chains are longer than what counts of them.
+        if (isChain && i > 0 && random.chance(0.98)) {
+          row[relation.name] = own[i - 1]!;
+          continue;
+        }
+        const absent = !relation.required && random.chance(0.25);
+        row[relation.name] = absent ? null : unique ? (unique.pop() ?? null) : random.pick(targets);
+      }
+    }
+    rows.set(name, made);
+  }
+  return { rows, links };
+}
+
+function fieldValue(type: ScalarType, { random, anyId }: { random: Random; anyId: () => Id }): unknown {
+  if (type !== 'string' || random.chance(0.85)) return scalarOf(type, random);
+  const id = anyId();
+  return random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : `${random.pick(TEXTS)}${random.pick(TEXTS)}`;
+}
