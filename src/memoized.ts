@@ -1,4 +1,4 @@
-/** Makes a value at the first call. Later calls return the same, whatever they are given. */
+/** Makes a value at the first call. Later calls return the same for any arguments. */
 export function memoized<T, A extends readonly unknown[]>(make: (...args: A) => T): (...args: A) => T {
   let made: { readonly value: T } | undefined;
   return (...args) => {

@@ -1,6 +1,6 @@
 /**
- * Errors reported to the caller as problem details (RFC 9457). Thrown anywhere, written by the one
- * error door in http/. A leaf.
+ * Errors reported to the caller as problem details (RFC 9457). Any room throws them; the one error
+ * door in http/ writes them. A leaf.
  */
 
 /** Every code that a client can receive. The OpenAPI document and the error door read this table. */
@@ -50,7 +50,7 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** One entry of `errors`: where (`pointer` into the body, or `parameter`), what is wrong, and what to do. */
+/** An entry of `errors`: its place (`pointer` into the body, or `parameter`), the error, and its remedy. */
 export interface ErrorDetail {
   readonly pointer?: string;
   readonly parameter?: string;
@@ -88,7 +88,7 @@ export const echo = (name: string): string =>
 interface ProblemDetails {
   readonly errors?: readonly ErrorDetail[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of a batch: the index of the operation that failed. */
+  /** The index of the operation of a batch that failed. */
   readonly operation?: number | undefined;
   readonly cause?: unknown;
 }

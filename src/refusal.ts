@@ -1,6 +1,6 @@
 /**
- * Why the store declined a read or a write. It knows no HTTP: the error door in http/ maps each
- * code to a problem.
+ * Reports why the records room declined a read or a write, without HTTP: the error door in http/ maps
+ * each code to a problem.
  */
 import type { ErrorDetail } from './problem.ts';
 

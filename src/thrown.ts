@@ -1,6 +1,6 @@
-/** What a `catch` may ask of a value that was thrown, which need not be an Error. */
+/** Reads a thrown value, which need not be an Error. */
 
-/** `ENOENT`, `EADDRINUSE`, `ERR_JWT_EXPIRED`, …; undefined where it has none. */
+/** Returns `ENOENT`, `EADDRINUSE`, `ERR_JWT_EXPIRED`, …; undefined if the value has no code. */
 export const codeOf = (thrown: unknown): unknown =>
   typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The audit trail: what happened to accounts, without secrets. Written in the transaction of the
- * event, if it has one.
+ * The audit trail: the events of accounts, without secrets. Written in the same transaction as the
+ * event, if there is one.
  */
 import { v7 } from 'uuid';
 import type { Cells, Database, Queryable } from '../database/contract.ts';
@@ -34,7 +34,7 @@ type AuditEvent =
   | 'key_rotated'
   | 'keys_revoked';
 
-/** Who sent a request, as far as it is worth keeping. */
+/** The client of a request, as the audit trail keeps it. */
 export interface RequestClient {
   readonly ip?: string;
   readonly userAgent?: string;
@@ -44,7 +44,7 @@ export interface RequestClient {
 export interface AuditEntry {
   readonly event: AuditEvent;
   readonly userId?: string | undefined;
-  /** Who did it, if not `userId`. */
+  /** The user who caused the event, if not `userId`. */
   readonly actorId?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly client?: RequestClient | undefined;
@@ -52,7 +52,7 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Long enough for real ones; a stranger chooses these strings. */
+/** Long enough for real values; strangers choose these strings. */
 const MAX_CELL_LENGTH = 256;
 
 export const clip = (value: string | undefined): string | null =>
@@ -73,11 +73,11 @@ export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<voi
             ${text(clip(client?.requestId))}, ${text(detailText)})`);
 }
 
-/** Events that are deleted at once. */
+/** Events that one statement deletes. */
 const PRUNED_AT_ONCE = 10_000;
 
 /**
- * Deletes what is older than `keep` seconds. A role that may not delete events (docs/operations.md,
+ * Deletes events older than `keep` seconds. A role that may not delete events (docs/operations.md,
  * Database roles) leaves that to the owner.
  */
 export async function pruneAudit(db: Database, keep: number): Promise<void> {
@@ -103,7 +103,7 @@ async function mayDelete(db: Database): Promise<boolean> {
 }
 
 export interface AuditQuery {
-  /** Of the user as it is now, or as it was when it was deleted. */
+  /** The user's present email, or the email at its deletion. */
   readonly email?: string | undefined;
   readonly event?: string | undefined;
   readonly limit: number;
@@ -113,7 +113,7 @@ export interface AuditRow {
   readonly at: string;
   readonly event: string;
   readonly user_id: string | null;
-  /** Of the user as it is now. */
+  /** The user's present email. */
   readonly email: string | null;
   readonly actor_id: string | null;
   readonly session_id: string | null;
@@ -141,7 +141,7 @@ export async function readAudit(db: Queryable, { email, event, limit }: AuditQue
   return rows.map(auditRow);
 }
 
-/** Users who have the address, or had it when they were deleted. */
+/** Selects users who have the address, or had it at their deletion. */
 function userIdsOf(email: string) {
   const address = text(normalEmail(email));
   return sql`

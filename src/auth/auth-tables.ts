@@ -1,12 +1,12 @@
 /**
- * The tables of this room. Their names cannot be collections; they are created after the
+ * The tables of the auth room. Their names cannot be collections; they are created after the
  * collections, because they reference `users`, and are only ever added to. No secret is stored:
  * passwords as argon2id, tokens as SHA-256 of 256 random bits. The one exception is the private
  * signing keys, which every node needs: key-wrapping.ts.
  */
 import { raw, type Sql } from '../sql.ts';
 
-/** One for each user. Without a hash the user has no password: it signs in through a provider. */
+/** Each user has a row. Without a hash the user has no password, and signs in through a provider. */
 const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
   user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
   password_hash text,

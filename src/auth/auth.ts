@@ -1,31 +1,25 @@
-/** The face of this room: everything that other rooms may ask of it. */
+/** The face of the auth room: everything that other rooms may ask of it. */
 
 import type { Database } from '../database/contract.ts';
-import { Problem } from '../problem.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
-import { Accounts, type Issued, type RefreshRequest } from './accounts/accounts.ts';
+import { Accounts } from './accounts/accounts.ts';
 import { Administration } from './accounts/administration.ts';
-import { PasswordCheck, type PasswordClaim } from './accounts/password-check.ts';
+import { PasswordCheck } from './accounts/password-check.ts';
 import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
-import {
-  type PasswordChange,
-  Recovery,
-  type ResetConfirmation,
-  type VerificationConfirmation,
-} from './accounts/recovery.ts';
+import { Recovery } from './accounts/recovery.ts';
 import { type UserHooks, userHooks } from './accounts/user-hooks.ts';
-import { type User, Users } from './accounts/users.ts';
+import { Users } from './accounts/users.ts';
 import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
 import { createLimiter, type Limiter } from './limits/limiter.ts';
 import { type Mail, Mailer } from './mail/mail.ts';
-import { OAuth, type OAuthCallback, type OAuthEnd, type OAuthStart, type StartedOAuth } from './oauth/oauth.ts';
+import { OAuth } from './oauth/oauth.ts';
 import { Identities } from './oauth/oauth-identity.ts';
 import { AccessTokens } from './sessions/access-tokens.ts';
-import { Authenticator, type RequestCredentials, type SessionClaims } from './sessions/authenticator.ts';
-import { type SessionRow, Sessions } from './sessions/sessions.ts';
+import { Authenticator } from './sessions/authenticator.ts';
+import { Sessions } from './sessions/sessions.ts';
 
 export type { Issued } from './accounts/accounts.ts';
 export type { Administration } from './accounts/administration.ts';
@@ -65,16 +59,11 @@ export interface AuthParts {
   readonly onMail?: ((mail: Mail) => void) | undefined;
 }
 
-export interface ListedSession extends SessionRow {
-  readonly current: boolean;
-}
-
 const PRUNE_EVERY_MS = 600_000;
 
-interface Members {
+interface AuthMembers {
   readonly db: Database;
   readonly schema: Schema;
-  readonly users: Users;
   readonly sessions: Sessions;
   readonly tokens: AccessTokens;
   readonly authenticator: Authenticator;
@@ -84,23 +73,32 @@ interface Members {
   readonly recovery: Recovery;
   readonly oauth: OAuth;
   readonly admin: Administration;
-  readonly userHooks: UserHooks;
 }
 
 export class Auth {
+  readonly authenticator: Authenticator;
+  readonly tokens: AccessTokens;
+  readonly accounts: Accounts;
+  readonly recovery: Recovery;
+  readonly oauth: OAuth;
   readonly admin: Administration;
-  /** Where mails go: `SMTP`, or the folder that they are written into. */
+  /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
-  /** For the store: what follows when records of `users` change. */
+  /** The hooks that the records room calls when records of `users` change. */
   readonly userHooks: UserHooks;
-  readonly #members: Members;
+  readonly #members: AuthMembers;
   readonly #pruning: NodeJS.Timeout;
 
-  private constructor(members: Members) {
+  private constructor(members: AuthMembers) {
     this.#members = members;
+    this.authenticator = members.authenticator;
+    this.tokens = members.tokens;
+    this.accounts = members.accounts;
+    this.recovery = members.recovery;
+    this.oauth = members.oauth;
     this.admin = members.admin;
     this.mailTo = members.mailer.to;
-    this.userHooks = members.userHooks;
+    this.userHooks = userHooks(members.schema, members.authenticator);
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
     this.#pruning.unref();
   }
@@ -121,104 +119,16 @@ export class Auth {
     const made = { db, schema, users, sessions, tokens, passwords, passwordCheck, authenticator, limiter, baseUrl };
     const accounts = new Accounts(made);
     return new Auth({
-      db,
-      schema,
-      users,
-      sessions,
-      tokens,
-      authenticator,
-      limiter,
+      ...made,
       accounts,
       mailer,
       recovery: new Recovery({ ...made, mailer }),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration(made),
-      userHooks: userHooks(schema, authenticator),
     });
   }
 
-  authenticate(credentials: RequestCredentials): Caller | Promise<Caller> {
-    return this.#members.authenticator.authenticate(credentials);
-  }
-
-  callerOfSession(claims: SessionClaims): Caller | Promise<Caller> {
-    return this.#members.authenticator.callerOfSession(claims);
-  }
-
-  jwks() {
-    return this.#members.tokens.jwks();
-  }
-
-  register(claim: PasswordClaim): Promise<User> {
-    return this.#members.accounts.register(claim);
-  }
-
-  login(claim: PasswordClaim): Promise<Issued> {
-    return this.#members.accounts.login(claim);
-  }
-
-  refresh(request: RefreshRequest): Promise<Issued> {
-    return this.#members.accounts.refresh(request);
-  }
-
-  logout(caller: Caller, client: RequestClient): Promise<void> {
-    return this.#members.accounts.logout(caller, client);
-  }
-
-  changePassword(caller: Caller, change: PasswordChange): Promise<void> {
-    return this.#members.recovery.changePassword(caller, change);
-  }
-
-  requestReset(email: string, client: RequestClient): Promise<void> {
-    return this.#members.recovery.requestReset(email, client);
-  }
-
-  confirmReset(confirmation: ResetConfirmation): Promise<void> {
-    return this.#members.recovery.confirmReset(confirmation);
-  }
-
-  requestVerification(caller: Caller, client: RequestClient): Promise<void> {
-    return this.#members.recovery.requestVerification(caller, client);
-  }
-
-  confirmVerification(confirmation: VerificationConfirmation): Promise<void> {
-    return this.#members.recovery.confirmVerification(confirmation);
-  }
-
-  startOAuth(start: OAuthStart): Promise<StartedOAuth> {
-    return this.#members.oauth.start(start);
-  }
-
-  finishOAuth(callback: OAuthCallback): Promise<OAuthEnd> {
-    return this.#members.oauth.finish(callback);
-  }
-
-  /** The caller as every route shows users, read now. */
-  async me(caller: Caller): Promise<User> {
-    const { db, users } = this.#members;
-    const user = await users.byId(db, caller.id);
-    if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
-    return users.shown(db, user);
-  }
-
-  /** The caller's own, newest first. */
-  async sessions(caller: Caller): Promise<readonly ListedSession[]> {
-    const { db, sessions } = this.#members;
-    const rows = await sessions.list(db, caller.id);
-    return rows.map((row) => ({ ...row, current: row.id === caller.sessionId }));
-  }
-
-  /** Throws `not_found` for a session that is not the caller's own. */
-  async endSession(caller: Caller, id: string, client: RequestClient): Promise<void> {
-    const { db, sessions, authenticator } = this.#members;
-    await db.transaction(async (tx) => {
-      if (!(await sessions.end(tx, id, caller.id))) throw new Problem('not_found', 'you have no such session');
-      await recordAudit(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
-    });
-    await authenticator.sessionEnded(id);
-  }
-
-  /** A link to a file's content was made; anyone who has it can read the file. */
+  /** Records a link to a file's content: every holder of the link can read the file. */
   async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
     await recordAudit(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
   }
@@ -226,7 +136,7 @@ export class Auth {
   async close(): Promise<void> {
     clearInterval(this.#pruning);
     await this.#members.mailer.close();
-    await this.#members.authenticator.close();
+    await this.authenticator.close();
   }
 
   async #prune(): Promise<void> {

@@ -6,8 +6,8 @@ import { namedCells } from '../database/named-cells.ts';
 import { raw, type Sql, sql, text, uuid } from '../sql.ts';
 
 /**
- * One row. `store_id` names the bytes of this database, so that a sweep never deletes those of
- * another database in the same folder or bucket.
+ * The identity of the store, in a single row. `store_id` names the bytes of this database, so that a
+ * sweep never deletes the bytes of another database in the same folder or bucket.
  */
 export const fileTables: readonly Sql[] = [
   raw(`CREATE TABLE IF NOT EXISTS "_files_store" (
@@ -15,7 +15,7 @@ export const fileTables: readonly Sql[] = [
   store_id uuid NOT NULL,
   link_key text NOT NULL
 )`),
-  // The marks that this database has put on its storage, the last of them; see ownership.ts.
+  // The latest marks that this database has put on its storage; see ownership.ts.
   raw(`CREATE TABLE IF NOT EXISTS "_files_marks" (
   mark uuid PRIMARY KEY,
   at timestamptz NOT NULL
@@ -28,7 +28,7 @@ export interface StoreIdentity {
   readonly linkKey: Buffer;
 }
 
-/** Created by the first process that reads it. */
+/** The first process that reads the identity creates it. */
 export async function readIdentity(db: Database): Promise<StoreIdentity> {
   await db.write(sql`
     INSERT INTO "_files_store" (store_id, link_key)

@@ -1,10 +1,11 @@
-/** The face of the room: storage, links and variants, and the deletion of bytes whose records are gone. */
+/** The face of the files room: storage, links and variants, and the deletion of bytes whose records are gone. */
 
 import type { Database } from '../database/contract.ts';
 import { namedCells } from '../database/named-cells.ts';
 import { memoized } from '../memoized.ts';
 import type { Schema, Uploads } from '../schema/model/model.ts';
 import { param, sql } from '../sql.ts';
+import { withDeadline } from '../with-deadline.ts';
 import { readIdentity } from './file-tables.ts';
 import { createLinks, type Links } from './signed-links.ts';
 import { Ownership } from './storage/ownership.ts';
@@ -14,14 +15,14 @@ import { Variants } from './variants/variants.ts';
 
 /**
  * Bytes and their record are written within moments of each other; a quarter of an hour allows for
- * slow ones.
+ * slow uploads.
  */
 const GRACE = 900_000;
 /** Files whose bytes are deleted concurrently. */
 const REMOVALS_AT_ONCE = 8;
 /**
- * How long a response waits for bytes to be deleted; the deletion of thousands goes on after it.
- * Milliseconds.
+ * Milliseconds that a response waits for the deletion of bytes; the deletion of thousands goes on
+ * after it.
  */
 const PATIENCE = 2_000;
 
@@ -30,13 +31,13 @@ export interface Files {
   readonly links: Links;
   readonly variants: Variants;
   /**
-   * Deletes the bytes of files whose records are gone. Never throws and never takes long: what is
-   * left is swept.
+   * Deletes the bytes of files whose records are gone. Never throws and never takes long: the sweep
+   * deletes the rest.
    */
   discard(ids: readonly string[]): Promise<void>;
   /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
   sweep(grace?: number): Promise<number>;
-  /** Until the returned function is called, no bytes are deleted; the sweep deletes them later. */
+  /** Keeps all bytes until the returned function is called; the sweep deletes them later. */
   keepBytes(): () => void;
   /** The same storage, with the image sizes of another schema. */
   withSizes(images: Uploads['images']): Files;
@@ -51,7 +52,7 @@ export interface FilesParts {
   readonly onError: (what: string, error: unknown) => void;
 }
 
-/** On the embedded database, where no other process can be running, it resolves after a first sweep. */
+/** On the embedded database, which no other process can use, it resolves after a first sweep. */
 export async function createFiles({ db, schema, openStorage, onError }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = await openStorage(storeId);
@@ -79,7 +80,7 @@ export async function createFiles({ db, schema, openStorage, onError }: FilesPar
     async discard(ids) {
       if (keepers > 0) return;
       const onFailure = (error: unknown) => onError('the bytes of a deleted file are left to the sweep', error);
-      await atMost(PATIENCE, removeAll(ids, { storage, ownership, onError: onFailure }));
+      await withDeadline(removeAll(ids, { storage, ownership, onError: onFailure }), PATIENCE, () => undefined);
     },
     keepBytes() {
       keepers++;
@@ -111,7 +112,7 @@ async function removeAll(ids: readonly string[], { storage, ownership, onError }
     return false;
   });
   if (!isOurs) return;
-  // They share one iterator: each takes the next id that is left.
+  // The workers share one iterator: each takes the next id.
   const waiting = ids.values();
   const remove = async (): Promise<void> => {
     for (const id of waiting) await storage.remove(id).catch(onError);
@@ -119,15 +120,9 @@ async function removeAll(ids: readonly string[], { storage, ownership, onError }
   await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, remove));
 }
 
-async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, milliseconds);
-  await Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
-
 const FILE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Checked for every batch, so that a sweep ends with the service. */
+/** Checks the signal for every batch, so that a sweep ends with the service. */
 const aliveIn =
   (db: Database, signal: AbortSignal) =>
   (ids: readonly string[]): Promise<ReadonlySet<string>> => {

@@ -9,7 +9,8 @@ import type { koaBody } from 'koa-body';
 import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
 import { reasonOf } from '../thrown.ts';
-import { ARRIVAL_LIMITS, inTime } from './server/request-limits.ts';
+import { withDeadline } from '../with-deadline.ts';
+import { ARRIVAL_LIMITS } from './server/request-limits.ts';
 
 /** `limit`: bytes, for a route that takes less than others. */
 export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;
@@ -29,7 +30,11 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
     await known(ctx, async () => {});
   };
   const arriving = async (ctx: Context, most: number): Promise<Buffer> => {
-    await inTime(collect(ctx, most), ms).catch((error: unknown) => {
+    const onLate = (): never => {
+      const detail = `the body did not arrive within ${ms / 1_000} s`;
+      throw new Problem('request_timeout', detail, { headers: { Connection: 'close' } });
+    };
+    await withDeadline(collect(ctx, most), ms, onLate).catch((error: unknown) => {
       throw readingFailed(error, most);
     });
     return Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');

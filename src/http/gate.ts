@@ -115,14 +115,14 @@ function callerAt(door: Door, exchange: Exchange): Caller | undefined | Promise<
   if (token !== undefined) {
     const session = app.files.links.read(token, parseUuid(match.params.id ?? '') ?? '');
     allowEmbedding(ctx);
-    return app.auth.callerOfSession(session);
+    return app.auth.authenticator.callerOfSession(session);
   }
-  return app.auth.authenticate(credentialsOf(ctx));
+  return app.auth.authenticator.authenticate(credentialsOf(ctx));
 }
 
 async function optionalCallerAt({ ctx, app }: Exchange): Promise<Caller | undefined> {
   try {
-    return await app.auth.authenticate(credentialsOf(ctx));
+    return await app.auth.authenticator.authenticate(credentialsOf(ctx));
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return undefined;
     throw error;
@@ -184,9 +184,9 @@ export class Admission {
   readonly #rules: readonly Policy[];
   /** True if rules read `@request.data`, so that the decision has to wait for it. */
   readonly #waitsForBody: boolean;
-  /** By the rules that they decide. */
+  /** Permits by the rules that they decide. */
   readonly #permits = new Map<readonly Policy[], Permit>();
-  /** By action, collection and member; the rules of members may read the body. */
+  /** Permits of members, whose rules may read the body, by action, collection and member. */
   readonly #memberPermits = new Map<string, Permit>();
 
   /** Throws `forbidden` if no body could make a rule true. */

@@ -36,7 +36,7 @@ interface Entries {
 }
 
 export class RouteTable {
-  /** By the number of segments, which a path of the route has as well. */
+  /** Entries by the number of segments, which every path of a route has as well. */
   readonly #entries: ReadonlyMap<number, Entries>;
   readonly #fallback: readonly TableEntry[];
   /** First segments of the paths that do not belong to the fallback. */

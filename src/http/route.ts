@@ -1,6 +1,6 @@
 /**
- * A route is data: the list of routes is the manual, `door` defines who may enter, and a test lists
- * all doors.
+ * A route is data: the list of routes is the manual, its `door` decides on entry, and a test lists all
+ * doors.
  */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
@@ -8,9 +8,9 @@ import type { Collection } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 
 /**
- * Who may enter. `public`: credentials are ignored. `session`: a caller with a valid credential.
- * `optional`: the caller, where a valid credential is sent. An action: a valid caller with the
- * permit for that action, which the gate decides before the handler runs.
+ * The requests that may enter. `public`: credentials are ignored. `session`: a valid credential is
+ * required. `optional`: a valid credential gives a caller. An action: a valid caller with the permit
+ * for that action, which the gate decides before the handler runs.
  */
 export type Door = 'public' | 'optional' | 'session' | ActionDoor;
 
@@ -26,16 +26,14 @@ interface ActionDoor {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** As @koa/router reads it. */
+  /** A pattern of @koa/router. */
   readonly path: string;
   readonly door: Door;
   /** Browsers may call it only from the service's own site, with any credential or none (login CSRF). */
   readonly ownSite?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
-  /**
-   * Takes the paths whose first segment begins no path of another route.
-   */
+  /** Takes the paths whose first segment begins no path of another route. */
   readonly isFallback?: true;
   readonly handle: (ctx: Context, app: App) => Promise<void> | void;
 }

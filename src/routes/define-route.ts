@@ -1,6 +1,6 @@
 /**
- * How every route is written: its door, its body, its answers and its problems in one value. The
- * document is generated from it. Not a route.
+ * Defines a route: its door, its body, its answers and its problems in one value. The OpenAPI document
+ * is generated from it. Not a route.
  */
 import type { Context } from 'koa';
 import type { Operation, RequestBody } from '../describe/operation.ts';
@@ -10,9 +10,9 @@ import type { Route } from '../http/route.ts';
 /** A route of the table. */
 export type DescribedRoute = Route & Operation;
 
-/** A body as the document shows it, and as the handler gets it. */
+/** Describes a body to the document, and reads it for the handler. */
 export interface Body<B> extends RequestBody {
-  /** Throws what a body of its type can be rejected with. */
+  /** Throws the problems of a body of its type. */
   read(ctx: Context, app: App): Promise<B>;
 }
 

@@ -1,4 +1,4 @@
-/** The routes, in the order of the manual. Where two paths match, the first counts. */
+/** The routes, in the order of the manual. If two paths match, the first counts. */
 
 import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
@@ -44,5 +44,5 @@ export const routes: readonly DescribedRoute[] = [
   startPage,
 ];
 
-/** The front end comes after them. */
+/** The routes, and the front end after them. */
 export const routesWithPublicFiles: readonly Route[] = [...routes, publicFile];

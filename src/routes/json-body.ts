@@ -1,11 +1,11 @@
-/** Small JSON bodies of a fixed shape, checked before the handler runs. Not a route. */
+/** Reads small JSON bodies of a fixed shape before the handler runs. Not a route. */
 import { z } from 'zod';
 import type { Json } from '../describe/operation.ts';
 import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { Body } from './define-route.ts';
 
-/** An object with these keys and no other. Throws `validation_failed` with every error. */
+/** Reads an object with these keys and no other. Throws `validation_failed` with every error. */
 export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodObject<T>>> {
   const schema = z.strictObject(shape);
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });

@@ -1,4 +1,4 @@
-/** Register, log in, refresh, log out: how a person gets a session and ends it. */
+/** Registers accounts, logs users in and out, and shows, refreshes and ends their sessions. */
 
 import type { Database, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
@@ -8,7 +8,7 @@ import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
-import type { SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
+import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import type { User, Users } from './users.ts';
@@ -30,6 +30,10 @@ export interface Issued {
 export interface RefreshRequest {
   readonly token: string;
   readonly client: RequestClient;
+}
+
+export interface ListedSession extends SessionRow {
+  readonly current: boolean;
 }
 
 export interface AccountParts {
@@ -107,7 +111,32 @@ export class Accounts {
     await authenticator.sessionEnded(sessionId);
   }
 
-  /** For a user who has been identified. */
+  /** Reads the caller now, as every route shows users. */
+  async me(caller: Caller): Promise<User> {
+    const { db, users } = this.#parts;
+    const user = await users.byId(db, caller.id);
+    if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
+    return users.shown(db, user);
+  }
+
+  /** Lists the caller's own sessions, newest first. */
+  async sessions(caller: Caller): Promise<readonly ListedSession[]> {
+    const { db, sessions } = this.#parts;
+    const rows = await sessions.list(db, caller.id);
+    return rows.map((row) => ({ ...row, current: row.id === caller.sessionId }));
+  }
+
+  /** Throws `not_found` for a session that is not the caller's own. */
+  async endSession(caller: Caller, id: string, client: RequestClient): Promise<void> {
+    const { db, sessions, authenticator } = this.#parts;
+    await db.transaction(async (tx) => {
+      if (!(await sessions.end(tx, id, caller.id))) throw new Problem('not_found', 'you have no such session');
+      await recordAudit(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
+    });
+    await authenticator.sessionEnded(id);
+  }
+
+  /** `start.userId`: a user who has been identified. */
   async startSession(tx: Transaction, start: SessionStart): Promise<SessionSecrets> {
     const secrets = await this.#parts.sessions.start(tx, start);
     const { userId, method, client } = start;

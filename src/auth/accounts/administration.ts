@@ -1,4 +1,4 @@
-/** What the command line and the start of the service may do: no permission is asked for here. */
+/** Administers accounts for the command line and the start of the service, without asking any permission. */
 
 import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
@@ -42,8 +42,7 @@ export class Administration {
   }
 
   /**
-   * At a start: adds the first admin if there is no such user. False: there is one, and nothing was
-   * changed.
+   * Adds the first admin at a start, unless the user exists. Returns false if nothing was changed.
    */
   async ensureAdmin(email: string, password: string): Promise<boolean> {
     const { db, schema, users } = this.#parts;

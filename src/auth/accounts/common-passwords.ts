@@ -51,7 +51,7 @@ const LEET: Readonly<Record<string, string>> = {
 };
 const withoutLeet = (text: string): string => text.replace(/[013457@$!]/g, (mark) => LEET[mark] ?? mark);
 
-/** Without the characters at both ends that are marks. In linear time, which an expression with `+$` does not take. */
+/** Removes the marks at both ends, in linear time, which an expression with `+$` does not take. */
 function trimmed(text: string, mark: RegExp): string {
   const characters = [...text];
   const isKept = (character: string): boolean => !mark.test(character);
@@ -81,7 +81,7 @@ export function isCommon(password: string, email: string): boolean {
   );
 }
 
-/** Of one to four characters that repeat. Longer ones are not guessed. */
+/** The longest repetition of one to four characters that is guessed. */
 const MAX_REPETITION = 64;
 const isRepetition = (text: string): boolean =>
   text.length <= MAX_REPETITION && /^(.{1,4}?)\1+.{0,3}$/su.test(text) && new Set(text).size <= 4;

@@ -1,11 +1,11 @@
-/** Email addresses: which are accepted. */
+/** Accepts or rejects email addresses. */
 import { z } from 'zod';
 import { Problem } from '../../problem.ts';
 
 /** RFC 5321 §4.5.3.1.3. */
 const MAX_EMAIL_LENGTH = 254;
 
-/** What strangers may send: request bodies, and the documents of OAuth providers. */
+/** For strangers: request bodies, and the documents of OAuth providers. */
 export const emailAddress = z
   .email('expected an email address')
   .max(MAX_EMAIL_LENGTH, `expected at most ${MAX_EMAIL_LENGTH} characters`);

@@ -1,4 +1,4 @@
-/** Checks a password: limited, audited, and equally slow whether or not the account exists. */
+/** Checks passwords within limits, audits failures, and takes as long for an unknown account as for a known one. */
 import type { Database } from '../../database/contract.ts';
 import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail.ts';
 import { LimitReached } from '../limits/attempt-counter.ts';
@@ -20,7 +20,7 @@ export interface PasswordCheckParts {
 }
 
 export interface CheckedPassword {
-  /** Undefined: no such account, a wrong password, or a disabled user. */
+  /** Undefined: an unknown account, a wrong password, or a disabled user. */
   readonly account: Account | undefined;
   /** The password is correct, but stored with weaker parameters than today's. */
   readonly rehash: boolean;
@@ -48,7 +48,7 @@ export class PasswordCheck {
         return outcome;
       });
     } catch (error) {
-      // Once per counter and window: refusals are what a flood consists of.
+      // Once per counter and window: a flood consists of refusals.
       if (error instanceof LimitReached && error.first) await this.#recordLimit(claim, error.limit);
       throw error;
     }

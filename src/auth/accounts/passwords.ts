@@ -1,5 +1,5 @@
 /**
- * Passwords: argon2id on libuv's threads, at most as many at once as leave the event loop a processor.
+ * Hashes passwords by argon2id on libuv's threads, at most as many at once as leave the event loop a processor.
  * Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
  */
 import { availableParallelism } from 'node:os';
@@ -24,13 +24,13 @@ const DEFAULT_SIZE: QueueSize = { running: Math.max(1, availableParallelism() - 
 export interface PasswordPool {
   hash(password: string): Promise<string>;
   /**
-   * Does the same work with and without a stored hash. `rehash`: correct, but stored with weaker
-   * parameters than today's.
+   * Does the same work with and without a stored hash. `rehash`: the password is correct, but its hash
+   * has weaker parameters than today's.
    */
   verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly rehash: boolean }>;
 }
 
-/** No setting reaches the cost: another one is for tests. */
+/** No setting reaches `cost`: only tests give another. */
 export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
   return new ArgonPool(size, cost);
 }
@@ -39,7 +39,7 @@ export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCos
 class ArgonPool implements PasswordPool {
   readonly #cost: HashCost;
   readonly #queue: BoundedQueue;
-  /** Verified in place of the hash that an unknown account does not have. */
+  /** The hash that is verified for an unknown account. */
   readonly #dummy: Promise<string>;
 
   constructor(size: QueueSize, cost: HashCost) {
@@ -74,7 +74,7 @@ function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
   return options.algorithm !== 2 || options.memoryCost < memoryCost || options.timeCost < timeCost;
 }
 
-/** A new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
+/** Checks a new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
 export function checkNewPassword(password: string, email: string, pointer: string): void {
   const error = errorOf(password, email);
   if (error !== undefined) throw new Problem('validation_failed', error.detail, { errors: [{ pointer, ...error }] });

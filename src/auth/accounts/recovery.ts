@@ -1,6 +1,5 @@
 /**
- * Changing a password, and what a mail proves: that an address is one's own, and that one may set a
- * new password.
+ * Changes passwords, verifies email addresses, and resets passwords by a token from a mail.
  */
 
 import type { Database } from '../../database/contract.ts';
@@ -76,7 +75,7 @@ export class Recovery {
     if (ended > 0) await authenticator.userChanged(account.id);
   }
 
-  /** Does not say whether the address belongs to an account. Throws `rate_limited`, `unavailable`. */
+  /** Hides whether the address belongs to an account. Throws `rate_limited`, `unavailable`. */
   async requestReset(email: string, client: RequestClient): Promise<void> {
     const { db, users, limiter } = this.#parts;
     await limiter.mail(client, email);
@@ -101,8 +100,8 @@ export class Recovery {
       if (used === undefined) throw badProof();
       const { userId } = used;
       await users.storePassword(tx, userId, hash);
-      // Only the owner of the address reads its mail. Anyone who held the account before that was
-      // proved loses every way in.
+      // Only the owner of the address reads its mail. A stranger who held the account before that proof
+      // loses every way in.
       if (await users.proveEmail(tx, userId)) {
         await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
       }
@@ -139,7 +138,7 @@ export class Recovery {
     await authenticator.userChanged(userId);
   }
 
-  /** After the answer, so that its time does not depend on whether the account exists. */
+  /** Mails after the answer, so that the answer takes as long for an unknown account as for a known one. */
   #mailProof(purpose: Purpose, find: () => Promise<Proof | undefined>): void {
     const { db, mailer, baseUrl } = this.#parts;
     mailer.later(async () => {

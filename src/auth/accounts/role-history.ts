@@ -1,6 +1,6 @@
 /**
- * Roles change in several places; the audit entry is the difference from the roles that were
- * recorded last.
+ * Records changes of roles, which happen in several places: the audit entry is the difference from
+ * the roles that were recorded last.
  */
 
 import type { Queryable, Transaction } from '../../database/contract.ts';

@@ -1,6 +1,6 @@
 /**
- * Reacts when the collection routes update or delete records of `users`: writes the audit trail,
- * protects the last admin.
+ * Hooks for updates and deletes of records of `users` by the collection routes: they write the audit
+ * trail and protect the last admin.
  */
 
 import type { Transaction } from '../../database/contract.ts';

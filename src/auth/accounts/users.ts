@@ -1,4 +1,4 @@
-/** The rows of `users` as this room needs them: the user of the API, and the caller that policies see. */
+/** Reads and writes rows of `users`: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
 import { namedCells } from '../../database/named-cells.ts';
@@ -28,11 +28,11 @@ export interface NewUser {
   readonly email: string;
   readonly emailVerified: boolean;
   readonly roles: readonly string[];
-  /** Without one: the user signs in through a provider. */
+  /** Undefined: the user signs in through a provider. */
   readonly passwordHash: string | undefined;
 }
 
-/** What a login needs to know. */
+/** The facts about a user that a login needs. */
 export interface Account {
   readonly id: string;
   readonly passwordHash: string | undefined;
@@ -50,17 +50,17 @@ export class Users {
     this.#schema = schema;
   }
 
-  /** Of the row `alias`; `read` takes the cells. */
+  /** Selects the columns of the row `alias`; `read` takes their cells. */
   columns(alias: string): Sql {
     return this.#shape.columns(alias);
   }
 
-  /** From the cells that begin at `from`. */
+  /** Reads the cells that begin at `from`. */
   read(cells: Cells, from: number): User {
     return this.#shape.row(cells, from) as User;
   }
 
-  /** A user of whom the transaction knows that it exists. */
+  /** Reads a user that exists in this transaction. */
   async known(tx: Transaction, id: string): Promise<User> {
     return present(await this.byId(tx, id), 'the user');
   }
@@ -69,7 +69,7 @@ export class Users {
     return this.#find(db, sql`u.id = ${uuid(id)}`);
   }
 
-  /** As the user sees it: without the fields whose rules hide them from it. */
+  /** Removes the fields whose rules hide them from the user itself. */
   async shown(db: Queryable, user: User): Promise<User> {
     const request = {
       auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) },
@@ -140,7 +140,7 @@ export class Users {
              password_changed_at = EXCLUDED.password_changed_at`);
   }
 
-  /** False: the address was proved before. */
+  /** Returns false if the address was proved before. */
   async proveEmail(db: Queryable, id: string): Promise<boolean> {
     const changed = await db.run(sql`
       UPDATE "users"

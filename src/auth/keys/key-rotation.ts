@@ -1,6 +1,6 @@
 /**
- * New signing keys. It needs the database alone and not the present keys, so that keys that leaked,
- * or that nobody can unwrap any more, can be replaced.
+ * Rotates signing keys. It needs the database alone and not the present keys, so that keys that
+ * leaked, or that can no longer be unwrapped, can be replaced.
  */
 import type { Database } from '../../database/contract.ts';
 import { recordAudit } from '../audit-trail.ts';
@@ -11,9 +11,9 @@ import { SigningKeys } from './signing-keys.ts';
 export interface KeyRotation {
   /** Wraps the new key. */
   readonly keySecret: Buffer | undefined;
-  /** Of access tokens, in seconds: how long older keys go on verifying. */
+  /** The lifetime of access tokens in seconds; older keys verify for that long. */
   readonly tokenLifetime: number;
-  /** Older keys verify nothing any more: every access token becomes invalid, and clients refresh. */
+  /** True: older keys verify no longer; every access token becomes invalid, and clients refresh. */
   readonly now: boolean;
 }
 

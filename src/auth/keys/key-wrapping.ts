@@ -1,5 +1,5 @@
 /**
- * Private signing keys at rest. With a key of the operator they are wrapped by AES-256-GCM, so that
+ * Wraps private signing keys at rest, with a secret of the operator, by AES-256-GCM, so that
  * a dump of the database alone signs nothing. Wrapped form: `A256GCM.<nonce>.<ciphertext and tag>`,
  * in base64url; the `kid` is authenticated, so that a wrapped key cannot be moved to another row.
  */
@@ -29,7 +29,7 @@ export function wrapKey(kid: string, privateJwk: string, secret: Buffer): string
   return `${PREFIX}${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
 }
 
-/** Returns what is not wrapped as it is. Throws KeySecretError. */
+/** Returns a key that is not wrapped unchanged. Throws KeySecretError. */
 export function unwrapKey(kid: string, stored: string, secret: Buffer | undefined): string {
   if (!isWrapped(stored)) return stored;
   if (secret === undefined) {

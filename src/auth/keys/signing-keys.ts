@@ -1,4 +1,4 @@
-/** Signing keys as rows, so that every node signs and verifies with the same ones. */
+/** Stores signing keys as rows, so that every node signs and verifies with the same keys. */
 
 import { type Database, inLane, type Queryable } from '../../database/contract.ts';
 import { namedCells } from '../../database/named-cells.ts';
@@ -20,8 +20,8 @@ export interface NewKey {
 }
 
 /**
- * Seconds from a rotation until the new key signs: by then every node, and every client that polls
- * the JWKS often, has it.
+ * Seconds from a rotation until the new key signs. Every node, and every client that polls the JWKS
+ * often, has the key then.
  */
 export const HEAD_START = 2;
 /**
@@ -40,7 +40,7 @@ export class SigningKeys {
     this.#secret = secret;
   }
 
-  /** Those that verify, oldest first. */
+  /** Reads the keys that verify, oldest first. */
   async read(): Promise<readonly KeyRow[]> {
     const rows = await inLane(this.#db, 'urgent').rows(sql`
       SELECT kid, private_jwk, (extract(epoch FROM active_at) * 1000)::int8
@@ -75,8 +75,8 @@ export class SigningKeys {
   }
 
   /**
-   * Two nodes that start at once on an empty database may both insert; both keys verify, and the
-   * later one signs.
+   * Inserts the first key. Two nodes that start at once on an empty database may both insert; both
+   * keys verify, and the later one signs.
    */
   async insertFirst(key: NewKey): Promise<void> {
     await this.#db.run(sql`
@@ -86,8 +86,8 @@ export class SigningKeys {
   }
 
   /**
-   * Older keys verify until every token that they can have signed has expired. `tokenLifetime` in
-   * seconds.
+   * Inserts a key; older keys verify until every token that they can have signed has expired.
+   * `tokenLifetime` in seconds.
    */
   async insertNext(key: NewKey, tokenLifetime: number): Promise<void> {
     await this.#db.transaction(async (tx) => {
@@ -101,8 +101,7 @@ export class SigningKeys {
   }
 
   /**
-   * For a key that leaked, or that can no longer be unwrapped: no older key verifies any more, and
-   * none is kept.
+   * Replaces all keys after a leak, or if they can no longer be unwrapped: no older key is kept.
    */
   async replaceAll(key: NewKey): Promise<void> {
     await this.#db.transaction(async (tx) => {

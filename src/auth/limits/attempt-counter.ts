@@ -1,4 +1,4 @@
-/** A limit of attempts per key and window, counted in the shared database by rate-limiter-flexible. */
+/** Limits attempts per key and window; rate-limiter-flexible counts them in the shared database. */
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { BoundedMap } from '../../bounded-map.ts';
 import type { Database } from '../../database/contract.ts';
@@ -7,7 +7,7 @@ import type { Rate } from '../../schema/model/model.ts';
 import { join, param, raw, type Sql, sql } from '../../sql.ts';
 
 const TABLE = '_auth_limits';
-/** Keys whose refusals a counter remembers having reported. */
+/** Keys that a counter remembers as reported. */
 const MAX_REPORTED = 10_000;
 
 /** Thrown by a counter; `first`: this node did not report this key in this window before. */
@@ -26,7 +26,7 @@ export class AttemptCounter {
   readonly #name: string;
   readonly #window: number;
   readonly #limiter: RateLimiterPostgres;
-  /** Key → until when refusals of it are reported already. */
+  /** The keys whose refusals were reported, with the end of their window. */
   readonly #reported = new BoundedMap<string, number>(MAX_REPORTED);
 
   constructor(db: Database, name: string, { points, window }: Rate) {
@@ -79,7 +79,7 @@ interface LimiterStatement {
   readonly values: readonly unknown[];
 }
 
-/** What the limiter takes for a connection of `pg`: runs its statements on the store. */
+/** Imitates a client of `pg` for the limiter, and runs its statements on the database. */
 function limiterClient(db: Database) {
   return {
     async query({ text: statementText, values }: LimiterStatement) {
@@ -95,7 +95,7 @@ function limiterClient(db: Database) {
   };
 }
 
-/** The limiter's own constant texts, with `$n` for strings and whole numbers. */
+/** `statement`: a constant text of the limiter, with `$n` for strings and ints. */
 function toSql(statement: string, values: readonly unknown[]): Sql {
   const parts = statement.split(/\$(\d+)/);
   return join(

@@ -1,4 +1,4 @@
-/** Queues of limited length: tasks run a few at a time, first come, first served. */
+/** Queues of limited length: a few tasks run at a time, in the order of their arrival. */
 
 export interface QueueSize {
   readonly running: number;
@@ -39,7 +39,7 @@ export class BoundedQueue {
     await new Promise<void>((enter) => this.#waiting.push(enter));
   }
 
-  /** The place passes to the task that has waited longest. */
+  /** Passes the place to the task that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#running--;
@@ -47,7 +47,7 @@ export class BoundedQueue {
   }
 }
 
-/** One bounded queue per key, kept only while it has tasks. */
+/** Keeps a bounded queue per key while it has tasks. */
 export class QueuePerKey {
   readonly #size: QueueSize;
   readonly #overflow: () => Error;

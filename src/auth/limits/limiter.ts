@@ -1,7 +1,7 @@
 /**
- * Rate limits: which attempts count, for whom. All nodes count together, in the shared database.
- * Password checks count only failures, and count each before reporting it: no matter how many run
- * at once, at most as many as the limit learn whether a password is right.
+ * Rate limits: counts attempts by network and by account. All nodes count together, in the shared
+ * database. Password checks count only failures, and count each before reporting it: however many
+ * run at once, at most as many as the limit learn that a password is right.
  */
 import { createHash } from 'node:crypto';
 import type { Database } from '../../database/contract.ts';
@@ -31,16 +31,16 @@ export interface Limiter {
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
   register(client: RequestClient, email: string): Promise<void>;
   refresh(client: RequestClient): Promise<void>;
-  /** Redeeming a token from a mail. */
+  /** Counts the use of a token from a mail. */
   redeem(client: RequestClient): Promise<void>;
-  /** Asking for a mail to `email`. */
+  /** Counts a request for a mail to `email`. */
   mail(client: RequestClient, email: string): Promise<void>;
   prune(): Promise<void>;
 }
 
 /** Days for which a login makes a network known to an account. */
 const KNOWN_DAYS = 30;
-/** Password checks that one network, and one account, may have under way and waiting on this node. */
+/** Password checks that each network, and each account, may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
 
 const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
@@ -85,8 +85,8 @@ class DatabaseLimiter implements Limiter {
   }
 
   /**
-   * The network takes its place before the account does: a client that floods an account waits
-   * behind itself, and others wait for the few checks that one network may have under way.
+   * Queues by network before it queues by account: a client that floods an account waits behind
+   * itself, and others wait for the few checks that one network may have under way.
    */
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     const network = networkOf(client.ip);
@@ -124,9 +124,9 @@ class DatabaseLimiter implements Limiter {
   }
 
   /**
-   * Mails to one mailbox are limited for all unknown networks together, so that many networks
-   * cannot flood it. One network uses up at most half of that, so that a stranger cannot keep the
-   * owner from asking; a known network uses none of it.
+   * Limits mails to one mailbox for all unknown networks together, so that many networks cannot
+   * flood it. Each network uses up at most half of that, so that a stranger cannot keep the owner
+   * from asking; a known network uses none of it.
    */
   async mail(client: RequestClient, email: string): Promise<void> {
     const network = networkOf(client.ip);
@@ -157,7 +157,7 @@ class DatabaseLimiter implements Limiter {
   }
 }
 
-/** PostgreSQL rejects other strings. */
+/** A key of ASCII characters: PostgreSQL rejects some strings. */
 const digest = (value: string): string => createHash('sha256').update(value).digest('base64url').slice(0, 32);
 const pairOf = (account: string, network: string): string => `${account}@${digest(network)}`;
 

@@ -1,4 +1,4 @@
-/** The part of an address that identifies one client in rate limits. */
+/** Reduces an address to the network that identifies one client in rate limits. */
 import { isIPv6 } from 'node:net';
 
 /** The well-known prefix of NAT64 (RFC 6052), written as six groups. */
@@ -6,8 +6,8 @@ const NAT64 = '64:ff9b:0:0:0:0';
 const IPV4_MAPPED = '0:0:0:0:0:ffff';
 
 /**
- * An IPv4 address as it is; of an IPv6 address the /64 network, which one customer of a provider
- * has as a whole. IPv4-mapped and NAT64 addresses represent the IPv4 address in their last 32 bits.
+ * Returns an IPv4 address unchanged, and the /64 network of an IPv6 address, which one customer of a
+ * provider has as a whole. IPv4-mapped and NAT64 addresses represent the IPv4 address in their last 32 bits.
  */
 export function networkOf(ip = 'unknown'): string {
   if (!isIPv6(ip)) return ip;
@@ -17,7 +17,7 @@ export function networkOf(ip = 'unknown'): string {
   return `${groups.slice(0, 4).join(':')}::/64`;
 }
 
-/** All eight, in hexadecimal without leading zeros. */
+/** Returns all eight groups, in hexadecimal without leading zeros. */
 function groupsOf(ip: string): readonly string[] {
   const withoutZone = ip.replace(/%.*$/s, '');
   // The URL parser writes every IPv6 address in one way: lower case, hexadecimal, the longest run

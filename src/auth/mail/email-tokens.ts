@@ -1,6 +1,6 @@
 /**
- * What a mail proves: single-use tokens that live for an hour and hold for the address they were
- * sent to. Only their hashes are stored.
+ * Tokens in mails prove an address: each works once, within an hour, for the address it was sent to.
+ * Only their hashes are stored.
  */
 
 import type { Queryable } from '../../database/contract.ts';
@@ -26,7 +26,7 @@ export async function issueProof(db: Queryable, purpose: Purpose, { userId, emai
   return token;
 }
 
-/** Of the rows `t` and `u`. */
+/** Tests the rows `t` and `u`. */
 const isValid = (purpose: Purpose, token: string) => sql`
           t.hash = ${text(hashSecret(token))}
       AND t.purpose = ${text(purpose)}
@@ -35,7 +35,7 @@ const isValid = (purpose: Purpose, token: string) => sql`
       AND u.email = t.email
       AND NOT u.disabled`;
 
-/** Does not use the token up. */
+/** Reads the proof without using the token up. */
 export async function findProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
   if (!isSecret(token)) return undefined;
   const [cells] = await db.rows(sql`
@@ -45,7 +45,7 @@ export async function findProof(db: Queryable, purpose: Purpose, token: string):
   return cells && namedCells(cells, 'userId', 'email');
 }
 
-/** Of two concurrent uses of a token, one gets nothing. */
+/** Uses the token up; the second of two concurrent uses gets undefined. */
 export async function useProof(db: Queryable, purpose: Purpose, token: string): Promise<Proof | undefined> {
   if (!isSecret(token)) return undefined;
   const [cells] = await db.rows(sql`

@@ -1,7 +1,6 @@
 /**
- * Mails leave after the answer, one after the other, so that an answer takes as long for an address
- * that exists as for one that does not. Without an SMTP server they become files in the data
- * folder.
+ * Sends mails after the answer, one after the other, so that an answer takes as long for an unknown
+ * address as for a known one. Without an SMTP server they become files in the data folder.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +9,7 @@ import { memoized } from '../../memoized.ts';
 import { Problem } from '../../problem.ts';
 
 export interface Mail {
-  /** One address. */
+  /** A single address. */
   readonly to: string;
   readonly subject: string;
   readonly text: string;
@@ -72,7 +71,7 @@ export class Mailer {
       });
   }
 
-  /** Waits for the mails that are under way. */
+  /** Waits for pending mails. */
   close(): Promise<void> {
     return this.#last;
   }
@@ -86,7 +85,7 @@ function mailErrorOf(error: unknown): string {
   return [code ?? name, responseCode].filter((part) => part !== undefined).join(' ');
 }
 
-/** In the form of nodemailer. It would parse a plain string, and could find several addresses in it. */
+/** The form of nodemailer, which would parse a plain string, and could find several addresses in it. */
 const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
   from: mailFrom ?? `no-reply@${new URL(baseUrl()).hostname.replace(/^\[|\]$/g, '')}`,
   to: { name: '', address: to },
@@ -96,7 +95,7 @@ const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }:
   disableUrlAccess: true,
 });
 
-/** With the first mail: most processes send none for a while, and the package is slow to load. */
+/** Lazy: most processes send no mail for a while, and the package is slow to load. */
 const loadNodemailer = () => import('nodemailer');
 
 function bySmtp(settings: MailSettings, url: string): Send {

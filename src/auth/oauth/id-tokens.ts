@@ -1,4 +1,4 @@
-/** Identity tokens of OpenID providers (OpenID Connect Core 1.0 §3.1.3.7). */
+/** Verifies identity tokens of OpenID providers (OpenID Connect Core 1.0 §3.1.3.7). */
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import { codeOf } from '../../thrown.ts';
 
@@ -21,8 +21,8 @@ export class IdTokenError extends Error {
 }
 
 /**
- * Signatures only: `none` proves nothing, and an HMAC is made with a secret that is not the
- * provider's alone.
+ * Public-key signatures only: `none` proves nothing, and an HMAC is made with a secret that the
+ * provider shares.
  */
 const ALGORITHMS = [
   'RS256',

@@ -1,19 +1,19 @@
 /**
- * The exchange with a provider, by grant: authorization code with PKCE, state and nonce (RFC 9700,
- * OpenID Connect Core
- * 1.0). The only file with grant, which is loaded with the first sign-in.
+ * Exchanges with a provider by grant: authorization code with PKCE, state and nonce (RFC 9700,
+ * OpenID Connect Core 1.0). The only file with grant, which is loaded with the first sign-in.
  */
 import { invariant } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
+import { withDeadline } from '../../with-deadline.ts';
 import { type Endpoints, unavailable } from './oauth-provider.ts';
 
-/** For the whole exchange; grant's own time-out is for silence only. */
+/** The limit of the whole exchange; grant's own time-out is for silence only. */
 const EXCHANGE_MS = 15_000;
-/** Of the callback's query, those that grant may see. */
+/** The parameters of the callback that grant may see. */
 const PARAMETERS = ['code', 'state', 'error', 'error_description', 'iss'];
 
-/** What grant must find again at the callback. */
+/** The state that grant needs again at the callback. */
 export interface GrantSession {
   readonly state?: string;
   readonly nonce?: string;
@@ -32,12 +32,12 @@ export interface ProviderRequest {
 }
 
 export interface StartedGrant {
-  /** Where the browser goes. */
+  /** The address that the browser goes to. */
   readonly location: string;
   readonly session: GrantSession;
 }
 
-/** What grant's Koa handler reads and writes of a context, and no more. */
+/** The part of a Koa context that grant's handler reads and writes. */
 interface GrantContext {
   readonly method: string;
   readonly originalUrl: string;
@@ -83,17 +83,10 @@ export async function finishGrant(
     session: { grant: session },
     state: {},
   };
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(unavailable(request.provider.name, new Error('the exchange took too long'))),
-    EXCHANGE_MS,
-  );
-  try {
-    const handler = await grantHandlerOf(request);
-    await Promise.race([handler(ctx, async () => {}), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const exchange = grantHandlerOf(request).then((handler) => handler(ctx, async () => {}));
+  await withDeadline(exchange, EXCHANGE_MS, () => {
+    throw unavailable(request.provider.name, new Error('the exchange took too long'));
+  });
   return ctx.state.grant?.response ?? {};
 }
 
@@ -129,8 +122,8 @@ export function providerError(name: string, code: string): Problem {
 }
 
 /**
- * What grant reports: its own findings as a string that begins with its name, a provider's as the
- * body that came, and a network's as its message.
+ * Maps errors of grant: its own findings are strings that begin with its name, a provider's error is
+ * the body of its answer, and a network's is a message.
  */
 export function exchangeError(name: string, error: unknown): Problem {
   if (typeof error === 'string') {

@@ -1,5 +1,5 @@
 /**
- * From a person at a provider to a user here. An account is joined with an identity only when both
+ * Maps an identity at a provider to a user. An account is joined with an identity only when both
  * sides have proved the address: neither can a stranger's provider take over an account, nor can an
  * account that a stranger made wait for its owner (pre-hijacking). An admin is joined only from a
  * session of its own, because one provider that asserts addresses carelessly would be enough to
@@ -28,7 +28,7 @@ export interface Identity {
 
 export interface SignIn {
   readonly identity: Identity;
-  /** Whose session the flow was started in. */
+  /** The user in whose session the flow was started. */
   readonly sessionUserId: string | undefined;
   readonly client: RequestClient;
 }
@@ -36,15 +36,15 @@ export interface SignIn {
 type ProviderDocument = Readonly<Record<string, unknown>>;
 
 /**
- * By OpenID Connect: who signed in, by the identity token; the email and whether it is verified by
- * one document, because the two could speak of different addresses. The userinfo counts if it has
- * an email. Throws `oauth_failed`.
+ * The identity by OpenID Connect. The identity token names the subject. The email and its
+ * verification come from one document, because two could name different addresses: the userinfo if
+ * it has an email, else the token. Throws `oauth_failed`.
  */
 export function openIdIdentity(issuer: string, claims: ProviderDocument, userinfo: ProviderDocument): Identity {
   return identityOf(issuer, claims.sub, Object.hasOwn(userinfo, 'email') ? userinfo : claims);
 }
 
-/** By the profile of a preset that does not speak OpenID Connect. Throws `oauth_failed`. */
+/** The identity by the profile of a preset without OpenID Connect. Throws `oauth_failed`. */
 export function profileIdentity(issuer: string, profile: ProviderDocument): Identity {
   return identityOf(issuer, profile.sub ?? profile.id, profile);
 }
@@ -60,7 +60,7 @@ function identityOf(issuer: string, subject: unknown, document: ProviderDocument
 
 function subjectOf(subject: unknown): string {
   if (typeof subject === 'string' && subject !== '') return subject;
-  // JSON numbers beyond 2^53 are read as their neighbours: two people would be one.
+  // JSON numbers beyond 2^53 are read as their neighbours: two people would become one.
   if (Number.isSafeInteger(subject)) return String(subject);
   throw new Problem('oauth_failed', 'the provider did not say who signed in');
 }
@@ -118,7 +118,7 @@ export class Identities {
   async #join(id: string, email: string, signIn: SignIn): Promise<string> {
     const { identity, client } = signIn;
     await this.#db.transaction(async (tx) => {
-      // Decided on the locked row: the address or the roles may be changing.
+      // The locked row decides: the address or the roles may be changing.
       const local = await this.#localAccount(
         tx,
         sql`id = ${uuid(id)}
@@ -164,8 +164,8 @@ function requireJoinable(local: LocalAccount, { identity, sessionUserId }: SignI
 const accountExists = (detail: string): Problem => new Problem('account_exists', detail);
 
 /**
- * The grammar of the routes, before the letters change: an address of this provider must not become
- * another's.
+ * Validates by the grammar of the routes before lower-casing, so that an address of this provider
+ * cannot become another's.
  */
 function emailOf({ email }: Identity): string {
   if (email === undefined) throw new Problem('oauth_failed', 'the provider sent no email address');

@@ -1,6 +1,5 @@
 /**
- * The endpoints of a provider: found by OpenID Connect Discovery, or known to grant by the name of
- * a preset.
+ * Finds the endpoints of a provider, by OpenID Connect Discovery or by the name of a preset of grant.
  */
 import { createRequire } from 'node:module';
 import { present } from '../../invariant.ts';
@@ -11,9 +10,9 @@ import { IdTokenVerifier } from './id-tokens.ts';
 export interface Endpoints {
   /** Subjects are unique within it. */
   readonly issuer: string;
-  /** For grant: its name of a preset, else endpoints. */
+  /** The settings of grant: a name of a preset, or endpoints. */
   readonly grant: Readonly<Record<string, unknown>> & { readonly name: string };
-  /** If the provider speaks OpenID Connect. */
+  /** Given if the provider speaks OpenID Connect. */
   readonly idTokens?: IdTokenVerifier;
 }
 
@@ -27,7 +26,7 @@ type Presets = Readonly<
 >;
 type Profiles = Readonly<Record<string, { readonly profile_url?: string }>>;
 
-/** Read only for a schema that uses a preset. */
+/** Lazy: only a schema that uses a preset needs them. */
 const requireJson = createRequire(import.meta.url);
 const readPresets = (): Presets => requireJson('grant/config/oauth.json');
 const readProfiles = (): Profiles => requireJson('grant/config/profile.json');
@@ -90,7 +89,7 @@ async function discover({ name, clientId }: OAuthProvider, issuer: string): Prom
   return {
     issuer,
     grant: {
-      // Not the name of a preset: grant treats those specially.
+      // Any other name: grant treats names of presets specially.
       name: 'openid_connect_provider',
       oauth: 2,
       scope_delimiter: ' ',

@@ -1,6 +1,6 @@
 /**
- * Signing in through a provider. A started flow is a row that the browser's cookie names and the
- * callback deletes: another browser has no part in it, and nothing works twice.
+ * Signs users in through a provider. A started flow is a row that the browser's cookie names and the
+ * callback deletes: it works once, in that browser only.
  */
 
 import type { Database } from '../../database/contract.ts';
@@ -23,15 +23,15 @@ export interface OAuthStart {
   readonly provider: string;
   readonly redirectTo: string | undefined;
   /**
-   * The session cookie of a request that no other site caused: the flow may join an identity with
-   * its user.
+   * The session cookie of a request that no other site caused; the flow may join an identity with its
+   * user.
    */
   readonly sessionCookie: string | undefined;
   readonly client: RequestClient;
 }
 
 export interface StartedOAuth {
-  /** Where the browser goes. */
+  /** The address that the browser goes to. */
   readonly location: string;
   /** Binds the flow to the browser. `maxAge` in seconds. */
   readonly cookie: { readonly value: string; readonly maxAge: number };
@@ -39,9 +39,9 @@ export interface StartedOAuth {
 
 export interface OAuthCallback {
   readonly provider: string;
-  /** Of the callback's address, each given once. */
+  /** The parameters of the callback's address, each given once. */
   readonly query: ReadonlyMap<string, string>;
-  /** The flow's. */
+  /** The cookie of the flow. */
   readonly cookie: string | undefined;
   readonly client: RequestClient;
 }
@@ -62,7 +62,7 @@ export interface OAuthParts {
 
 interface Flow {
   readonly grant: GrantSession;
-  /** Whose session it was started in. */
+  /** The user in whose session the flow was started. */
   readonly userId?: string;
 }
 
@@ -108,8 +108,8 @@ export class OAuth {
   }
 
   /**
-   * Throws problems; once the flow is known to be the browser's own and has a `redirect_to`, they
-   * are reported there.
+   * Throws problems, or reports them at the flow's `redirect_to`, if the flow is the browser's own and
+   * has one.
    */
   async finish(callback: OAuthCallback): Promise<OAuthEnd> {
     const { db, accounts, identities } = this.#parts;
@@ -135,7 +135,7 @@ export class OAuth {
     return known;
   }
 
-  /** A session that is over is like none. */
+  /** A session that is over counts as no session. */
   async #userOf(cookie: string | undefined): Promise<string | undefined> {
     if (cookie === undefined) return undefined;
     try {
@@ -168,7 +168,7 @@ export class OAuth {
     if (error === 'access_denied') throw new Problem('oauth_denied', 'the sign-in was declined at the provider');
     if (error !== undefined) throw providerError(name, error);
     const { issuer, grant: settings, idTokens } = await endpoints();
-    // Another issuer's answer at this one's address (RFC 9207).
+    // Another issuer's answer at this issuer's address (RFC 9207).
     if (idTokens !== undefined && query.has('iss') && query.get('iss') !== issuer)
       throw failed('the answer is of another issuer');
     const request = { provider, settings, baseUrl: this.#parts.baseUrl() };

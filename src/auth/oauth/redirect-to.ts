@@ -1,4 +1,4 @@
-/** Where a browser may go after signing in: a path of this service, or an address in a configured origin. */
+/** Checks the address after a sign-in: a path of this service, or an address in a configured origin. */
 import { Problem } from '../../problem.ts';
 
 const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;

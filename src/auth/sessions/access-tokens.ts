@@ -23,7 +23,6 @@ import { parseUuid } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { codeOf } from '../../thrown.ts';
 import type { KeyRow, NewKey, SigningKeys } from '../keys/signing-keys.ts';
-import { invalidToken } from './invalid-token.ts';
 
 const ALG = 'ES256';
 const TYP = 'at+jwt';
@@ -36,7 +35,7 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const KID = /^[A-Za-z0-9_-]{43}$/;
 /** An unknown `kid` makes a node read the keys again, but not more often than this. */
 const RELOAD_EVERY_MS = 1_000;
-/** Nodes hear of new keys; this bounds how long a node that missed it goes on with old ones. */
+/** Nodes announce new keys; a node that misses the announcement uses old keys for this long at most. */
 const STALE_AFTER_MS = 10_000;
 
 export interface AccessClaims {
@@ -48,7 +47,7 @@ export interface AccessClaims {
 
 export interface TokenSettings {
   readonly signingKeys: SigningKeys;
-  /** Known only once the service listens, if the port was left to the system. */
+  /** Read at each use: with port 0 it is known only once the service listens. */
   readonly issuer: () => string;
   /** Seconds. */
   readonly lifetime: number;
@@ -66,12 +65,12 @@ export class AccessTokens {
   readonly #signingKeys: SigningKeys;
   readonly #issuer: () => string;
   readonly #lifetime: number;
-  readonly #verified = new VerifiedTokens();
+  readonly #verified = new VerifiedTokens(MAX_CACHED);
   /** Oldest first. */
   #keys: readonly SigningKey[] = [];
   #loadedAt = Number.NEGATIVE_INFINITY;
   #loading: Promise<void> | undefined;
-  /** INVARIANT: what was verified before keys were last revoked is not remembered. */
+  /** INVARIANT: no token is remembered that was verified before keys were last revoked. */
   #revocations = 0;
 
   private constructor({ signingKeys, issuer, lifetime }: TokenSettings) {
@@ -93,11 +92,10 @@ export class AccessTokens {
   }
 
   /**
-   * Reads the keys of the database, as they are from now on. Throws KeySecretError; readable keys
-   * then serve alone.
+   * Reads the present keys of the database. Throws KeySecretError; readable keys then serve alone.
    */
   async reload(): Promise<void> {
-    // What is being read may be older than the change that we were called for.
+    // A read under way may be older than the change that this call is for.
     await this.#loading?.catch(() => undefined);
     await this.#loadOnce();
   }
@@ -117,7 +115,7 @@ export class AccessTokens {
       .sign(key.privateKey);
   }
 
-  /** Throws `invalid_token` without a reason. Synchronous for a remembered token. */
+  /** Throws `invalid_token`, without a reason. Synchronous for a remembered token. */
   verify(token: string): AccessClaims | Promise<AccessClaims> {
     // In the background: a node that missed the revocation of a key forgets the tokens of that key.
     this.#refresh(STALE_AFTER_MS).catch(() => undefined);
@@ -160,7 +158,7 @@ export class AccessTokens {
     );
     this.#keys = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     this.#loadedAt = began;
-    // A token of a key that is gone was verified, and is good no longer.
+    // A remembered token of a key that is gone is no longer valid.
     const current = new Set(this.#keys.map(({ kid }) => kid));
     if ([...known.keys()].some((kid) => !current.has(kid))) {
       this.#revocations++;
@@ -242,38 +240,43 @@ async function readKey({ kid, activeAt }: KeyRow, privateJwk: string): Promise<S
   };
 }
 
-/** INVARIANT: `#bySession` names exactly the tokens of `#tokens`. */
-class VerifiedTokens {
-  readonly #tokens = new BoundedMap<string, AccessClaims & { readonly token: string }>(MAX_CACHED);
+/** INVARIANT: `#bySession` names exactly the tokens of the map. */
+class VerifiedTokens extends BoundedMap<string, VerifiedToken> {
   readonly #bySession = new Map<string, Set<string>>();
 
-  get(token: string): AccessClaims | undefined {
-    return this.#tokens.get(token);
-  }
-
   add(token: string, claims: AccessClaims): void {
-    const dropped = this.#tokens.set(token, { ...claims, token });
-    if (dropped !== undefined) this.#unlist(dropped.sessionId, dropped.token);
+    const dropped = this.set(token, { ...claims, token });
+    if (dropped !== undefined) this.#unlist(dropped);
     const siblings = this.#bySession.get(claims.sessionId);
     if (siblings === undefined) this.#bySession.set(claims.sessionId, new Set([token]));
     else siblings.add(token);
   }
 
   forget(sessionId: string): void {
-    for (const token of this.#bySession.get(sessionId) ?? []) this.#tokens.delete(token);
+    for (const token of this.#bySession.get(sessionId) ?? []) this.delete(token);
     this.#bySession.delete(sessionId);
   }
 
-  clear(): void {
-    this.#tokens.clear();
+  override clear(): void {
+    super.clear();
     this.#bySession.clear();
   }
 
-  #unlist(sessionId: string, token: string): void {
+  #unlist({ sessionId, token }: VerifiedToken): void {
     const siblings = this.#bySession.get(sessionId);
     siblings?.delete(token);
     if (siblings?.size === 0) this.#bySession.delete(sessionId);
   }
 }
+
+interface VerifiedToken extends AccessClaims {
+  readonly token: string;
+}
+
+/** The one answer to every access token that is not accepted. */
+export const invalidToken = (): Problem =>
+  new Problem('invalid_token', 'the access token is not valid or has expired', {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  });
 
 const isCanonicalUuid = (claim: unknown): claim is string => typeof claim === 'string' && parseUuid(claim) === claim;

@@ -1,7 +1,7 @@
 /**
- * From a credential to a caller. A session's state is remembered for under a second, and dropped
- * when a node announces that it changed. While announcements cannot be received it is remembered
- * for a fraction of that: a lost notification never admits a caller for longer than a second.
+ * Finds the caller of a credential. A session's state is remembered for under a second, and dropped
+ * when a node announces a change. While announcements cannot be received it is remembered for a
+ * fraction of that: a lost notification never admits a caller for longer than a second.
  */
 
 import { BoundedMap } from '../../bounded-map.ts';
@@ -10,12 +10,11 @@ import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Caller } from '../caller.ts';
-import type { AccessTokens } from './access-tokens.ts';
-import { invalidToken } from './invalid-token.ts';
+import { type AccessTokens, invalidToken } from './access-tokens.ts';
 import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';
 
-/** Of the announcements among nodes: `session:<id>`, `user:<id>`, `keys:`. */
+/** Carries the announcements among nodes: `session:<id>`, `user:<id>`, `keys:`. */
 export const CHANNEL = 'bylaw_auth';
 /** Milliseconds from the start of the query; the rest of the second is for the query itself. */
 const TTL = 900;
@@ -52,7 +51,7 @@ interface KnownSession {
 export class Authenticator {
   readonly #parts: AuthenticatorParts;
   readonly #known = new BoundedMap<string, KnownSession>(MAX_SESSIONS);
-  /** Hash of a cookie → session. Not the cookie itself: a heap dump should not log anybody in. */
+  /** The session of each cookie, by the cookie's hash: a heap dump holds no credential. */
   readonly #cookies = new BoundedMap<string, string>(MAX_SESSIONS);
   #loading = new Map<string, Promise<KnownSession | undefined>>();
   #ttl = TTL_WITHOUT_ANNOUNCEMENTS;
@@ -80,13 +79,17 @@ export class Authenticator {
    */
   authenticate({ authorization, cookie }: RequestCredentials): Caller | Promise<Caller> {
     const bearer = authorization === undefined ? undefined : bearerOf(authorization);
-    if (bearer !== undefined) return this.#byBearer(bearer);
+    if (bearer !== undefined) {
+      const claims = this.#parts.tokens.verify(bearer);
+      if (claims instanceof Promise) return claims.then((verified) => this.callerOfSession(verified));
+      return this.callerOfSession(claims);
+    }
     if (cookie !== undefined && cookie !== '') return this.#byCookie(cookie);
     const detail = 'sign in, and send the access token as `Authorization: Bearer …` or the session cookie';
     throw new Problem('unauthenticated', detail);
   }
 
-  /** For a signed link: the caller that the session is now. Throws `invalid_token` if it ended. */
+  /** Returns the session's present caller, for a signed link. Throws `invalid_token` if the session ended. */
   callerOfSession({ sessionId, userId }: SessionClaims): Caller | Promise<Caller> {
     const entry = this.#recent(sessionId);
     if (entry !== undefined) {
@@ -99,12 +102,12 @@ export class Authenticator {
     });
   }
 
-  /** Here and on every node. */
+  /** Forgets the session on every node. */
   sessionEnded(id: string): Promise<void> {
     return this.#announce(`session:${id}`);
   }
 
-  /** After a change of a user's roles, fields or `disabled`. */
+  /** Announces a change of a user's roles, fields or `disabled`. */
   async userChanged(id: string): Promise<void> {
     await Promise.all([this.#announce(`user:${id}`), this.#parts.db.noteWrite(id)]);
   }
@@ -115,7 +118,7 @@ export class Authenticator {
 
   async #announce(payload: string): Promise<void> {
     this.#onMessage(payload);
-    // A node that cannot be reached finds out by itself within the second.
+    // A node that cannot be reached notices by itself within the second.
     await this.#parts.db.notify(CHANNEL, payload).catch(() => undefined);
   }
 
@@ -150,12 +153,6 @@ export class Authenticator {
   #discardReads(): void {
     this.#changes++;
     this.#loading = new Map();
-  }
-
-  #byBearer(token: string): Caller | Promise<Caller> {
-    const claims = this.#parts.tokens.verify(token);
-    if (claims instanceof Promise) return claims.then((verified) => this.callerOfSession(verified));
-    return this.callerOfSession(claims);
   }
 
   #byCookie(cookie: string): Caller | Promise<Caller> {

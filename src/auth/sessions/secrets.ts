@@ -12,7 +12,6 @@ export const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base6
 
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
-/** Whether a string has the form of a secret. */
 export const isSecret = (text: string): boolean => SECRET.test(text);
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Sessions are rows. A login inserts one, ending it deletes it; its cookie and refresh tokens are
+ * Stores sessions as rows. A login inserts a row, its end deletes it; its cookie and refresh tokens are
  * opaque, and only their hashes are stored. Refresh tokens rotate (RFC 9700 §4.14.2): tokens of the
  * session's generation are live, and using one starts the next generation. That spends its siblings
  * too, so when several clients raced for successors, one line continues and a token of another line
@@ -14,7 +14,7 @@ import type { User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 
-/** How long the token that was spent last may be shown again: its client may not have received the answer. */
+/** The token that was spent last may be sent again for this long: its client may have missed the answer. */
 const RETRY_SECONDS = 10;
 const MAX_LISTED = 1000;
 
@@ -103,7 +103,7 @@ export class Sessions {
         JOIN "users" u ON u.id = s.user_id
        WHERE t.hash = ${text(hash)}
          FOR UPDATE OF s`);
-    // By the time we hold the lock the session's row is current; the token's row never changes.
+    // The session's row is current once we hold the lock; the token's row never changes.
     const row = found && readRefresh(found);
     if (row === undefined || !row.isAlive) return { outcome: 'unknown' };
     const cookie = pad(token, row.cookiePad);
@@ -123,7 +123,7 @@ export class Sessions {
     return { outcome: 'reused', sessionId: row.id, userId: row.userId };
   }
 
-  /** Undefined: ended, unknown, or of a disabled user. */
+  /** Undefined: the session ended, is unknown, or belongs to a disabled user. */
   async stateOf(db: Queryable, key: SessionKey): Promise<SessionState | undefined> {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
     const [cells] = await db.rows(sql`
@@ -155,7 +155,7 @@ export class Sessions {
     });
   }
 
-  /** False: that user has no such session. */
+  /** Returns false if that user has no such session. */
   async end(db: Queryable, id: string, userId: string): Promise<boolean> {
     const ended = await db.run(sql`
       DELETE FROM "_auth_sessions"
@@ -179,7 +179,7 @@ export class Sessions {
           OR last_used_at < now() - ${seconds(this.#idle)}`);
   }
 
-  /** Of the row `s`. */
+  /** Tests the row `s`. */
   #isAlive(): Sql {
     return sql`s.created_at > now() - ${seconds(this.#lifetime)} AND s.last_used_at > now() - ${seconds(this.#idle)}`;
   }

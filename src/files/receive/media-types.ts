@@ -1,4 +1,4 @@
-/** The media type of bytes, by how they begin, and how each type may be served. */
+/** Finds the media type of bytes by their beginning, and says how each type may be served. */
 
 /** Bytes that are enough to recognise a type. */
 export const HEAD_LENGTH = 4096;
@@ -58,7 +58,7 @@ const SIGNED = new Set(
   SIGNATURES.map(({ type }) => type).filter((type) => !/audio\/mpeg|video\/mp4|application\/zip/.test(type)),
 );
 
-/** By signature; text, by what a browser would sniff. Undefined: unknown. */
+/** Finds the type by its signature, and markup as a browser would. Undefined: unknown. */
 function sniff(head: Buffer): string | undefined {
   const text = head.toString('latin1');
   const has = (at: number, bytes: string): boolean => text.startsWith(bytes, at);
@@ -78,7 +78,7 @@ export function essenceOf(claimed: string | undefined): string | undefined {
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essence) ? essence : undefined;
 }
 
-/** Why the bytes contradict the claimed type. `application/octet-stream` is never contradicted. */
+/** Returns the contradiction of the bytes to the claimed type, if any. `application/octet-stream` has none. */
 export function contradiction(claimed: string, head: Buffer): string | undefined {
   if (claimed === UNKNOWN_TYPE) return undefined;
   const found = sniff(head);
@@ -100,7 +100,7 @@ const INLINE =
   /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/(?:mpeg|ogg|wav|flac|mp4)|video\/(?:mp4|webm|ogg)|text\/plain)$/;
 export const isInline = (type: string): boolean => INLINE.test(type);
 
-/** By the type itself or `image/*`; an empty list allows all. */
+/** `types` names types or `image/*`; an empty list allows all. */
 export const isAllowed = (type: string, types: readonly string[]): boolean =>
   types.length === 0 ||
   types.some((allowed) => allowed === type || (allowed.endsWith('/*') && type.startsWith(allowed.slice(0, -1))));

@@ -92,7 +92,7 @@ function refuseRequest(error?: unknown): void {
 }
 
 export interface Part {
-  /** Of the form field. */
+  /** The name of the form field. */
   readonly name: string;
   readonly filename: string | undefined;
   readonly contentType: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * An upload on its way from the socket into storage: measured, hashed and sniffed as it passes,
- * never whole in memory.
+ * Passes an upload from the socket into storage; measures, hashes and sniffs it on the way, and
+ * never holds it whole in memory.
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ export interface UploadLimits {
   readonly maxSize: number;
   readonly types: readonly string[];
 }
-/** All bytes are in storage, unpublished. */
+/** A received upload: all bytes are in storage, unpublished. */
 export interface Received {
   readonly name: string;
   readonly contentType: string;

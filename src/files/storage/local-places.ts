@@ -1,4 +1,4 @@
-/** Where the local storage keeps what, and what its errors mean. */
+/** The paths of the local storage, and the meaning of its errors. */
 import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

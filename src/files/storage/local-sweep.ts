@@ -1,4 +1,4 @@
-/** The sweep of the local storage: places → trash → gone after a week. */
+/** Sweeps the local storage: bytes without a record go to the trash, and are deleted after a week. */
 import { mkdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { entriesOf, INCOMING, placeOf, TRASH, unlessMissing } from './local-places.ts';
@@ -17,7 +17,7 @@ export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
   for (const name of await entriesOf(join(root, INCOMING))) {
     const place = join(root, INCOMING, name);
     if (!(await isOlder(place, sweep.grace))) continue;
-    // No upload of them was acknowledged.
+    // Their upload was never acknowledged.
     await unlessMissing(unlink(place));
     taken++;
   }
@@ -34,7 +34,7 @@ export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
   return taken;
 }
 
-/** Its age in the trash counts from now. */
+/** The age of the file in the trash counts from now. */
 async function moveToTrash(root: string, place: string, key: Key): Promise<void> {
   const now = new Date();
   await unlessMissing(utimes(place, now, now));
@@ -54,7 +54,7 @@ async function tendTrash(root: string, sweep: Sweep): Promise<void> {
   }
 }
 
-/** A database was restored in which the record exists. */
+/** For a restored database in which the record exists. */
 async function putBack(root: string, place: string, key: Key): Promise<void> {
   const home = placeOf(root, key);
   await mkdir(dirname(home), { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * Bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of a hash of the id, so that
+ * Stores bytes in a local folder: `ab/cd/<key>`, where abcd is the beginning of a hash of the id, so that
  * no folder grows large. Bytes arrive under `incoming/`, are synced there, and are renamed into
  * their place. A variant lies beside its original.
  */
@@ -18,7 +18,7 @@ const READ_AHEAD = 256 * 1024;
 /** In the root: the mark of the database that the bytes belong to. */
 const MARK = 'mark';
 
-/** Errors of the system are StorageUnavailable. */
+/** Throws StorageUnavailable for errors of the system. */
 export class LocalStorage implements Storage {
   readonly #root: string;
 
@@ -73,7 +73,7 @@ export class LocalStorage implements Storage {
     return new LocalIncoming(await open(temporary, 'wx', 0o600), { root: this.#root, temporary, place });
   }
 
-  /** Of a file and its variants. */
+  /** Lists the paths of a file and its variants. */
   async #placesOf(id: string): Promise<readonly string[]> {
     const folder = dirname(placeOf(this.#root, id));
     const names = await entriesOf(folder);
@@ -118,7 +118,7 @@ class LocalIncoming implements Incoming {
     return before;
   }
 
-  /** Resolves when the batches before it are written; while this one is, the next is collected. */
+  /** Resolves when the earlier batches are written; the next is collected while this one is written. */
   #flush(): Promise<void> {
     const before = this.#writing;
     const batch = this.#filling;

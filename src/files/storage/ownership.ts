@@ -1,5 +1,5 @@
 /**
- * Which database the bytes of a storage belong to. A copy of a database (a restored backup, a
+ * Finds out if the bytes of a storage belong to this database. A copy of a database (a restored backup, a
  * staging system) has the same `store_id`, and would delete the original's files, for which it has
  * no records. So every claim writes a new mark, into the database and into the storage: where the
  * storage's mark is not one of the database's, another copy has claimed it since.
@@ -22,7 +22,7 @@ export class Ownership {
     this.#storage = storage;
   }
 
-  /** True for a storage without a claim. */
+  /** Returns true also for a storage without a claim. */
   async holds(): Promise<boolean> {
     const mark = await this.#storage.mark();
     if (mark === undefined) return true;
@@ -34,7 +34,7 @@ export class Ownership {
     return found.length > 0;
   }
 
-  /** From now on, the storage belongs to this database and to no copy that was made before. */
+  /** Claims the storage for this database, against every copy that was made before. */
   async claim(): Promise<void> {
     const mark = uuidv4();
     // INVARIANT: the database knows the mark before the storage has it, so that a crash between

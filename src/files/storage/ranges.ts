@@ -1,12 +1,12 @@
 /** Range requests (RFC 9110, section 14). */
 import type { ByteRange } from './storage.ts';
 
-/** No client resumes a download in more parts; the header is then ignored, as the RFC allows. */
+/** No client resumes a download in more parts; a longer header is ignored, as the RFC allows. */
 const MAX_RANGES = 32;
 const MAX_RANGE_HEADER = 2_000;
 const SPEC = /^(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
 
-/** `whole`: there is no range, or none that is valid. */
+/** `whole`: the header has no valid range. */
 export type RangeAnswer = 'whole' | 'unsatisfiable' | readonly ByteRange[];
 
 /** Merges ranges that overlap or touch. */

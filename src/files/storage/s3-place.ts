@@ -5,7 +5,7 @@ export interface S3Place {
   /** Ends in a slash. */
   readonly prefix: string;
   readonly region: string;
-  /** Default: that of AWS. Credentials come from the AWS environment. */
+  /** Default: the endpoint of AWS. Credentials come from the AWS environment. */
   readonly endpoint?: string;
   /** Clients get the bytes from the bucket itself, at a signed address. */
   readonly redirects: boolean;

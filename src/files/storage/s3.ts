@@ -1,8 +1,8 @@
 /**
- * Bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its last
- * part is acknowledged, which publishes it. Until then the server keeps the parts, and the sweep
- * aborts uploads that nobody finished. Imported only when a bucket is used: its packages are
- * optional, and slow to load.
+ * Stores bytes in a bucket of a server that speaks S3: `<prefix><key>`. An object appears when its
+ * last part is acknowledged, which publishes it. Until then the server keeps the parts, and the
+ * sweep aborts unfinished uploads. Imported only when a bucket is used: its packages are optional,
+ * and slow to load.
  */
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
@@ -61,7 +61,7 @@ function s3ClientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>):
   return client;
 }
 
-/** After all attempts: no connection, or an error of the server itself. */
+/** True after all attempts: no connection, or an error of the server itself. */
 function isUnreachable(error: unknown): boolean {
   const name = error instanceof Error ? error.name : undefined;
   const status = httpStatus(error);
@@ -149,7 +149,7 @@ export class S3Storage implements Storage {
   async #copy(from: Key, to: Key): Promise<void> {
     const { bucket, prefix } = this.#place;
     const CopySource = `${bucket}/${`${prefix}${from}`.split('/').map(encodeURIComponent).join('/')}`;
-    // Another node that sweeps may have moved it.
+    // Another node's sweep may have moved it.
     await unlessNoObject(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), CopySource })));
   }
 
@@ -176,7 +176,7 @@ export class S3Storage implements Storage {
       // An upload may take long: the parts of an unfinished one are kept for a day.
       if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
       const abort = new AbortMultipartUploadCommand({ Bucket: this.#place.bucket, Key: key, UploadId });
-      // It may have ended since it was listed.
+      // The upload may have ended since it was listed.
       await unlessNoObject(() => this.#client.send(abort));
       aborted++;
     }
@@ -215,7 +215,7 @@ export class S3Storage implements Storage {
   }
 }
 const DAY = 86_400_000;
-/** Under the prefix, beside the files: the trash, and the mark of the database that all belongs to. */
+/** The trash, and the mark of the database that owns the files, have the same prefix as the files. */
 const TRASH = 'trash/';
 const MARK = 'mark';
 
@@ -257,7 +257,7 @@ class S3Incoming implements Incoming {
     signal.throwIfAborted();
     if (this.#body.write(Buffer.from(chunk))) return undefined;
     const room = this.#room();
-    // If there is no waiter here, the next write reports it.
+    // The next write reports a failure that no caller waits for.
     room.catch(() => undefined);
     return room;
   }

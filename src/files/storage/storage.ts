@@ -1,6 +1,6 @@
 /**
- * Where bytes are stored. There are two implementations: a local folder, and a server that speaks
- * S3. The bytes of a key never change: other content has another key.
+ * A storage of bytes, with two implementations: a local folder, and a server that speaks S3. The
+ * bytes of a key never change: other content has another key.
  */
 
 /** The id of a file; for a variant, followed by a dot and the variant's name. */
@@ -12,7 +12,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-/** Bytes that are being stored. They are not readable before `publish`. */
+/** An upload into the storage. Its bytes are not readable before `publish`. */
 export interface Incoming {
   /**
    * Copies the chunk; the caller may reuse the buffer immediately. If it returns a promise, the
@@ -20,13 +20,13 @@ export interface Incoming {
    * an earlier failure.
    */
   write(chunk: Buffer): Promise<void> | undefined;
-  /** When it resolves, the bytes survive a crash and can be read under the key. */
+  /** Resolves when the bytes survive a crash and can be read under the key. */
   publish(): Promise<void>;
-  /** Deletes the bytes, published or not. Never throws: what is left over is swept. */
+  /** Deletes the bytes, published or not. Never throws: the sweep deletes the rest. */
   discard(): Promise<void>;
 }
 
-/** All bytes at once, or nothing. */
+/** Stores all bytes, or none. */
 export async function storeBytes(incoming: Incoming, bytes: Buffer): Promise<void> {
   try {
     await incoming.write(bytes);
@@ -40,7 +40,7 @@ export async function storeBytes(incoming: Incoming, bytes: Buffer): Promise<voi
 export interface Storage {
   incoming(key: Key): Promise<Incoming>;
   /**
-   * Undefined: there are no bytes. A chunk is valid until the next is requested, which reuses its
+   * Undefined: no such bytes. A chunk is valid until the next is requested, which reuses its
    * memory. Iterate it exactly once, or the file stays open.
    */
   open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
@@ -51,21 +51,21 @@ export interface Storage {
   /** Deletes a file and its variants. */
   remove(id: string): Promise<void>;
   /**
-   * An address at which the client itself gets the bytes for a short time; undefined if they come
-   * through this service.
+   * Returns an address at which the client itself gets the bytes for a short time; undefined if they
+   * come through this service.
    */
   redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
   /**
-   * Moves bytes without a record to the trash, and back if a record has come for them; deletes what
-   * was there for a week. Returns how many keys were taken from their places.
+   * Moves bytes without a record to the trash, and back if a record has come for them; deletes them
+   * after a week there. Returns the number of keys that left their places.
    */
   sweep(order: Sweep): Promise<number>;
-  /** What `setMark` was last given, by any process: which database these bytes belong to. */
+  /** The last argument of `setMark`, by any process: it names the database that these bytes belong to. */
   mark(): Promise<string | undefined>;
   setMark(mark: string): Promise<void>;
 }
 
-/** Milliseconds for which swept bytes can be had back. */
+/** Milliseconds for which swept bytes can be restored. */
 export const TRASH_MS = 7 * 86_400_000;
 
 export interface RedirectHeaders {
@@ -74,7 +74,7 @@ export interface RedirectHeaders {
 }
 
 export interface Sweep {
-  /** Of these ids, those that have a record. */
+  /** Returns the ids that have a record. */
   readonly alive: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Newer bytes stay: their record may be about to be created, also by another process. Milliseconds. */
   readonly grace: number;

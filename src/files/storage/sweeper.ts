@@ -3,7 +3,7 @@
 const HOUR = 3_600_000;
 
 export interface SweeperParts {
-  /** Returns how many keys were deleted, soon after the signal aborts. `grace` is in milliseconds. */
+  /** Returns the number of deleted keys, soon after the signal aborts. `grace` is in milliseconds. */
   readonly sweep: (grace: number | undefined, signal: AbortSignal) => Promise<number>;
   readonly onError: (error: unknown) => void;
 }
@@ -36,7 +36,7 @@ export class Sweeper {
     });
   }
 
-  /** Now, or after the one that is running. */
+  /** Sweeps now, or after the running sweep. */
   async sweep(grace?: number): Promise<number> {
     const before = this.#running;
     const own = (async () => {
@@ -51,7 +51,7 @@ export class Sweeper {
     }
   }
 
-  /** Resolves when nothing is swept any more. */
+  /** Resolves when no sweep runs any more. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort(new Error('the service is stopping'));

@@ -7,7 +7,7 @@ import { Problem } from '../../problem.ts';
 export interface QueueLimits {
   /** Pieces of work that run at once. */
   readonly atOnce: number;
-  /** Of those, how many may belong to one user. */
+  /** Pieces of work that run at once for one user. */
   readonly perUser: number;
   /** Pieces of work that one user may have waiting, and all users together. */
   readonly waitingPerUser: number;
@@ -16,7 +16,7 @@ export interface QueueLimits {
 
 export class FairQueue {
   readonly #limits: QueueLimits;
-  /** In the order of their turns. INVARIANT: no list is empty. */
+  /** The users in the order of their turns. INVARIANT: no list is empty. */
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #runningOf = new Map<string, number>();
   #waitingInAll = 0;
@@ -70,7 +70,7 @@ export class FairQueue {
     for (const [user, [first, ...others]] of this.#waiting) {
       if (!this.#mayStart(user)) continue;
       this.#waiting.delete(user);
-      // Behind everybody else, until the next turn.
+      // The user's next turn comes after all others.
       if (others.length > 0) this.#waiting.set(user, others);
       this.#waitingInAll--;
       // Counted here, so that no other request takes the place before the waiter resumes.

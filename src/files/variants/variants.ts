@@ -1,7 +1,7 @@
 /**
- * Images in the sizes that the schema lists. A size is rendered when it is first requested, and
- * kept beside the original while the kept sizes of a file together take no more bytes than the file
- * itself: storage never exceeds twice the quota.
+ * Renders images in the sizes that the schema lists, each at its first request. A size is kept next
+ * to the original while the kept sizes of a file together take no more bytes than the file itself:
+ * storage never exceeds twice the quota.
  */
 import type { Sharp, SharpConstructor } from 'sharp';
 import { loadOptional, MissingPackage } from '../../optional-package.ts';
@@ -21,7 +21,7 @@ export interface VariantRequest {
   readonly width: number | undefined;
   readonly height: number | undefined;
   readonly fit: Fit;
-  /** Who waits for it: users take turns. */
+  /** The user who waits: users take turns. */
   readonly userId: string;
 }
 export interface Variant {
@@ -29,13 +29,13 @@ export interface Variant {
   readonly size: number;
   /** The key under which the storage keeps it; undefined if it is in memory only. */
   readonly key: Key | undefined;
-  /** Undefined: it was deleted in the meantime. */
+  /** Undefined: the variant was deleted in the meantime. */
   open(range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** Frees the memory of a variant that is not kept. Call it once, when the response has ended. */
   release(): void;
 }
 
-/** Which formats can be read, and what they become. No markup, and nothing that needs another program. */
+/** The formats that can be read, with their output. No markup, and no format that needs another program. */
 const OUTPUT: Readonly<Record<string, ImageFormat>> = {
   'image/jpeg': 'jpeg',
   'image/png': 'png',
@@ -45,14 +45,14 @@ const OUTPUT: Readonly<Record<string, ImageFormat>> = {
 };
 /** Each running render holds the pixels of its image in memory. */
 const QUEUE = { atOnce: 2, perUser: 1, waitingPerUser: 100, waiting: 1_000 };
-/** Bytes of variants that are not kept, over all responses that are being sent. */
+/** Bytes of variants that are not kept, in all running responses. */
 const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
 
 /** Process-wide: the module is loaded once. */
 let loading: Promise<SharpConstructor> | undefined;
 
-/** With the first image: the library is slow to load, and optional. */
+/** Lazy: the library is slow to load, and optional. */
 function imageLibrary(): Promise<SharpConstructor> {
   loading ??= loadSharp();
   return loading;
@@ -183,13 +183,13 @@ interface Picture {
 }
 type Box = { readonly [side in keyof Picture]: number | undefined };
 
-/** Rotated as its EXIF data specifies. */
+/** The picture after the rotation that its EXIF data specifies. */
 async function pictureOf(image: Sharp): Promise<Picture> {
   const { autoOrient, width, height } = await image.metadata();
   return { width: autoOrient.width ?? width, height: autoOrient.height ?? height };
 }
 
-/** The box in its own shape, but no larger than the picture fills it: an image is never enlarged. */
+/** Shrinks the box, in its own shape, until the picture fills it: an image is never enlarged. */
 function smaller(box: Box, picture: Picture, fit: Fit): Box {
   const scales = (['width', 'height'] as const).flatMap((side) => {
     const wanted = box[side];

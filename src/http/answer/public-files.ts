@@ -1,6 +1,6 @@
 /**
- * The files of a front end (`--public DIR`). Only what lies in the folder is served: no dot file,
- * and nothing that a symbolic link leads to outside of it.
+ * Serves the files of a front end (`--public DIR`), and nothing outside of its folder: no dot file, and
+ * no file that a symbolic link leads to elsewhere.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -27,8 +27,8 @@ export class PublicFiles {
   }
 
   /**
-   * False: nothing is there, and nothing was sent. A page at a path without a file is the front
-   * end's index.html.
+   * Returns false, and sends nothing, if there is no file. A page at a path without a file is the
+   * front end's index.html.
    */
   async answer(ctx: Context): Promise<boolean> {
     const segments = segmentsOf(ctx.path);
@@ -46,7 +46,7 @@ export class PublicFiles {
     try {
       const folder = await realpath(this.#folder);
       const path = await realpath(join(folder, ...segments));
-      // Also where a symbolic link leads to: outside, or to a dot file.
+      // A symbolic link may lead outside, or to a dot file.
       if (
         relative(folder, path)
           .split(sep)
@@ -65,7 +65,7 @@ export class PublicFiles {
 const UNREADABLE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES']);
 
 /**
- * Decoded; the last one is empty for a path that ends in `/`. Undefined for a path that can name no
+ * Decodes the segments; the last is empty for a path that ends in `/`. Undefined: the path can name no
  * file of the folder.
  */
 function segmentsOf(path: string): readonly string[] | undefined {
@@ -80,19 +80,19 @@ function segmentsOf(path: string): readonly string[] | undefined {
   return segments.every(isName) ? segments : undefined;
 }
 
-/** A browser that goes to an address says so; a script, an image or `fetch` does not. */
+/** Browsers ask for HTML when they go to an address; scripts, images and `fetch` do not. */
 const asksForPage = (ctx: Context): boolean => /\btext\/html\b/i.test(ctx.get('Accept'));
 
 // ---------------------------------------------------------------- caching
 
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
-/** Folders in which build tools name every file by its content. */
+/** Folders whose files build tools name by their content. */
 const BUILT = new Set(['assets', 'immutable', '_next']);
 
 /**
- * Whether a build tool named the file by its content: by 8 hexadecimal digits or more (webpack,
- * esbuild), or in its own folder by 8 characters of base64url (Vite). Names that merely look like
- * it would be kept for a year: when in doubt, a name is not treated as one.
+ * Returns true if a build tool named the file by its content: by 8 hexadecimal digits or more (webpack,
+ * esbuild), or in its own folder by 8 characters of base64url (Vite). Browsers keep such files for a
+ * year, so a doubtful name does not count.
  */
 export function isHashed(segments: readonly string[]): boolean {
   const last = lastWordOf(segments.at(-1)!);
@@ -108,7 +108,7 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
   const etag = `"${file.size.toString(36)}-${Math.round(file.modified).toString(36)}"`;
   const page = extname(file.path).toLowerCase() === HTML_EXTENSION ? await readFile(file.path, 'utf8') : undefined;
   ctx.set({ ETag: etag, 'Cache-Control': caching });
-  // With a 304 too: its headers replace those that the browser keeps with the page.
+  // With a 304 too: its headers replace the headers that the browser keeps with the page.
   if (page !== undefined) ctx.set('Content-Security-Policy', contentSecurityPolicyOf(page));
   if (isUnchanged(ctx.get('If-None-Match') || undefined, etag)) {
     ctx.status = 304;
@@ -123,7 +123,7 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
   }
   ctx.length = file.size;
   if (ctx.method === 'HEAD') return;
-  // Never more than what was announced, if it grows meanwhile.
+  // Never more than announced, if the file grows meanwhile.
   if (file.size === 0) ctx.body = '';
   else await sendChunks(ctx, createReadStream(file.path, { end: file.size - 1 }) as AsyncIterable<Buffer>);
 }
@@ -131,7 +131,7 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
 const isWord = (text: string): boolean => /^\w+$/.test(text);
 
 /**
- * `app` or `index` and a separator before it, extensions behind it: `B2x3kZa9` of
+ * Finds the word between a name with a separator and the extensions: `B2x3kZa9` of
  * `index-B2x3kZa9.min.js`.
  */
 function lastWordOf(name: string): string | undefined {
@@ -144,8 +144,8 @@ function lastWordOf(name: string): string | undefined {
 }
 
 /**
- * Scripts of this site and those that stand in the page itself; no script of another site, no
- * plug-in, no frame around it.
+ * Allows scripts of this site and of the page itself; no script of another site, no plug-in, no frame
+ * around it.
  */
 export function contentSecurityPolicyOf(page: string): string {
   const inline = [...page.matchAll(/<script\b(?![^>]*\bsrc\s*=)[^>]*>([\s\S]*?)<\/script\s*>/gi)].map(

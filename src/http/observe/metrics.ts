@@ -101,7 +101,7 @@ export class RequestDurations {
   readonly help = 'Time from the arrival of a request to the end of its response.';
   readonly type = 'histogram';
   readonly aggregator = 'sum';
-  /** By route, method and status. */
+  /** Series by route, method and status. */
   readonly #routes = new Map<string, Map<string, Map<number, Series>>>();
 
   observe({ route, method, status }: Labels, seconds: number): void {

@@ -17,21 +17,6 @@ export const ARRIVAL_LIMITS: ArrivalLimits = { bodyMs: 30_000, lingerMs: 5_000 }
  */
 export const MAX_REQUEST_MS = 3_600_000;
 
-/** Rejects with `request_timeout` when `reading` takes longer than `ms`. */
-export async function inTime<T>(reading: Promise<T>, ms: number): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const detail = `the body did not arrive within ${ms / 1_000} s`;
-  const timer = setTimeout(
-    () => late.reject(new Problem('request_timeout', detail, { headers: { Connection: 'close' } })),
-    ms,
-  );
-  try {
-    return await Promise.race([reading, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 /** The limit of each caller. A browser opens 6 connections, over HTTP/2 behind a proxy some 100. */
 const MAX_IN_FLIGHT = 128;
 

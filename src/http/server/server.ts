@@ -8,6 +8,7 @@ import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { Problem } from '../../problem.ts';
+import { withDeadline } from '../../with-deadline.ts';
 import { answerError } from '../answer/errors.ts';
 import type { App } from '../app.ts';
 import { authorize } from '../gate.ts';
@@ -94,10 +95,7 @@ export class HttpServer {
   async pause(patience: number): Promise<() => void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#pause = promise;
-    const { promise: late, resolve: onLate } = Promise.withResolvers<void>();
-    const timer = setTimeout(onLate, patience);
-    await Promise.race([this.#current.idle(), late]);
-    clearTimeout(timer);
+    await withDeadline(this.#current.idle(), patience, () => undefined);
     return () => {
       this.#pause = undefined;
       resolve();
@@ -152,7 +150,7 @@ function handlerOf(app: App, routes: readonly Route[], onClosed: () => void): Ha
   const table = new RouteTable(routes);
   const koa = new Koa();
   koa.silent = true;
-  // One function for all stages: each that waits for the next would cost a kilobyte a request.
+  // A single function runs all stages: each middleware would cost a kilobyte a request.
   koa.use(async (ctx) => {
     assignRequestId(ctx);
     watch(ctx, app, onClosed);

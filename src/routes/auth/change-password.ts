@@ -16,7 +16,7 @@ export const changePassword = route({
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {
     const request = { password: body.password, newPassword: body.new_password, client: clientOf(ctx) };
-    await app.auth.changePassword(callerOf(ctx), request);
+    await app.auth.recovery.changePassword(callerOf(ctx), request);
     ctx.status = 204;
   },
 });

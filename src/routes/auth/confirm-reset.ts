@@ -14,7 +14,7 @@ export const confirmReset = route({
   answers: { 204: { description: 'Set.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.confirmReset({ ...body, client: clientOf(ctx) });
+    await app.auth.recovery.confirmReset({ ...body, client: clientOf(ctx) });
     ctx.status = 204;
   },
 });

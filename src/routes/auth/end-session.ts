@@ -16,7 +16,7 @@ export const endSession = route({
     const caller = callerOf(ctx);
     const id = parseUuid(ctx.params.id ?? '');
     if (id === undefined) throw notFound();
-    await app.auth.endSession(caller, id, clientOf(ctx));
+    await app.auth.accounts.endSession(caller, id, clientOf(ctx));
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;
   },

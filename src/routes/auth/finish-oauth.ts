@@ -33,7 +33,7 @@ export const finishOAuth = route({
     setCookie(ctx, app, { name: FLOW_COOKIE, value: '', maxAge: 0 });
     ctx.set('Cache-Control', 'no-store');
     const provider = ctx.params.provider ?? '';
-    const end = await app.auth.finishOAuth({ provider, query, cookie, client: clientOf(ctx) });
+    const end = await app.auth.oauth.finish({ provider, query, cookie, client: clientOf(ctx) });
     if (end.kind === 'refused') return redirect(ctx, end.redirectTo);
     if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
     setSessionCookie(ctx, app, end.issued);

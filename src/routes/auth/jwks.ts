@@ -15,7 +15,7 @@ export const jwks = route({
   },
   problems: [],
   async handle(ctx, app) {
-    const keys = await app.auth.jwks();
+    const keys = await app.auth.tokens.jwks();
     ctx.set('Cache-Control', 'public, max-age=60');
     ctx.body = keys;
   },

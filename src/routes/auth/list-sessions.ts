@@ -32,6 +32,6 @@ export const listSessions = route({
   problems: [],
   async handle(ctx, app) {
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { data: await app.auth.sessions(callerOf(ctx)) };
+    ctx.body = { data: await app.auth.accounts.sessions(callerOf(ctx)) };
   },
 });

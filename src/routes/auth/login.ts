@@ -17,6 +17,6 @@ export const login = route({
   answers: { 200: tokensAnswer },
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {
-    answerIssued(ctx, app, await app.auth.login({ ...body, client: clientOf(ctx) }));
+    answerIssued(ctx, app, await app.auth.accounts.login({ ...body, client: clientOf(ctx) }));
   },
 });

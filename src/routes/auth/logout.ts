@@ -13,7 +13,7 @@ export const logout = route({
   answers: { 204: { description: 'Ended; the cookie is cleared.', headers: ['Set-Cookie'] } },
   problems: [],
   async handle(ctx, app) {
-    await app.auth.logout(callerOf(ctx), clientOf(ctx));
+    await app.auth.accounts.logout(callerOf(ctx), clientOf(ctx));
     clearSessionCookie(ctx, app);
     ctx.status = 204;
   },

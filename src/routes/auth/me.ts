@@ -13,6 +13,6 @@ export const me = route({
   problems: [],
   async handle(ctx, app) {
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { user: await app.auth.me(callerOf(ctx)) };
+    ctx.body = { user: await app.auth.accounts.me(callerOf(ctx)) };
   },
 });

@@ -17,7 +17,7 @@ export const register = route({
   answers: { 201: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
   problems: ['email_taken', 'rate_limited'],
   async handle(ctx, app, body) {
-    const created = await app.auth.register({ ...body, client: clientOf(ctx) });
+    const created = await app.auth.accounts.register({ ...body, client: clientOf(ctx) });
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { user: created };

@@ -14,7 +14,7 @@ export const requestReset = route({
   answers: { 202: { description: 'Accepted.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.requestReset(body.email, clientOf(ctx));
+    await app.auth.recovery.requestReset(body.email, clientOf(ctx));
     ctx.body = null;
     ctx.status = 202;
   },

@@ -11,7 +11,7 @@ export const requestVerification = route({
   answers: { 202: { description: 'Accepted.' } },
   problems: ['rate_limited'],
   async handle(ctx, app) {
-    await app.auth.requestVerification(callerOf(ctx), clientOf(ctx));
+    await app.auth.recovery.requestVerification(callerOf(ctx), clientOf(ctx));
     ctx.body = null;
     ctx.status = 202;
   },

@@ -23,7 +23,7 @@ export const startOAuth = route({
   answers: { 302: { description: 'To the provider.', headers: ['Location', 'Set-Cookie'] } },
   problems: ['invalid_parameter', 'not_found', 'rate_limited'],
   async handle(ctx, app) {
-    const { location, cookie } = await app.auth.startOAuth({
+    const { location, cookie } = await app.auth.oauth.start({
       provider: ctx.params.provider ?? '',
       redirectTo: redirectToOf(ctx),
       sessionCookie: isOwnNavigation(ctx) ? ctx.cookies.get(SESSION_COOKIE) : undefined,
@@ -38,7 +38,7 @@ export const startOAuth = route({
 /** Another site can send a visitor here too; that must not link an identity to the visitor's account. */
 const isOwnNavigation = (ctx: Context): boolean => ['', 'none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'));
 
-/** Throws `invalid_parameter` where it is repeated or not valid UTF-8. */
+/** Throws `invalid_parameter` if it is repeated or not valid UTF-8. */
 function redirectToOf(ctx: Context): string | undefined {
   const given = queryOf(ctx).filter(({ key }) => key === 'redirect_to');
   if (given.length <= 1 && given.every(({ value }) => value !== undefined)) return given[0]?.value;

@@ -1,6 +1,5 @@
 /**
- * What the authentication routes share: the client at the other end, cookies, and the response with
- * tokens. Not a route.
+ * Sets the cookies of the authentication routes, and sends the response with tokens. Not a route.
  */
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
@@ -13,7 +12,7 @@ import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-secur
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';
 
-/** False only for http on loopback. */
+/** Returns false only for http on loopback. */
 function isSecure(baseUrl: string): boolean {
   const { protocol, hostname } = new URL(baseUrl);
   return protocol !== 'http:' || !isLoopback(hostname);
@@ -47,7 +46,7 @@ export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): vo
 
 const SECONDS_SCHEMA = { type: 'integer', description: 'Seconds.' };
 
-/** What `answerIssued` sends. */
+/** Describes the response of `answerIssued`. */
 export const tokensAnswer: Answer = {
   description: 'The tokens; the session cookie is set.',
   headers: ['Set-Cookie'],

@@ -117,7 +117,7 @@ function setHeaders(ctx: Context, { contentType, etag, disposition }: ServedCont
   ctx.set('Content-Disposition', disposition);
   ctx.set('Content-Type', contentType);
   ctx.set('Accept-Ranges', 'bytes');
-  // Even if it should be shown as a page: no script, no origin, no form, nothing from elsewhere.
+  // A browser that shows it as a page runs no script, has no origin and no form, and loads nothing.
   ctx.set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'; sandbox");
 }
 
@@ -148,7 +148,7 @@ async function answerContent(ctx: Context, content: ServedContent, storage: Stor
   }
 }
 
-/** Without a date of the content, only a strong tag can say that it is the same (RFC 9110, 13.1.5). */
+/** Without a date of the content, only a strong tag proves that it is the same (RFC 9110, 13.1.5). */
 const isSameFor = (ifRange: string | undefined, { etag }: ServedContent): boolean =>
   ifRange === undefined || ifRange.trim() === etag;
 
@@ -165,7 +165,7 @@ async function sendContent(ctx: Context, { open }: ServedContent, { length, rang
     return;
   }
   const chunks = await open(range);
-  // Deleted since the record was read.
+  // The bytes were deleted after the record was read.
   if (chunks === undefined) throw notFound();
   ctx.status = range === undefined ? 200 : 206;
   ctx.length = length;

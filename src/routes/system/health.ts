@@ -1,7 +1,8 @@
-/** Alive: this process responds. Ready: it can do its work. */
+/** Reports health. Alive: this process responds. Ready: it can do its work. */
 import { object } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
+import { withDeadline } from '../../with-deadline.ts';
 import { route } from '../define-route.ts';
 
 export const healthz = route({
@@ -34,30 +35,16 @@ export const readyz = route({
   },
 });
 
-/** Milliseconds. What asks for readiness gives up soon, too. */
-const PATIENCE_MS = 1_000;
+/** Milliseconds; the clients of this route give up soon, too. */
+const READY_DEADLINE_MS = 1_000;
 
 async function checkReady({ isReady, isStopping }: App): Promise<void> {
   if (isStopping()) throw new Problem('unavailable', 'the service is stopping');
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Problem('unavailable', 'the database does not answer', { headers: { 'Retry-After': '5' } })),
-    PATIENCE_MS,
-  );
-  const ready = isReady();
-  // It may fail after the answer.
-  ready.catch(() => undefined);
-  try {
-    await requireCurrent(Promise.race([ready, late]));
-  } finally {
-    clearTimeout(timer);
-  }
+  const holdsSchema = await withDeadline(isReady(), READY_DEADLINE_MS, () => {
+    throw unavailableNow('the database does not answer');
+  });
+  if (!holdsSchema) throw unavailableNow('the database lacks tables, columns or unique fields of the schema');
 }
 
-async function requireCurrent(isReady: Promise<boolean>): Promise<void> {
-  if (!(await isReady)) {
-    throw new Problem('unavailable', 'the database lacks tables, columns or unique fields of the schema', {
-      headers: { 'Retry-After': '5' },
-    });
-  }
-}
+const unavailableNow = (detail: string): Problem =>
+  new Problem('unavailable', detail, { headers: { 'Retry-After': '5' } });

@@ -37,12 +37,12 @@ describe('S12: signing keys at rest', () => {
   const stored = async () => (await db.rows(sql`SELECT private_jwk FROM "_auth_keys"`)).map(([cell]) => cell!);
   const tokenOf = async (auth: Auth): Promise<string> => {
     const email = newEmail();
-    await auth.register({ email, password: PASSWORD, client: {} });
-    return (await auth.login({ email, password: PASSWORD, client: {} })).body.access_token;
+    await auth.accounts.register({ email, password: PASSWORD, client: {} });
+    return (await auth.accounts.login({ email, password: PASSWORD, client: {} })).body.access_token;
   };
   const isGood = async (auth: Auth, token: string): Promise<boolean> => {
     try {
-      await auth.authenticate({ authorization: `Bearer ${token}` });
+      await auth.authenticator.authenticate({ authorization: `Bearer ${token}` });
       return true;
     } catch {
       return false;
@@ -73,7 +73,7 @@ describe('S12: signing keys at rest', () => {
     const next = randomBytes(32);
     const kid = await rotateKeys(db, { keySecret: next, tokenLifetime: 900, now: true });
     expect(await stored()).toHaveLength(1);
-    expect((await (await start(next)).jwks()).keys.map((key) => key.kid)).toEqual([kid]);
+    expect((await (await start(next)).tokens.jwks()).keys.map((key) => key.kid)).toEqual([kid]);
   });
 
   test('cannot be moved to another row or changed', () => {
