@@ -220,6 +220,11 @@ function literal(value: unknown): string {
   return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`;
 }
 
+/** A string as a literal, where the column that it meets decides its type. */
+export const quotedText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+/** `'it''s'` → `it's`. */
+export const unquotedText = (literal: string): string => literal.slice(1, -1).replaceAll("''", "'");
+
 /** A quoted name, or that of a table or an alias and its column. Names come from the schema, never from a request. */
 export const ident = (name: string, column?: string): Sql =>
   column === undefined ? cache.name(name) : sql`${cache.name(name)}.${cache.name(column)}`;

@@ -220,6 +220,28 @@ test('nothing is left to the commit: what refuses a statement does so at once, o
   ]);
 });
 
+/**
+ * `type === 'int'` in any place but the entry of the type. `kind` is the kind of a node of the syntax tree, and `typeof` knows the
+ * types of JavaScript.
+ */
+const ASKS_TYPE_BY_NAME =
+  /(?<!typeof .*)(?<!\bkind )(?:===|!==) '(?:string|bool|int|float|datetime)'|case '(?:int|float|datetime)':|includes\('(?:int|float|datetime)'\)/;
+
+test('the entry of a field type holds all of it: no other file of src compares with the name of a type', () => {
+  const own = files
+    .filter((file) => !file.startsWith('src/schema/fields/') && file !== 'src/policy/scalar-types.ts')
+    // The types of JSON Schema.
+    .filter((file) => !file.startsWith('src/routes/system/docs/'));
+  const found = own.flatMap((file) =>
+    readFileSync(join(ROOT, file), 'utf8')
+      .split('\n')
+      .filter((line) => ASKS_TYPE_BY_NAME.test(line))
+      .map((line) => `${file}: ${line.trim()}`),
+  );
+  expect(found).toEqual([]);
+  expect("if (field.type === 'int') {").toMatch(ASKS_TYPE_BY_NAME);
+});
+
 test('no line is longer than 160 columns', () => {
   const long = allFiles.flatMap((file) =>
     readFileSync(join(ROOT, file), 'utf8')

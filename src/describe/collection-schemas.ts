@@ -1,4 +1,6 @@
 /** JSON Schemas and parameters of collections: records, what a write takes, filters, `expand`. */
+
+import { isText } from '../policy/scalar-types.ts';
 import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
@@ -93,7 +95,7 @@ function filterSchema(filterKey: FilterKey): Json {
   if (filterKey.kind !== 'field') return ID_SCHEMA;
   const { type, enum: allowed } = filterKey.field;
   const schema = FIELD_KINDS[type].jsonSchema(allowed === undefined ? {} : { enum: allowed }) as Json;
-  return type === 'string' && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
+  return isText(type) && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
 }
 const NO_NUL = '^[^\\u0000]*$';
 

@@ -1,8 +1,10 @@
 /** Rows that were stored under other rules than a field has now: a plan counts them, and no migration changes them. */
 
 import { type Database, StoreError } from '../database/contract.ts';
+import { isNumeric } from '../policy/scalar-types.ts';
+import { FIELD_KINDS, SCALAR_TYPES } from '../schema/fields/index.ts';
 import type { Collection, Field, Schema } from '../schema/model/model.ts';
-import { ident, join, raw, type Sql, sql, typedLiteral } from '../sql.ts';
+import { ident, join, raw, type Sql, sql } from '../sql.ts';
 import { type ActualTable, readCatalog } from './catalog.ts';
 import { renamedTables } from './renamed-tables.ts';
 import { tablesOf } from './tables.ts';
@@ -67,32 +69,26 @@ function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly 
   return [...fields.values()].flatMap((field) => {
     const stored = columns.has(field.column) ? field.column : field.was;
     const type = stored === undefined ? undefined : columns.get(stored)?.type;
-    if (field.readOnly || stored === undefined || !TYPES[field.type].includes(type ?? '')) return [];
+    if (field.readOnly || stored === undefined || !comparableTypes(field).includes(type ?? '')) return [];
     return rulesOf(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }
 
-/** The types of columns in which the values of a field can be compared with its rules. */
-const TYPES: Readonly<Record<Field['type'], readonly string[]>> = {
-  string: ['text'],
-  int: ['bigint', 'double precision'],
-  float: ['bigint', 'double precision'],
-  bool: [],
-  datetime: ['timestamp with time zone'],
-};
+/** The types of columns whose values can be compared with the rules of a field. */
+function comparableTypes(field: Field): readonly string[] {
+  const kind = FIELD_KINDS[field.type];
+  const kinds = isNumeric(field.type) ? SCALAR_TYPES.filter(isNumeric).map((type) => FIELD_KINDS[type]) : [kind];
+  return kind.bounds === 'none' && !kind.hasEnum ? [] : kinds.map(({ column }) => column);
+}
 
 function rulesOf(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
-  const measured = field.type === 'string' ? sql`char_length(${column})` : column;
+  const { bounds, literal } = FIELD_KINDS[field.type];
+  const measured = bounds === 'length' ? sql`char_length(${column})` : column;
+  const boundOf = (bound: number | string) => raw(bounds === 'length' ? String(bound) : literal(bound));
   const rules: [string, Sql][] = [];
-  if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(field, min)}`]);
-  if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(field, max)}`]);
-  if (allowed !== undefined) {
-    const values = typedLiteral(field.type === 'string' ? 'text[]' : 'float8[]', [...allowed]);
-    rules.push(['enum', sql`${column} <> ALL (${values})`]);
-  }
+  if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(min)}`]);
+  if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(max)}`]);
+  if (allowed !== undefined) rules.push(['enum', sql`${column} NOT IN (${raw(allowed.map(literal).join(', '))})`]);
   return rules;
 }
-
-const boundOf = ({ type }: Field, bound: number | string): Sql =>
-  type === 'datetime' ? typedLiteral('timestamptz', bound) : raw(String(bound));

@@ -10,7 +10,7 @@ import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
 import { constraintName, VERSION_COLUMN } from '../schema/model/stored-names.ts';
-import { ident, join, raw, type Sql } from '../sql.ts';
+import { ident, join, quotedText, raw, type Sql } from '../sql.ts';
 
 export interface Column {
   readonly name: string;
@@ -137,7 +137,7 @@ const TIMES = new Set(['created_at', 'updated_at']);
 
 function columnOf(field: Field): Column {
   const isTime = TIMES.has(field.name);
-  const fill = isTime ? 'now()' : field.default && fillOf(field.default);
+  const fill = isTime ? 'now()' : field.default && fillOf(field.default, field.type);
   return {
     name: field.column,
     type: FIELD_KINDS[field.type].column,
@@ -164,13 +164,13 @@ function referenceColumnOf(relation: BelongsTo): Column {
 }
 
 function defaultOf({ type, default: value }: Field): string | undefined {
-  return value?.kind === 'constant' && type !== 'datetime' ? fillOf(value) : undefined;
+  return value?.kind === 'constant' && FIELD_KINDS[type].hasColumnDefault ? fillOf(value, type) : undefined;
 }
 
-function fillOf(value: Default): string | undefined {
+function fillOf(value: Default, type: Field['type']): string | undefined {
   switch (value.kind) {
     case 'constant':
-      return typeof value.value === 'string' ? sqlString(value.value) : String(value.value);
+      return FIELD_KINDS[type].literal(value.value);
     case 'now':
       return 'now()';
     case 'auth':
@@ -181,8 +181,7 @@ function fillOf(value: Default): string | undefined {
 const targetOf = ({ collections }: Schema, { collection }: Relation): Collection =>
   present(collections.get(collection), `collection ${collection}`);
 
-const sqlString = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-export const stringLiteral = (text: string): Sql => raw(sqlString(text));
+export const stringLiteral = (text: string): Sql => raw(quotedText(text));
 
 export const columnList = (columns: readonly string[]): Sql =>
   join(

@@ -15,7 +15,7 @@ import { type ColumnRef, type Condition, RECORD, type Test } from './condition.t
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
 import { OPERATORS } from './operators.ts';
-import { describeType, readJson } from './scalar-types.ts';
+import { describeType, isNumeric, readJson } from './scalar-types.ts';
 import type { Catalog, Params, Row, ValueType } from './types.ts';
 import type { Visibility } from './visibility.ts';
 
@@ -191,6 +191,6 @@ interface ParamType {
 }
 
 function expectedAt({ type, list }: ParamType): string {
-  const what = type === 'float' ? 'number' : describeType(type);
+  const what = isNumeric(type) ? 'number' : describeType(type);
   return list ? `expected a list whose elements are of the type ${what}` : `expected ${what}`;
 }

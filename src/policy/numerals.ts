@@ -4,6 +4,7 @@
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
 import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
+import { isWhole, type ValueType } from './scalar-types.ts';
 
 /**
  * The result of reducing a comparison with a literal: a comparison with a number that the column's
@@ -80,13 +81,13 @@ function numeralComparison(op: CompareOp): Operator {
 }
 
 /** `column op literal`, for an int column (integers within ±(2^53−1)) or a float column (finite doubles). */
-export function numberTest(column: 'int' | 'float', op: CompareOp, literal: ExactNumber): NumberTest {
+export function numberTest(column: ValueType, op: CompareOp, literal: ExactNumber): NumberTest {
   const operator = numeralComparison(op);
-  return column === 'int' ? intTest(operator, literal) : floatTest(operator, literal);
+  return isWhole(column) ? intTest(operator, literal) : floatTest(operator, literal);
 }
 
 /** Whether a number of the column's type can equal the literal. */
-export const canEqual = (column: 'int' | 'float', literal: ExactNumber): boolean =>
+export const canEqual = (column: ValueType, literal: ExactNumber): boolean =>
   typeof numberTest(column, equalityOf(true), literal) === 'object';
 
 function intTest(operator: Operator, { value, exact }: ExactNumber): NumberTest {

@@ -9,6 +9,7 @@ import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
 import type { ConditionOperand } from './condition.ts';
 import { fold, foldedColumn } from './fold.ts';
+import { isText } from './scalar-types.ts';
 import type { ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
@@ -82,8 +83,6 @@ const COMPARISON_OF_ABSENT = 'unknown when a side is absent, and so is its negat
 // index on a "C" column still serves it.
 const CODE_POINTS = raw(' COLLATE "C"');
 
-const ordersText = (type: ValueType): boolean => type === 'string';
-
 function infix(symbol: string, { left, right, render }: SqlSides): Sql {
   return join([render(left), render(right)], ` ${symbol} `);
 }
@@ -104,9 +103,8 @@ function ordering(
     family: 'order',
     sides: 'ordered',
     sargable: true,
-    js: (left, right, type) =>
-      ordersText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`,
-    sql: (sides) => (ordersText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
+    js: (left, right, type) => (isText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`),
+    sql: (sides) => (isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
     nullMeaning: COMPARISON_OF_ABSENT,
     ...rest,
   };

@@ -20,7 +20,14 @@ export interface ScalarKind {
   readonly sqlType: SqlType;
   /** Whether `<`, `<=`, `>` and `>=` compare it. */
   readonly ordered: boolean;
-  readonly numeric?: true;
+  /** Given if it holds numbers: the integers within ±(2^53−1), or finite doubles. Numbers of both kinds compare by value. */
+  readonly numbers?: 'whole' | 'double';
+  /** Strings: compared by code point, with parts to look for. */
+  readonly text?: true;
+  /** A value is a condition by itself. */
+  readonly truth?: true;
+  /** `@now` is one of its values. */
+  readonly instant?: true;
   /** Text of a query parameter. */
   readText(text: string): Scalar | undefined;
   /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
@@ -55,6 +62,7 @@ export const SCALARS = define({
     label: 'string',
     sqlType: 'text',
     ordered: true,
+    text: true,
     readText: parseString,
     readJson: readString(parseString),
   },
@@ -62,15 +70,16 @@ export const SCALARS = define({
     label: 'bool',
     sqlType: 'bool',
     ordered: false,
+    truth: true,
     readText: parseBool,
     readJson: (value) => (typeof value === 'boolean' ? value : undefined),
   },
-  int: { label: 'int', sqlType: 'int8', ordered: true, numeric: true, readText: parseInt53, readJson: readInt53 },
+  int: { label: 'int', sqlType: 'int8', ordered: true, numbers: 'whole', readText: parseInt53, readJson: readInt53 },
   float: {
     label: 'float',
     sqlType: 'float8',
     ordered: true,
-    numeric: true,
+    numbers: 'double',
     readText: parseFloatText,
     readJson: readFloat,
   },
@@ -78,6 +87,7 @@ export const SCALARS = define({
     label: 'datetime',
     sqlType: 'timestamptz',
     ordered: true,
+    instant: true,
     readText: parseDatetime,
     readJson: readString(parseDatetime),
     literal: { code: 'datetime_malformed', expected: '`2024-01-31T12:00:00Z`', corrected: correctedDatetime },
@@ -100,7 +110,11 @@ export const ID: ScalarKind = {
 export const scalarOf = (type: ValueType): ScalarKind => (typeof type === 'object' ? ID : SCALARS[type]);
 export const readText = (type: ValueType, text: string): Scalar | undefined => scalarOf(type).readText(text);
 export const readJson = (type: ValueType, value: unknown): Scalar | undefined => scalarOf(type).readJson(value);
-export const isNumeric = (type: ValueType): boolean => scalarOf(type).numeric === true;
+export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
+export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
+export const isText = (type: ValueType): boolean => scalarOf(type).text === true;
+export const isTruth = (type: ValueType): boolean => scalarOf(type).truth === true;
+export const isInstant = (type: ValueType): boolean => scalarOf(type).instant === true;
 
 /** In messages. */
 export const describeType = (type: ValueType): string =>

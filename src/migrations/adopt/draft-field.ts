@@ -1,5 +1,9 @@
 /** A column as a field of the draft: its type, its constraints, and why it does not fit as it is. */
+
+import type { ScalarType } from '../../policy/scalar-types.ts';
+import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
+import { unquotedText } from '../../sql.ts';
 import { alterColumn, retypedAsText, withTimeZone } from './alter-column.ts';
 import type { DraftMember } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
@@ -7,11 +11,11 @@ import { type ExistingColumn, type ExistingTable, isUnique } from './existing-ta
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
 interface FieldType {
-  readonly type: string;
+  readonly type: ScalarType;
   readonly max?: number;
   /** Why it does not fit as it is. */
   readonly obstacle?: string;
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 export function draftField(table: ExistingTable, column: ExistingColumn): DraftMember {
@@ -22,8 +26,9 @@ export function draftField(table: ExistingTable, column: ExistingColumn): DraftM
   const check = table.constraints.find(
     ({ kind: of, columns }) => of === 'c' && columns.length === 1 && columns[0] === name,
   );
-  const allowed = column.values ?? (kind.type === 'string' && check ? allowedBy(check.definition, [name]) : undefined);
-  const known = value === undefined ? undefined : yamlDefault(value, kind.type);
+  const allowed =
+    column.values ?? (FIELD_KINDS[kind.type].hasEnum && check ? allowedBy(check.definition, [name]) : undefined);
+  const known = value === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(value);
   const isForeign = table.name === 'users' && name === 'password';
   const rejected = isForeign ? '`password` means something else on `users`' : memberNameIssue(name)?.message;
   const cannotRegister = table.name === 'users' && required && known === undefined;
@@ -73,19 +78,6 @@ function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, va
         type: 'string',
         note: `its index serves no order of policies, which is by code point: ${alter} TYPE text COLLATE "C"`,
       };
-    case 'boolean':
-      return { type: 'bool' };
-    case 'bigint':
-      return { type: 'int', note: 'integers beyond ±(2^53−1) lose digits in JSON' };
-    case 'integer':
-    case 'smallint':
-      return { type: 'int', obstacle: to('bigint') };
-    case 'double precision':
-      return { type: 'float' };
-    case 'real':
-      return { type: 'float', obstacle: to('double precision') };
-    case 'timestamp with time zone':
-      return { type: 'datetime' };
     case 'timestamp without time zone':
       return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
     case 'uuid':
@@ -94,8 +86,23 @@ function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, va
         obstacle: 'it is a uuid without a foreign key: add the key, or make it text COLLATE "C"',
       };
     default:
-      return { type: 'string', obstacle: `no field type holds ${type}; move the column to a table of its own` };
+      return (
+        ofKind(type, to) ?? {
+          type: 'string',
+          obstacle: `no field type holds ${type}; move the column to a table of its own`,
+        }
+      );
   }
+}
+
+/** `to`: what turns the column into one of that type. */
+function ofKind(type: string, to: (target: string) => string): FieldType | undefined {
+  for (const name of SCALAR_TYPES) {
+    const { column, adoption } = FIELD_KINDS[name];
+    if (column === type) return { type: name, note: adoption.note };
+    if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
+  }
+  return undefined;
 }
 
 /** `CHECK ((status = ANY (ARRAY['a'::text, 'b'::text])))` → its strings. */
@@ -109,21 +116,5 @@ export function allowedBy(definition: string, columns: readonly string[]): reado
   const strings = elements.match(/'(?:[^']|'')*'/g) ?? [];
   const rest = elements.replaceAll(/'(?:[^']|'')*'(?:::(?:text|character varying|bpchar))?(?:::text)?/g, '');
   if (strings.length === 0 || /[^\s,()]/.test(rest)) return undefined;
-  return strings.map(unquote);
-}
-
-const unquote = (literal: string): string => literal.slice(1, -1).replaceAll("''", "'");
-
-/** The default as YAML; undefined: a schema cannot say it. */
-function yamlDefault(value: string, type: string): string | undefined {
-  if (type === 'datetime') return /^(?:now\(\)|CURRENT_TIMESTAMP)$/.test(value) ? "'@now'" : undefined;
-  if (type === 'bool') return /^(?:true|false)$/.test(value) ? value : undefined;
-  if (type === 'string') {
-    const literal = /^('(?:[^']|'')*')(?:::[\w ."]+)?$/.exec(value)?.[1];
-    const text = literal === undefined ? undefined : unquote(literal);
-    // `@` begins a value of the request.
-    return text === undefined || text.startsWith('@') ? undefined : JSON.stringify(text);
-  }
-  const number = /^\(?'?(-?\d+(?:\.\d+)?)'?\)?(?:::[\w ]+)?$/.exec(value)?.[1];
-  return number !== undefined && (type === 'float' || Number.isSafeInteger(Number(number))) ? number : undefined;
+  return strings.map(unquotedText);
 }

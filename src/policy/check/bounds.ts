@@ -1,5 +1,6 @@
 /** Bounds that no value is between: `score > 5 and score < 3`. */
 import { OPERATORS, rank } from '../operators.ts';
+import { isWhole } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand } from '../types.ts';
 import { identity } from './outcomes.ts';
 
@@ -59,7 +60,7 @@ function isNarrower(bound: Bound, known: Bound | undefined, sign: number): boole
 }
 
 function excludes(lower: Bound, upper: Bound, subject: CheckedOperand): boolean {
-  if (subject.type === 'int' && typeof lower.value === 'number' && typeof upper.value === 'number') {
+  if (isWhole(subject.type) && typeof lower.value === 'number' && typeof upper.value === 'number') {
     const least = lower.isStrict ? Math.floor(lower.value) + 1 : Math.ceil(lower.value);
     const greatest = upper.isStrict ? Math.ceil(upper.value) - 1 : Math.floor(upper.value);
     return least > greatest;

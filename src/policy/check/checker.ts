@@ -17,6 +17,7 @@ import type {
   Truth,
 } from '../../../grammar/syntax.ts';
 import { equalityOf } from '../operators.ts';
+import { isTruth } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
 import { ancestorsOf } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
@@ -264,7 +265,7 @@ class Checker {
     }
     const named = resolve(operand, this.#place(variables));
     if (named === undefined) return undefined;
-    if (named.kind !== 'query' && named.kind !== 'to many' && named.type === 'bool') {
+    if (named.kind !== 'query' && named.kind !== 'to many' && isTruth(named.type)) {
       return {
         kind: 'compare',
         op: equalityOf(true),

@@ -2,13 +2,22 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
-import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
+import { describeType, isNumeric, isText, isWhole, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
 import { isExact, type Literal, readList, readLiteral } from './literals.ts';
 import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
 import type { CheckIssue } from './place.ts';
-import { type Comparing, isScalar, isWhole, type Pair, type ScalarSide, type Side, sideOf, textAt } from './sides.ts';
+import {
+  type Comparing,
+  isScalar,
+  isWholePath,
+  type Pair,
+  type ScalarSide,
+  type Side,
+  sideOf,
+  textAt,
+} from './sides.ts';
 
 export function checkCompare(expr: Compare, at: Comparing): Checked | undefined {
   const left = sideOf(expr.left, { ...at, beside: expr.right });
@@ -19,7 +28,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   const issue = counted && wrongCount(counted, counted === left ? right : left);
   if (issue !== undefined) return refuse(pair, issue);
   if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
-  if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWhole(left))
+  if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWholePath(left))
     return containsElement(pair, left.relation.path);
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
   if (bare !== undefined) return refuse(pair, bareToMany(pair, bare));
@@ -45,7 +54,7 @@ function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
     const message = 'a count is compared with a number, a value of the request or an int, not with another count';
     return { code: 'count_compared', message, span: { ...counted.span, end: other.span.end } };
   }
-  if (other.kind !== 'fixed' || other.operand.kind !== 'column' || other.operand.type === 'int') return undefined;
+  if (other.kind !== 'fixed' || other.operand.kind !== 'column' || isWhole(other.operand.type)) return undefined;
   return mismatch(other.span, other.operand.type, 'int');
 }
 
@@ -57,8 +66,8 @@ function refuse({ at }: Pair, issue: CheckIssue): undefined {
 // ---------------------------------------------------------------- types
 
 function comparable(left: ValueType, right: ValueType): boolean {
-  if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : right === 'string';
-  if (typeof right === 'object') return left === 'string';
+  if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : isText(right);
+  if (typeof right === 'object') return isText(left);
   return left === right || (isNumeric(left) && isNumeric(right));
 }
 
@@ -137,7 +146,7 @@ function texts(pair: Pair, left: ScalarSide, right: ScalarSide): Checked | undef
 }
 
 function settleText(side: ScalarSide, at: Comparing): CheckedOperand | undefined {
-  if (side.kind !== 'fixed' || side.operand.type === 'string') return settle(side, 'string', at);
+  if (side.kind !== 'fixed' || isText(side.operand.type)) return settle(side, 'string', at);
   at.report(mismatch(side.span, side.operand.type, 'string'));
   return undefined;
 }
@@ -271,7 +280,7 @@ function holding(pair: Pair): Checked | undefined {
   if (!isScalar(right)) return refuse(pair, elementExpected(right));
   if (left.kind === 'fixed' || left.kind === 'literal' || isString(left)) {
     const type = isString(left) ? 'string' : ownType(left);
-    if (type !== 'string') return refuse(pair, holderExpected(left, type));
+    if (type === undefined || !isText(type)) return refuse(pair, holderExpected(left, type));
     return texts(pair, left, right);
   }
   const { element, list } = elementAndList(pair, right, left);
@@ -300,7 +309,7 @@ function searching(pair: Pair): Checked | undefined {
 
 function searchExpected({ expr, left }: Pair, column: ColumnOperand['column'] | undefined): CheckIssue {
   const given = { code: 'search_expected', span: left.span };
-  if (column?.kind !== 'field' || column.field.type !== 'string') {
+  if (column?.kind !== 'field' || !isText(column.field.type)) {
     const message = `\`${expr.op}\` looks in a string field of a record, one with \`search: true\``;
     return { ...given, message };
   }

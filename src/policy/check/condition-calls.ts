@@ -3,7 +3,7 @@ import { parse } from '../../../grammar/parser.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { RESERVED } from '../../../grammar/tokens.ts';
-import { describeType, isNumeric, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
+import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
 import { readLiteral } from './literals.ts';
 import type { BoundParameter, CheckIssue, Place } from './place.ts';
@@ -182,7 +182,7 @@ function withRecord(operand: CheckedOperand, names: number): BoundParameter {
 function fits(found: ValueType, expected: ValueType): boolean {
   if (typeof found === 'object' || typeof expected === 'object')
     return typeof found === 'object' && typeof expected === 'object' && found.id === expected.id;
-  return found === expected || (isNumeric(found) && expected === 'float');
+  return found === expected || (isNumeric(found) && isNumeric(expected) && !isWhole(expected));
 }
 
 function unfit({ name, type }: Parameter, found: string, { span }: Operand): CheckIssue {

@@ -1,5 +1,6 @@
 /** Comparisons that the `min` and `max` of their field decide: `score > 100` where no score is above 100. */
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
+import { isText } from '../scalar-types.ts';
 import type { CatalogField, CheckedCompare, LiteralOperand } from '../types.ts';
 
 /** Of a comparison whose sides are present. */
@@ -25,7 +26,7 @@ export function boundedByField(compare: CheckedCompare): Bounded | undefined {
   if (subject.kind !== 'column' || subject.column.kind !== 'field') return undefined;
   const { field } = subject.column;
   if (field.min === undefined && field.max === undefined) return undefined;
-  const decided = field.type === 'string' ? ofLength(op, literal, field) : ofValue(op, literal, field);
+  const decided = isText(field.type) ? ofLength(op, literal, field) : ofValue(op, literal, field);
   return decided && { ...decided, fact: factOf(field) };
 }
 
@@ -68,5 +69,5 @@ function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: Lim
 
 function factOf({ name, type, min, max }: CatalogField): string {
   const range = min === undefined ? `at most ${max}` : max === undefined ? `at least ${min}` : `from ${min} to ${max}`;
-  return type === 'string' ? `\`${name}\` has ${range} characters` : `\`${name}\` is ${range}`;
+  return isText(type) ? `\`${name}\` has ${range} characters` : `\`${name}\` is ${range}`;
 }

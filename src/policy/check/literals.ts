@@ -3,7 +3,16 @@
  * datetime or an id, nothing else.
  */
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
-import { describeType, isNumeric, type LiteralForm, SCALARS, type ScalarType } from '../scalar-types.ts';
+import {
+  describeType,
+  isNumeric,
+  isText,
+  isTruth,
+  isWhole,
+  type LiteralForm,
+  SCALARS,
+  type ScalarType,
+} from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import { parseUuid, type Scalar } from '../values.ts';
 import type { CheckIssue } from './place.ts';
@@ -68,13 +77,13 @@ function literalMismatch(literal: Literal, type: ValueType): CheckIssue {
 
 /** `"5"` against an int is 5, `5` against a string is "5". */
 function retyped(literal: Literal, type: ValueType): string | undefined {
-  if (type === 'string')
+  if (isText(type))
     return literal.kind === 'text'
       ? undefined
       : JSON.stringify(literal.kind === 'number' ? literal.source : `${literal.value}`);
   if (literal.kind !== 'text') return undefined;
   if (isNumeric(type) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value)) return literal.value;
-  return type === 'bool' && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
+  return isTruth(type) && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
 }
 
 function malformedLiteral(
@@ -103,7 +112,7 @@ function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssu
     return value === undefined ? malformedLiteral(literal, type, form) : { value, type };
   }
   const own = ownReading(literal);
-  if (isNumeric(own.type) && isNumeric(type)) return { ...own, type: type === 'float' ? 'float' : own.type };
+  if (isNumeric(own.type) && isNumeric(type)) return { ...own, type: isWhole(type) ? own.type : type };
   return own.type === type ? own : literalMismatch(literal, type);
 }
 
@@ -167,7 +176,7 @@ function listOperand(list: List, items: readonly LiteralRead[], type: ValueType)
   const kept = held.length > 0 ? held : items;
   const exact = held.length === 0 && items.length > 0 ? { exact: items.map((item) => item.exact!) } : {};
   const whole = kept.every((item) => item.exact === undefined && Number.isSafeInteger(item.value));
-  const elementType = isNumeric(type) ? (type === 'int' && whole ? 'int' : 'float') : type;
+  const elementType = isNumeric(type) && !(isWhole(type) && whole) ? 'float' : type;
   return {
     kind: 'literal',
     value: kept.map((item) => item.value),

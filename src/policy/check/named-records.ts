@@ -1,4 +1,6 @@
 /** Records that are named otherwise than by their ids: users by their address, elements by their name. */
+
+import { isText } from '../scalar-types.ts';
 import { parseUuid } from '../values.ts';
 import type { Literal } from './literals.ts';
 import type { CheckIssue } from './place.ts';
@@ -27,7 +29,10 @@ export function elementByName({ expr, left, at }: Pair, literal: Literal): Check
   if (literal.kind !== 'text' || left.kind !== 'to many' || parseUuid(literal.value) !== undefined) return undefined;
   const { collection } = left.relation.path.relation;
   const fields = at.catalog.collections.get(collection)?.fields;
-  const name = NAMING.find((each) => fields?.get(each)?.type === 'string');
+  const name = NAMING.find((each) => {
+    const field = fields?.get(each);
+    return field !== undefined && isText(field.type);
+  });
   if (name === undefined) return undefined;
   const replacement = `any(${textAt(at, left.span)} as x, x.${name} = ${textAt(at, literal.span)})`;
   const message = `not a UUID, which an id of \`${collection}\` is; did you mean \`${replacement}\`?`;

@@ -4,6 +4,7 @@
  */
 import { numberTest } from '../numerals.ts';
 import { isMember, OPERATORS } from '../operators.ts';
+import { isNumeric, isWhole } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
 import { mayBeAbsent } from './resolve.ts';
@@ -96,8 +97,8 @@ function present({ op, left, right }: CheckedCompare): Outcomes {
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
-  if (left.type === 'int' && typeof right.value === 'number' && (right.type === 'int' || right.type === 'float')) {
-    const test = numberTest('int', op, { value: right.value, exact: right.exact as string | undefined });
+  if (isWhole(left.type) && typeof right.value === 'number' && isNumeric(right.type)) {
+    const test = numberTest(left.type, op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
   }
   return CAN_BE_TRUE | CAN_BE_FALSE;

@@ -1,5 +1,6 @@
 /** The params of a filter: `$name` takes the type of what it meets, and that of its own value where it meets no type. */
 import type { Param } from '../../../grammar/syntax.ts';
+import { isWhole } from '../scalar-types.ts';
 import type { RequestOperand, ValueType } from '../types.ts';
 import type { Place, QueryName } from './place.ts';
 import { reportUnknownName } from './unknown-names.ts';
@@ -22,7 +23,7 @@ export function paramOf({ name, span }: Param, place: Place): QueryName | undefi
 
 /** As something of type `against` is compared with. A number meets numbers by value, so it is not held to be an int. */
 export function readAs({ source, name, span }: QueryName, against: ValueType, list: boolean): RequestOperand {
-  const type = source === 'param' && against === 'int' ? 'float' : against;
+  const type = source === 'param' && isWhole(against) ? 'float' : against;
   return { kind: 'request', source, name, type, list, nullable: true, span };
 }
 

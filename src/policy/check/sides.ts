@@ -82,6 +82,6 @@ function pathSide(path: Path, at: Comparing): Side | undefined {
 
 export const isScalar = (side: Side): side is ScalarSide =>
   side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
-export const isWhole = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
+export const isWholePath = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
   path.kind === 'path' && relation.used === path.steps.length;
 export const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);

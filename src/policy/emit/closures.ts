@@ -12,6 +12,7 @@ import {
   type Test,
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
+import { isText } from '../scalar-types.ts';
 import { own, type Related, type Row } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
@@ -173,7 +174,7 @@ function orderedTest(
   left: ConditionOperand,
   [a, b]: readonly [FrameReader, FrameReader],
 ): Closure | undefined {
-  if (direction === undefined || left.type === 'string') return undefined;
+  if (direction === undefined || isText(left.type)) return undefined;
   return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a as NumberReader, b as RightReader);
 }
 

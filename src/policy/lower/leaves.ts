@@ -16,6 +16,7 @@ import {
 import { isHoistable } from '../hoisting.ts';
 import { canEqual, numberTest } from '../numerals.ts';
 import { OPERATORS, orderOf } from '../operators.ts';
+import { isNumeric, isText, isWhole } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
@@ -60,7 +61,7 @@ export function valueTest(
     right,
   });
   const { type } = column;
-  if (value.kind === 'literal' && (type === 'int' || type === 'float')) {
+  if (value.kind === 'literal' && isNumeric(type)) {
     if (value.list) return listTest({ column, type, elements: numericElements(type, value), member });
     const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });
     if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
@@ -74,9 +75,9 @@ export function valueTest(
   if (
     direction !== undefined &&
     right.kind === 'slot' &&
-    type === 'int' &&
+    isWhole(type) &&
     value.kind === 'slot' &&
-    value.operand.type === 'float'
+    !isWhole(value.operand.type)
   ) {
     return test({ ...right, adapt: (direction === 'up') !== (strict === true) ? 'ceil' : 'floor' });
   }
@@ -125,10 +126,10 @@ const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition
 export function valueFor(operand: PlannedOperand, { column, states }: Meeting): ConditionOperand {
   invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
   const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
-  const type = typeof column.type === 'object' && own === 'string' ? 'string' : column.type;
+  const type = typeof column.type === 'object' && isText(own) ? own : column.type;
   if (operand.kind === 'literal') return { kind: 'literal', type, value: operand.value };
   const state = states[operand.slot];
-  if (column.type === 'int' && own === 'float')
+  if (isWhole(column.type) && !isWhole(own))
     return { kind: 'slot', type, slot: operand.slot, adapt: 'whole', hasNoSuccessor: false };
   return { kind: 'slot', type, slot: operand.slot, hasNoSuccessor: state === WITHOUT_SUCCESSOR };
 }
@@ -173,7 +174,7 @@ const isAbsent = (operand: ConditionOperand): Condition =>
   operand.kind === 'column' && operand.nullable ? { kind: 'null', negated: false, column: operand } : FALSE;
 
 /** The elements that an int column, or a float column, can equal. */
-function numericElements(type: 'int' | 'float', literal: LiteralOperand): readonly Scalar[] {
+function numericElements(type: ValueType, literal: LiteralOperand): readonly Scalar[] {
   const { value, exact } = literal;
   return (value as readonly number[]).filter((element, i) => canEqual(type, { value: element, exact: exact?.[i] }));
 }

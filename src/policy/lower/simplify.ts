@@ -19,6 +19,7 @@ import {
   TRUE,
 } from '../condition.ts';
 import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from '../operators.ts';
+import { isTruth } from '../scalar-types.ts';
 import type { ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { withColumns } from '../visit.ts';
@@ -225,7 +226,7 @@ export function listTest({ column, type, elements: given, member }: ListTest): C
   const elements = [...new Set(given)];
   const [first] = elements;
   if (first === undefined) return member ? FALSE : isPresent(column);
-  if (type === 'bool' && elements.length === 2) return member ? isPresent(column) : FALSE;
+  if (isTruth(type) && elements.length === 2) return member ? isPresent(column) : FALSE;
   const base = { kind: 'test', negated: false, left: column } as const;
   if (elements.length > 1)
     return { ...base, op: membershipOf(member), right: { kind: 'literal', type, value: elements } };

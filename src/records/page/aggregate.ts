@@ -5,6 +5,7 @@
 
 import type { Cells } from '../../database/contract.ts';
 import type { Filter } from '../../policy/filter.ts';
+import { isText, isWhole } from '../../policy/scalar-types.ts';
 import type { Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
@@ -93,7 +94,7 @@ class SeenColumns {
   group(group: Group): Sql {
     if (group.kind === 'belongs_to') return this.#column(group.relation);
     const column = this.#column(group.field);
-    if (group.kind === 'field') return group.field.type === 'string' ? sql`${column} COLLATE "C"` : column;
+    if (group.kind === 'field') return isText(group.field.type) ? sql`${column} COLLATE "C"` : column;
     return sql`to_char(${column} AT TIME ZONE 'UTC', ${raw(`'${DATE_PARTS[group.kind]}'`)})`;
   }
 
@@ -106,10 +107,10 @@ class SeenColumns {
     const { kind, field } = measure;
     const column = this.#column(field);
     if (kind === 'min' || kind === 'max')
-      return sql`${raw(kind)}(${column}${raw(field.type === 'string' ? ' COLLATE "C"' : '')})`;
-    const exact = field.type === 'float' ? sql`${column}::text::numeric` : column;
+      return sql`${raw(kind)}(${column}${raw(isText(field.type) ? ' COLLATE "C"' : '')})`;
+    const exact = !isWhole(field.type) ? sql`${column}::text::numeric` : column;
     if (kind === 'sum') return sql`sum(${exact})`;
-    return sql`sum(${exact})::numeric(1000, ${raw(field.type === 'float' ? '350' : '40')}) / nullif(count(${column}), 0)`;
+    return sql`sum(${exact})::numeric(1000, ${raw(isWhole(field.type) ? '40' : '350')}) / nullif(count(${column}), 0)`;
   }
 
   #column({ name, column }: Pick<Field, 'name' | 'column'>): Sql {
@@ -147,6 +148,6 @@ function measureText(measure: Measure, cell: string | null): string | undefined 
   const { kind, field } = measure;
   if (kind === 'min' || kind === 'max') return FIELD_KINDS[field.type].toJson(cell);
   const value = Number(cell);
-  if (kind === 'sum' && field.type === 'int') return Number.isSafeInteger(value) ? cell : undefined;
+  if (kind === 'sum' && isWhole(field.type)) return Number.isSafeInteger(value) ? cell : undefined;
   return Number.isFinite(value) ? JSON.stringify(value + 0) : undefined;
 }

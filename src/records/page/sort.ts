@@ -1,5 +1,5 @@
 /** The keys that a query sorts by, as SQL: columns of the row, or of the readable record that to-one relations lead to. */
-import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import { isText, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
 import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import type { Readable, Visibility } from '../../policy/visibility.ts';
@@ -54,7 +54,7 @@ const typeOf = (field: CatalogField | undefined): ScalarType | undefined => fiel
 
 /** By code point under every default collation. */
 const inOrder = (value: Sql, type: ScalarType | undefined): Sql =>
-  type === 'string' ? sql`${value} COLLATE "C"` : value;
+  type !== undefined && isText(type) ? sql`${value} COLLATE "C"` : value;
 
 interface Place {
   readonly collection: string;

@@ -1,6 +1,7 @@
 /** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
 
 import { foldedColumn } from '../../policy/fold.ts';
+import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
@@ -55,7 +56,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
       ...leaderOf(collection, field),
       ...(field.search && { copy: foldedColumn(field.column) }),
       read: (value) => kind.fromJson(value, field),
-      fromText: (text) => (field.type === 'string' ? text : kind.fromQuery(text)),
+      fromText: (text) => (isText(field.type) ? text : kind.fromQuery(text)),
     };
   });
   const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {

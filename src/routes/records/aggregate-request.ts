@@ -1,5 +1,5 @@
 /** What an aggregate asks for: its body, checked against the schema. Not a route. */
-import { isNumeric, scalarOf } from '../../policy/scalar-types.ts';
+import { isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import { isObject } from '../../records/data.ts';
 import {
@@ -71,7 +71,7 @@ class AggregateReader {
     if (part === undefined) return this.#unknown(name, [...fields.keys(), ...this.#references()]);
     const truncated = fields.get(of!);
     if (truncated === undefined) return this.#unknown(of!, [...fields.keys()]);
-    if (truncated.type !== 'datetime') return `expected a datetime, found ${scalarOf(truncated.type).label}`;
+    if (!isInstant(truncated.type)) return `expected a datetime, found ${scalarOf(truncated.type).label}`;
     return { name, kind: part as DatePart, field: truncated };
   }
 

@@ -14,4 +14,5 @@ export const bool: FieldKind = {
   fromCell: (cell) => cell === 't',
   jsonSchema: () => ({ type: 'boolean' }),
   typescript: () => 'boolean',
+  adoption: { narrower: [], defaultOf: (expression) => (/^(?:true|false)$/.test(expression) ? expression : undefined) },
 };

@@ -30,6 +30,8 @@ export const datetime: FieldKind = {
   doc: 'an instant, RFC 3339 with an offset, to the microsecond; returned in UTC',
   ...asInPolicies(SCALARS.datetime),
   column: 'timestamp with time zone',
+  // PostgreSQL prints another offset and other decimals than the canonical text has.
+  hasColumnDefault: false,
   expected: EXPECTED,
   bounds: 'value',
   hasEnum: false,
@@ -38,4 +40,8 @@ export const datetime: FieldKind = {
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),
   typescript: () => 'DateTime',
+  adoption: {
+    narrower: [],
+    defaultOf: (expression) => (/^(?:now\(\)|CURRENT_TIMESTAMP)$/.test(expression) ? "'@now'" : undefined),
+  },
 };

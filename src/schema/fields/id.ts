@@ -21,4 +21,5 @@ export const id: FieldKind = {
   fromCell: (cell) => cell,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),
   typescript: () => 'string',
+  adoption: { narrower: [], defaultOf: () => undefined },
 };

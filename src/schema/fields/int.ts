@@ -5,6 +5,10 @@ export const int = numberKind({
   doc: 'a whole number within ±(2^53−1)',
   column: 'bigint',
   expected: 'a whole number within ±9007199254740991',
+  adoption: {
+    narrower: ['integer', 'smallint'],
+    note: 'integers beyond ±(2^53−1) lose digits in JSON',
+  },
   jsonSchema: ({ min, max }) => ({
     type: 'integer',
     minimum: min ?? Number.MIN_SAFE_INTEGER,

@@ -4,6 +4,7 @@
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
+import { quotedText } from '../../sql.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -23,6 +24,16 @@ interface Rejection {
   readonly detail: string;
 }
 export type Read = { readonly value: Scalar; readonly error?: undefined } | Rejected;
+
+/** How a column of a table that exists already becomes a field of this type. */
+interface Adoption {
+  /** Other types of columns, which `ALTER COLUMN … TYPE` turns into this one without loss. */
+  readonly narrower: readonly string[];
+  /** What the draft says of a column that fits as it is. */
+  readonly note?: string;
+  /** The column's DEFAULT as YAML; undefined: a schema cannot say it. */
+  defaultOf(expression: string): string | undefined;
+}
 
 export interface FieldKind {
   readonly name: ScalarType | 'id';
@@ -45,14 +56,25 @@ export interface FieldKind {
   toJson(cell: string): string;
   /** The text that PostgreSQL printed → the value that policies see. */
   fromCell(cell: string): Scalar;
+  /** The value as SQL text, in a comparison with a column of this type or in its DEFAULT. */
+  literal(value: Scalar): string;
+  /** A constant default is also the column's DEFAULT, which PostgreSQL prints as it was written. */
+  readonly hasColumnDefault: boolean;
   jsonSchema(constraints: Constraints): JsonSchema;
   typescript(constraints: Constraints): string;
+  /** For tables that exist already. */
+  readonly adoption: Adoption;
 }
 
-/** The parts of a kind that policies decide. */
-export const asInPolicies = ({ sqlType, readText }: ScalarKind): Pick<FieldKind, 'sqlType' | 'fromQuery'> => ({
+/** The parts of a kind that policies decide, and those that most kinds share. */
+export const asInPolicies = ({
+  sqlType,
+  readText,
+}: ScalarKind): Pick<FieldKind, 'sqlType' | 'fromQuery' | 'literal' | 'hasColumnDefault'> => ({
   sqlType,
   fromQuery: readText,
+  literal: (value) => (typeof value === 'string' ? quotedText(value) : String(value)),
+  hasColumnDefault: true,
 });
 
 export interface Rejected {

@@ -16,6 +16,7 @@ import {
 } from './kind.ts';
 
 export interface NumberType extends Pick<FieldKind, 'doc' | 'column' | 'expected'> {
+  readonly adoption: Omit<FieldKind['adoption'], 'defaultOf'>;
   readonly name: 'int' | 'float';
   /** Without its enum. */
   jsonSchema(bounds: Pick<Constraints, 'min' | 'max'>): JsonSchema;
@@ -37,4 +38,11 @@ export const numberKind = (type: NumberType): FieldKind => ({
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),
   typescript: (constraints) => enumType(constraints, 'number'),
+  adoption: {
+    ...type.adoption,
+    defaultOf(expression) {
+      const number = /^\(?'?(-?\d+(?:\.\d+)?)'?\)?(?:::[\w ]+)?$/.exec(expression)?.[1];
+      return number !== undefined && SCALARS[type.name].readJson(Number(number)) !== undefined ? number : undefined;
+    },
+  },
 });

@@ -1,5 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseString } from '../../policy/values.ts';
+import { unquotedText } from '../../sql.ts';
 import {
   asInPolicies,
   type Constraints,
@@ -28,6 +29,13 @@ function fromJson(value: unknown, constraints: Constraints): Read {
   return outsideEnum(value, constraints) ?? { value };
 }
 
+function defaultOf(expression: string): string | undefined {
+  const literal = /^('(?:[^']|'')*')(?:::[\w ."]+)?$/.exec(expression)?.[1];
+  const text = literal === undefined ? undefined : unquotedText(literal);
+  // `@` begins a value of the request.
+  return text === undefined || text.startsWith('@') ? undefined : JSON.stringify(text);
+}
+
 export const string: FieldKind = {
   name: 'string',
   doc: 'Unicode text without NUL',
@@ -46,4 +54,5 @@ export const string: FieldKind = {
     ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),
+  adoption: { narrower: [], defaultOf },
 };

@@ -2,6 +2,7 @@
 
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
+import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
 import { type BelongsTo, type Collection, type Field, isTenant } from './model.ts';
 
@@ -93,7 +94,7 @@ const fieldOfColumn = (column: string, fields: ReadonlyMap<string, Field>): Fiel
   [...fields.values()].find((field) => field.column === column);
 
 export function isIndexable(field: Field | undefined): boolean {
-  if (field?.type !== 'string') return field !== undefined;
+  if (field === undefined || FIELD_KINDS[field.type].bounds !== 'length') return field !== undefined;
   return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
 }
 

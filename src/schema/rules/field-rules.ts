@@ -1,7 +1,7 @@
 /** One field of the file → a field of the model. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
-import { describeType } from '../../policy/scalar-types.ts';
+import { describeType, isInstant, isText } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
 import { type FieldShape, WITHIN } from '../file/shape.ts';
@@ -30,7 +30,7 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
   const kind = FIELD_KINDS[type];
   const uniqueness = readUnique(shape);
   const given = { name: place.name, type: type, required, ...uniqueness, index, was, ...(search && { search }) };
-  if (search && type !== 'string') place.report(searchOf(type, place));
+  if (search && !isText(type)) place.report(searchOf(type, place));
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
@@ -60,7 +60,13 @@ function checkIndexable(
   { path, report }: FieldPlace,
 ): void {
   const { type, max } = field;
-  if (!isIndexed(field) || type !== 'string' || max === undefined || Number(max) <= INDEXABLE_LENGTH) return;
+  if (
+    !isIndexed(field) ||
+    FIELD_KINDS[type].bounds !== 'length' ||
+    max === undefined ||
+    Number(max) <= INDEXABLE_LENGTH
+  )
+    return;
   report({
     code: 'index_too_long',
     severity: 'warning',
@@ -150,7 +156,7 @@ const FROM_AUTH = /^@request\.auth\.(.*)$/s;
 export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth }: DefaultPlace): Default | undefined {
   const at = [...path, 'default'];
   if (raw === '@now') {
-    if (field.type === 'datetime') return { kind: 'now' };
+    if (isInstant(field.type)) return { kind: 'now' };
     report({
       code: 'invalid_default',
       message: `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`,
@@ -163,8 +169,8 @@ export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth
   const read = FIELD_KINDS[field.type].fromJson(raw, field);
   if (read.error === undefined) return { kind: 'constant', value: read.value };
   const near = typeof raw === 'string' && field.enum !== undefined ? nearest(raw, field.enum.map(String)) : undefined;
-  const quoted = field.type === 'string' && typeof raw !== 'string' ? `'${raw}'` : undefined;
-  const replacement = near ?? quoted;
+  const asString = isText(field.type) && typeof raw !== 'string' ? `'${raw}'` : undefined;
+  const replacement = near ?? asString;
   const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
   report({
     code: 'invalid_default',
@@ -203,6 +209,6 @@ export function readAuthDefault(raw: string, { type, path, report, auth }: AuthD
 }
 
 function sameType(source: ValueType, type: ValueType): boolean {
-  if (typeof source === 'object') return typeof type === 'object' ? source.id === type.id : type === 'string';
+  if (typeof source === 'object') return typeof type === 'object' ? source.id === type.id : isText(type);
   return source === type;
 }
