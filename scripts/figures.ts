@@ -10,7 +10,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Node, type Program, Visitor } from 'oxc-parser';
-import { listOfPlaces, type Place, readProse } from './figures/prose.ts';
+import { KINDS, LIMITS, listOfPlaces, type Place, readProse } from './figures/prose.ts';
 import { readSource, type SourceFile } from './figures/source.ts';
 import { countOf, listOf, measureWalks, type Walk } from './figures/walks.ts';
 
@@ -352,10 +352,16 @@ async function figures(): Promise<readonly Row[]> {
       `${prose.oddWords.length}; ${prose.isNo.length}`,
       '104+; 73',
       '139; 53',
-      '45; 12',
+      `${LIMITS.oddWords}; ${LIMITS.isNo}`,
     ],
-    ['comment sentences that begin with Is, Of, What…', prose.commentSentences.length, '', ''],
-    ['test titles that begin with Is, Of, What…', prose.titles.length, '', '298', '15'],
+    [
+      'comment sentences that begin with Is, Of, What…',
+      prose.commentSentences.length,
+      '',
+      '',
+      String(LIMITS.commentSentences),
+    ],
+    ['test titles that begin with Is, Of, What…', prose.titles.length, '', '298', String(LIMITS.titles)],
     ['commits since: with a body / subject > 72 / twice', commits(), '0 of 170 / 31 / 3', ''],
   ];
 }
@@ -370,10 +376,7 @@ const countParameters = (parameters: readonly number[]): string =>
 function reportProse(room = ''): void {
   const prose = readProse(read('{src,grammar,test,bench,scripts}/**/*.ts'), read('test/**/*.ts'));
   const inRoom = (places: readonly Place[]): readonly Place[] => places.filter(({ path }) => path.startsWith(room));
-  process.stdout.write(listOfPlaces('odd words', inRoom(prose.oddWords)));
-  process.stdout.write(listOfPlaces('"is no", "are no"', inRoom(prose.isNo)));
-  process.stdout.write(listOfPlaces('comment sentences without a subject', inRoom(prose.commentSentences)));
-  process.stdout.write(listOfPlaces('test titles without a subject', inRoom(prose.titles)));
+  for (const kind of KINDS) process.stdout.write(listOfPlaces(kind, inRoom(prose[kind])));
 }
 
 async function reportFigures(): Promise<void> {
