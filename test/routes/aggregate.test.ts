@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeRoutes, type User } from '../support/service.ts';
 
 const SCHEMA = `
 roles: [admin, member]
@@ -27,7 +27,7 @@ collections:
 
 type Record = { readonly [key: string]: unknown };
 
-describeOnBoth(
+describeRoutes(
   'aggregates',
   (service) => {
     let ann: User;

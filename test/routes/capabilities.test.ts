@@ -6,13 +6,13 @@ import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { longTest } from '../support/long-test.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeRoutes, type User } from '../support/service.ts';
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
 const SCHEMA = read('field-rules.yaml') + read('capabilities.yaml');
 type Json = Answer['body'];
 
-describeOnBoth(
+describeRoutes(
   'capabilities',
   (service) => {
     let ann: User;

@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer, Client } from '../support/client.ts';
 import { makeTag, NOBODY, outcomeOf, saidBy } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
-describeOnBoth(
+describeRoutes(
   'decisions',
   (service) => {
     let ann: User;

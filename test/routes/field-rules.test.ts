@@ -5,12 +5,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { sql, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeRoutes, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, 'field-rules.yaml'), 'utf8');
 type Json = Answer['body'];
 
-describeOnBoth(
+describeRoutes(
   'field rules',
   (service) => {
     let ann: User;

@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { idsOf, makeTag, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
-describeOnBoth(
+describeRoutes(
   'lists',
   (service) => {
     let ann: User;

@@ -1,6 +1,6 @@
 /** Related records that several records of a page share: each has its own related records once. */
 import { expect, test } from 'vitest';
-import { describeOnBoth } from '../support/service.ts';
+import { describeRoutes } from '../support/service.ts';
 
 const SCHEMA = `
 roles: [member]
@@ -26,7 +26,7 @@ const said = ({ name, expand = {} }: Named): string => {
   return within.length === 0 ? name : `${name}(${within.map(said).join(', ')})`;
 };
 
-describeOnBoth(
+describeRoutes(
   'shared related records',
   (service) => {
     test('show their own related records once, and are cut by their own number', async () => {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { param, type Sql, sql } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { outcomeOf, saidBy } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeRoutes, type User } from '../support/service.ts';
 
 /** Bob reads no secret team, no hidden note, and no salary but his own. */
 const SCHEMA = `
@@ -36,7 +36,7 @@ collections:
     access: { list: true, read: true, create: true, update: true }
 `;
 
-describeOnBoth(
+describeRoutes(
   'what a query sees',
   (service) => {
     let root: User;

@@ -2,11 +2,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { makeTag, outcomeOf, saidBy } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 type Record = { readonly [key: string]: unknown };
 
-describeOnBoth(
+describeRoutes(
   'queries',
   (service) => {
     let ann: User;

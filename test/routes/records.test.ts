@@ -2,11 +2,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';
 import { makeTag, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const DATETIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
-describeOnBoth(
+describeRoutes(
   'records',
   (service) => {
     let ann: User;

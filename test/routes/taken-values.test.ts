@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type TestService, type User } from '../support/service.ts';
+import { describeRoutes, type TestService, type User } from '../support/service.ts';
 
 const SCHEMA = `
 roles: { admin: { assigns: [member, lead] }, lead: {}, member: {} }
@@ -183,7 +183,7 @@ const OF_PLACES: readonly Case[] = [
   { name: 'and a taken value', data: ({ free }) => ({ cover: free, slug: 'taken' }), expected: TAKEN },
 ];
 
-describeOnBoth('a taken value', (service) => suite(service), { schema: SCHEMA });
+describeRoutes('a taken value', (service) => suite(service), { schema: SCHEMA });
 
 function suite(service: TestService): void {
   let ann: User;

@@ -1,9 +1,9 @@
 /** "Users" of the interface: the collection routes of users under their own rules, and the assignment of roles. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeOnBoth, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { describeRoutes, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
-describeOnBoth(
+describeRoutes(
   'users',
   (service) => {
     let ann: User;

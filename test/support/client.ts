@@ -1,5 +1,5 @@
 /** A plain HTTP client: what was sent is in the test, what came back is returned whole. */
-import { isDistributed, withoutTenant } from './distributed-schema.ts';
+import { withoutTenant } from './distributed-schema.ts';
 
 export interface Answer {
   readonly status: number;
@@ -59,7 +59,7 @@ export class Client {
       ...(body === undefined ? {} : { body }),
     });
     const sent = await response.text();
-    const text = isDistributed ? withoutTenant(sent) : sent;
+    const text = withoutTenant(sent);
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
     const answer = {
       status: response.status,
@@ -68,11 +68,7 @@ export class Client {
       body: isJson && text !== '' ? JSON.parse(text) : undefined,
     };
     // What was sent is what the document describes.
-    this.#check?.(
-      method,
-      path,
-      isDistributed && isJson && sent !== '' ? { ...answer, text: sent, body: JSON.parse(sent) } : answer,
-    );
+    this.#check?.(method, path, isJson && sent !== text ? { ...answer, text: sent, body: JSON.parse(sent) } : answer);
     return answer;
   }
 }

@@ -1,12 +1,10 @@
 /**
- * The schema of a suite with all its collections distributed by one tenant, which no caller can choose. `TEST_DISTRIBUTED=1` runs
- * the suites about routes with it: what they expect is the same.
+ * The schema of a suite with all its collections distributed by one tenant, which no caller can choose. The suites about routes
+ * also run with it, and expect the same.
  */
 import { parse, stringify } from 'yaml';
 import type { Database } from '../../src/database/contract.ts';
 import { raw } from '../../src/sql.ts';
-
-export const isDistributed = process.env.TEST_DISTRIBUTED === '1';
 
 export const TENANT = '7e000000-0000-4000-8000-000000000001';
 const PIN = '@record.tenant = @request.auth.tenant';

@@ -15,11 +15,11 @@ import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { type Service, startService } from '../../src/service/start-service.ts';
 import { type Check, Client } from './client.ts';
-import { distributed, isDistributed, placeEverybody } from './distributed-schema.ts';
+import { distributed, placeEverybody } from './distributed-schema.ts';
 import { documented } from './documented.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { judged } from './judge/judged-database.ts';
-import { asWanted } from './partitioned.ts';
+import { asWanted, hasPartitions } from './partitioned.ts';
 import { isolatedUrl } from './postgres.ts';
 
 /** `cluster`: the coordinator of a Citus cluster, at `TEST_CITUS_URL`. */
@@ -38,16 +38,20 @@ export interface User {
 /** A suite holds it before it runs; it answers once it has started. */
 export class TestService {
   readonly kind: Kind;
+  readonly #isDistributed: boolean;
   #running: Service | undefined;
   #users = 0;
   #check: Check | undefined;
 
-  constructor(kind: Kind) {
+  /** @param isDistributed all collections are distributed by one tenant, and each statement is judged */
+  constructor(kind: Kind, isDistributed = false) {
     this.kind = kind;
+    this.#isDistributed = isDistributed;
   }
 
   async start(options: ServiceOptions): Promise<void> {
-    this.#running = await openTestService(this.kind, options);
+    const open = this.#isDistributed && !options.schema?.includes('distribute:') ? openDistributed : openTestService;
+    this.#running = await open(this.kind, options);
   }
 
   async stop(): Promise<void> {
@@ -142,10 +146,8 @@ async function openTestService(
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
-  const isMoved = isDistributed && !schema.includes('distribute:');
-  const model = change(schemaFrom(isMoved ? distributed(schema) : schema));
-  const opened = asWanted(await openKind(kind), model);
-  const db = await watch(isMoved ? await judged(opened, model) : opened, model);
+  const model = change(schemaFrom(schema));
+  const db = await watch(asWanted(await openKind(kind), model), model);
   const service = await startService({
     config,
     schema: model,
@@ -154,12 +156,27 @@ async function openTestService(
     passwords,
     ...(arrival === undefined ? {} : { arrival }),
   });
-  if (isMoved) await placeEverybody(opened);
   const stop = async (): Promise<void> => {
     await service.stop();
     await rm(data, { recursive: true, force: true });
   };
   return { ...service, stop };
+}
+
+/** The same, as a cluster has it: on the coordinator of one where `TEST_CITUS_URL` names it. */
+async function openDistributed(kind: Kind, { schema = SAMPLE_SCHEMA, watch, ...options }: ServiceOptions) {
+  let opened: Database | undefined;
+  const service = await openTestService(clusterUrl === '' ? kind : 'cluster', {
+    ...options,
+    schema: distributed(schema),
+    watch: async (db, model) => {
+      opened = db;
+      const held = await judged(db, model);
+      return watch === undefined ? held : watch(held, model);
+    },
+  });
+  await placeEverybody(opened!);
+  return service;
 }
 
 export async function openKind(kind: Kind): Promise<Database> {
@@ -182,6 +199,20 @@ export function describeOnBoth(
   }
 }
 
+/**
+ * Routes of records: the suite once for each database, and once with all collections distributed by one tenant. Its statements
+ * have one text on both databases, so one of them is judged: PostgreSQL, which has a lane for statements of tenants.
+ */
+export function describeRoutes(
+  name: string,
+  suite: (service: TestService) => void,
+  options: ServiceOptions = {},
+): void {
+  describeOnBoth(name, suite, options);
+  const skip = hasPartitions || (inject('postgresUrl') === '' && clusterUrl === '');
+  describe.skipIf(skip)(`${name} (distributed)`, () => runWith(new TestService('postgres', true), suite, options));
+}
+
 /** Of distributed collections: once more on a cluster, where there is one. */
 export function describeDistributed(
   name: string,
@@ -198,8 +229,10 @@ export function describeOnOne(name: string, suite: (service: TestService) => voi
   describe(`${name} (${kind})`, () => withService(kind, suite, options));
 }
 
-function withService(kind: Kind, suite: (service: TestService) => void, options: ServiceOptions): void {
-  const service = new TestService(kind);
+const withService = (kind: Kind, suite: (service: TestService) => void, options: ServiceOptions): void =>
+  runWith(new TestService(kind), suite, options);
+
+function runWith(service: TestService, suite: (service: TestService) => void, options: ServiceOptions): void {
   beforeAll(() => service.start(options));
   afterAll(() => service.stop());
   suite(service);
